@@ -1,0 +1,95 @@
+# Everything a fresh clone needs is Python 3.11 or newer and make:
+#   make demo    plan a published scenario, prove it, leave a picture
+#   make test    linters, types and tests
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip -qq --disable-pip-version-check --no-input
+INSTALL := $(PIP) install --constraint constraints.txt --editable
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint format long install hooks constraints clean
+
+help:
+	@echo "make demo         plan a published scenario: the plan, its bound, its proof and a picture"
+	@echo "make test         ruff, mypy --strict and the tests"
+	@echo "make lint         ruff and mypy --strict alone"
+	@echo "make format       let ruff rewrite what it can"
+	@echo "make long         the long runs of the tests (minutes to hours)"
+	@echo "make install      install again, after a change to pyproject.toml"
+	@echo "make hooks        run the linters before every commit"
+	@echo "make constraints  renew the pinned versions in constraints.txt"
+	@echo "make clean        remove the environment, caches and pictures"
+
+demo: $(VENV)/.installed
+	@mkdir -p out
+	@$(VENV)/bin/cms plan --published S5 --picture out/demo.svg
+	@echo "The picture is in out/demo.svg"
+
+# The tests start one worker a core; a worker takes the next waiting test when it has none left.
+test: lint
+	@$(RUN) -m pytest --numprocesses auto --dist worksteal
+
+lint: $(VENV)/.installed-for-tests
+	@$(RUN) -m ruff check --quiet
+	@$(RUN) -m ruff format --check --quiet || \
+	  { echo "ruff format would change these files; 'make format' does it:"; \
+	    $(RUN) -m ruff format --check; exit 1; }
+	@$(RUN) -m mypy --strict --no-error-summary
+
+format: $(VENV)/.installed-for-tests
+	@$(RUN) -m ruff check --fix --quiet
+	@$(RUN) -m ruff format --quiet
+
+long: $(VENV)/.installed-for-tests
+	@CMS_HYPOTHESIS_PROFILE=long $(RUN) -m pytest -m "long or not long" \
+	  --numprocesses auto --dist worksteal
+
+install:
+	@rm -f $(VENV)/.installed $(VENV)/.installed-for-tests
+	@$(MAKE) --no-print-directory $(VENV)/.installed-for-tests
+
+hooks: $(VENV)/.installed-for-tests
+	@$(RUN) -m pre_commit install
+
+# pip, not a file's date, decides whether the environment is there: a half-made one is made again.
+needed := configurable-machines needs Python 3.11 or newer: make PYTHON=python3.12, say.
+
+define environment
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "There is no '$(PYTHON)' here; $(needed)" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "'$(PYTHON)' is $$("$(PYTHON)" --version 2>&1); $(needed)" >&2; exit 1; }
+	@$(RUN) -m pip --version >/dev/null 2>&1 || { \
+	  echo "Making the environment in $(VENV) (a minute or two, once) ..." >&2; \
+	  $(PYTHON) -m venv $(VENV) || { \
+	    echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu it is the package python3-venv." >&2; \
+	    exit 1; }; }
+endef
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(environment)
+	@$(INSTALL) .
+	@touch $@
+
+$(VENV)/.installed-for-tests: pyproject.toml constraints.txt
+	$(environment)
+	@$(INSTALL) '.[test,dev]'
+	@touch $(VENV)/.installed $@
+
+# Versions only, from an environment that holds nothing else: no hosts, no paths, not ourselves.
+constraints:
+	@rm -rf out/constraints && mkdir -p out
+	@$(PYTHON) -m venv out/constraints
+	@out/constraints/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[plot,bench,test,dev]'
+	@{ echo "# Pinned for development; 'make constraints' renews it. Versions only."; \
+	  out/constraints/bin/python -m pip freeze --exclude-editable | grep '=='; } > constraints.txt
+	@rm -rf out/constraints
+	@echo "constraints.txt pins $$(grep -c '==' constraints.txt) packages"
+
+clean:
+	@rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

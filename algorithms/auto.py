@@ -1,0 +1,54 @@
+"""The default method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .cp_sat import CpSat, CpSatOptions
+
+if TYPE_CHECKING:
+    from cms.algorithm import Budget, Claim, Support
+    from cms.guarantee import Guarantee
+    from cms.problem import Problem
+
+
+@dataclass(frozen=True)
+class AutoOptions:
+    """``auto`` has no options: name a method to set its own."""
+
+
+class Auto:
+    """Chooses the method: at present always the reference, :class:`algorithms.cp_sat.CpSat`.
+
+    Notes
+    -----
+    **Guarantee** and **Running time**: those of the method it runs. It never uses a third party's
+    algorithm, so installing a package does not change its answers.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
+    >>> solve(problem).machine_count
+    3
+    """
+
+    name = "auto"
+    options_type = AutoOptions
+
+    def __init__(self) -> None:
+        self._method, self._options = CpSat(), CpSatOptions()
+
+    def support(self, problem: Problem, options: AutoOptions) -> Support:
+        """Ask the method."""
+        return self._method.support(problem, self._options)
+
+    def guarantee(self, problem: Problem, options: AutoOptions) -> Guarantee | None:
+        """Ask the method."""
+        return self._method.guarantee(problem, self._options)
+
+    def run(self, problem: Problem, options: AutoOptions, budget: Budget) -> Iterator[Claim]:
+        """Yield the method's claims."""
+        return self._method.run(problem, self._options, budget)

@@ -1,0 +1,96 @@
+"""The options of a job that can still matter at given block prices (theory 6.7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Steps of one job's enumeration before it gives up.
+_MOST_STEPS = 20_000
+
+
+def minimal_options(
+    prices: Sequence[int],
+    supply: Sequence[int],
+    demand: int,
+    budget: int,
+    most: int,
+) -> list[tuple[int, ...]] | None:
+    """List the minimal options of one job that cost at most a budget.
+
+    An option is minimal if it serves the job and no block of it can be left out.
+
+    Parameters
+    ----------
+    prices : sequence of k ints
+        >= 0.
+    supply : sequence of k ints
+        >= 0.
+    demand : int
+        > 0.
+    budget : int
+        The highest price of an option.
+    most : int
+        Give up beyond this many options.
+
+    Returns
+    -------
+    list of tuples of k ints, or None if there are too many
+
+    Examples
+    --------
+    >>> minimal_options([1, 3], [4, 10], 12, 9, most=10)
+    [(3, 0), (1, 1), (0, 2)]
+    >>> minimal_options([1, 3], [4, 10], 12, 4, most=10)
+    [(3, 0), (1, 1)]
+    """
+    k = len(prices)
+    gains = [min(f, demand) for f in supply]
+    types = sorted((i for i in range(k) if gains[i]), key=lambda i: (-gains[i], prices[i]))
+    # The cheapest price per supply among the types from each position on, as a fraction p / f.
+    ratio: list[tuple[int, int]] = [(0, 1)] * len(types)
+    for at in range(len(types) - 1, -1, -1):
+        here = (prices[types[at]], gains[types[at]])
+        later = ratio[at + 1] if at + 1 < len(types) else here
+        ratio[at] = here if here[0] * later[1] <= later[0] * here[1] else later
+    found: list[tuple[int, ...]] = []
+    counts = [0] * k
+    steps = 0
+
+    def descend(at: int, left: int, spent: int) -> bool:
+        """Extend the counts by types from ``at`` on; False if there are too many options."""
+        nonlocal steps
+        steps += 1
+        if steps > _MOST_STEPS:
+            return False
+        i = types[at]
+        enough = -(-left // gains[i])
+        cost = spent + enough * prices[i]
+        if cost <= budget:
+            # Types come by falling supply: the option is minimal iff its last block is needed.
+            counts[i] = enough
+            found.append(tuple(counts))
+            counts[i] = 0
+            if len(found) > most:
+                return False
+        if at + 1 == len(types):
+            return True
+        p, f = ratio[at + 1]
+        for number in range(enough - 1, -1, -1):
+            rest, paid = left - number * gains[i], spent + number * prices[i]
+            if (paid * f) + rest * p > budget * f:
+                # With fewer blocks here the rest costs more only if this type is no dearer.
+                if prices[i] * f <= p * gains[i]:
+                    break
+                continue
+            counts[i] = number
+            if not descend(at + 1, rest, paid):
+                return False
+        counts[i] = 0
+        return True
+
+    if not types or not descend(0, demand, 0):
+        return None if types else []
+    return sorted(found, key=lambda o: (sum(p * n for p, n in zip(prices, o, strict=True)), o))

@@ -1,0 +1,195 @@
+"""A thin layer over CP-SAT: integer programs that can be stopped from another thread.
+
+It speaks to the solver's core (``cp_model_helper``) directly: the modelling layer on top of it
+imports pandas, which would take most of the time of planning a dozen services.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from cms.algorithm import Budget
+
+#: CP-SAT's own limit on the values of variables and of linear expressions is 2**63; stay clear.
+LARGEST = 2**60
+
+
+class Outcome(NamedTuple):
+    """What a solve ended with.
+
+    ``status`` is "optimal", "feasible", "infeasible" or "unknown"; ``values`` the best solution's;
+    ``bound`` the solver's word on the objective.
+    """
+
+    status: str
+    values: tuple[int, ...] | None
+    bound: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How CP-SAT is run.
+
+    With its default settings CP-SAT can stand at bound 0 on these models for minutes; they need
+    the linear relaxation, which ``linearization_level = 2`` brings with a single worker, and which
+    a subsolver has to be named for with several.
+    """
+
+    workers: int = 1
+    linearization_level: int = 2
+
+
+class Program:
+    """An integer program: variables with bounds, linear constraints, a linear objective.
+
+    Examples
+    --------
+    >>> program = Program()
+    >>> x, y = program.variable(0, 10), program.variable(0, 10)
+    >>> program.at_least({x: 3, y: 2}, 7)
+    >>> program.minimise({x: 2, y: 3})
+    >>> len(program)
+    2
+    """
+
+    def __init__(self) -> None:
+        from ortools.sat.python import cp_model_helper
+
+        self._core = cp_model_helper
+        self._model = cp_model_helper.CpModelProto()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def variable(self, low: int, high: int) -> int:
+        """Add a variable; returns its number."""
+        self._model.variables.add().domain.extend([low, high])
+        self._count += 1
+        return self._count - 1
+
+    def at_least(self, terms: Mapping[int, int], least: int) -> None:
+        """Add ``sum of coefficient * variable >= least``."""
+        self._linear(terms, least, LARGEST)
+
+    def at_most(self, terms: Mapping[int, int], most: int) -> None:
+        """Add ``sum of coefficient * variable <= most``."""
+        self._linear(terms, -LARGEST, most)
+
+    def equals(self, terms: Mapping[int, int], value: int) -> None:
+        """Add ``sum of coefficient * variable == value``."""
+        self._linear(terms, value, value)
+
+    def _linear(self, terms: Mapping[int, int], least: int, most: int) -> None:
+        linear = self._model.constraints.add().linear
+        linear.vars.extend(list(terms))
+        linear.coeffs.extend(list(terms.values()))
+        linear.domain.extend([least, most])
+
+    def minimise(self, terms: Mapping[int, int]) -> None:
+        """Set the objective."""
+        self._model.objective.vars.extend(list(terms))
+        self._model.objective.coeffs.extend(list(terms.values()))
+
+    def hint(self, values: Mapping[int, int]) -> None:
+        """Suggest a solution to start from."""
+        self._model.solution_hint.vars.extend(list(values))
+        self._model.solution_hint.values.extend(list(values.values()))
+
+    def solve(
+        self,
+        budget: Budget,
+        settings: Settings,
+        *,
+        effort: float | None = None,
+        on_solution: Callable[[tuple[int, ...]], None] | None = None,
+    ) -> Outcome:
+        """Solve within the budget.
+
+        ``effort`` limits the work in CP-SAT's deterministic time (about seconds), so that runs stay
+        reproducible; ``on_solution`` is called from the solver's thread.
+        """
+        core = self._core
+        parameters = core.SatParameters()
+        parameters.num_workers = settings.workers
+        parameters.linearization_level = settings.linearization_level
+        if settings.workers > 1:
+            parameters.subsolvers.extend(["max_lp", "default_lp"])
+        parameters.random_seed = budget.seed % 2**31
+        parameters.catch_sigint_signal = False
+        # Ask for the optimum itself: default gaps accept a machine too many among ten thousand.
+        parameters.relative_gap_limit = 0.0
+        parameters.absolute_gap_limit = 0.0
+        if effort is not None:
+            parameters.max_deterministic_time = effort
+        left = budget.remaining()
+        if left <= 0:
+            return Outcome("unknown", None, None)
+        if left != float("inf"):
+            parameters.max_time_in_seconds = left
+        wrapper = core.SolveWrapper()
+        wrapper.set_parameters(parameters)
+        watch = None
+        if on_solution is not None:
+            watch = _watcher(core, self._count, on_solution)
+            wrapper.add_solution_callback(watch)
+        with budget.on_stop(wrapper.stop_search):
+            response = wrapper.solve(self._model)
+        if watch is not None:
+            wrapper.clear_solution_callback(watch)
+        states = core.CpSolverStatus
+        if response.status == states.MODEL_INVALID:
+            raise AssertionError("CP-SAT calls the model invalid: a coefficient is out of range")
+        names = {
+            states.OPTIMAL: "optimal",
+            states.FEASIBLE: "feasible",
+            states.INFEASIBLE: "infeasible",
+        }
+        status = names.get(response.status, "unknown")
+        has_values = status in ("optimal", "feasible")
+        values = tuple(response.solution) if has_values else None
+        bound = None if status == "infeasible" else int(response.inner_objective_lower_bound)
+        return Outcome(status, values, bound)
+
+    def improvements(
+        self, budget: Budget, settings: Settings
+    ) -> Iterator[tuple[int, ...] | Outcome]:
+        """Yield each better solution while the solver works on, the outcome last."""
+        found: queue.SimpleQueue[tuple[int, ...] | Outcome | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                found.put(self.solve(budget, settings, on_solution=found.put))
+            except BaseException as fault:  # noqa: BLE001  # raised again in the caller's thread
+                found.put(fault)
+
+        threading.Thread(target=work, name="cp-sat", daemon=True).start()
+        while True:
+            item = found.get()
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+            if isinstance(item, Outcome):
+                return
+
+
+def _watcher(core: Any, count: int, tell: Callable[[tuple[int, ...]], None]) -> Any:
+    class Watcher(core.SolutionCallback):  # type: ignore[misc]
+        def OnSolutionCallback(self) -> None:  # noqa: N802  # the name the solver calls
+            tell(tuple(self.SolutionIntegerValue(i) for i in range(count)))
+
+    return Watcher()
+
+
+def terms_of(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Add up (variable, coefficient) pairs and leave out zeros."""
+    terms: dict[int, int] = {}
+    for variable, coefficient in pairs:
+        terms[variable] = terms.get(variable, 0) + coefficient
+    return {variable: coefficient for variable, coefficient in terms.items() if coefficient}

@@ -1,0 +1,133 @@
+"""Configurable Machine Scheduling: cut machines into blocks, serve all jobs, prove it optimal.
+
+Examples
+--------
+>>> from cms import Configuration, Job, Problem, solve
+>>> problem = Problem(
+...     configurations=[
+...         Configuration({"7g": 1}),
+...         Configuration({"4g": 1, "3g": 1}),
+...         Configuration({"1g": 7}),
+...     ],
+...     jobs=[
+...         Job("bert", demand=1200, demand_function={"1g": 90, "3g": "310.5", "7g": 800}),
+...         Job("resnet", demand="333.3", demand_function={"1g": 40, "3g": 150, "7g": 380}),
+...     ],
+... )
+>>> solution = solve(problem)
+>>> solution.machine_count, solution.status.value, solution.proof.value
+(3, 'optimal', 'checked')
+"""
+
+from typing import TYPE_CHECKING
+
+from .algorithm import Algorithm, Budget, Claim, SolverBound, Support
+from .certificate import BlockPrices, Branch, Certificate
+from .check import Violation, check
+from .errors import (
+    AlgorithmError,
+    CmsError,
+    FileError,
+    GuaranteeBreached,
+    InvalidCertificate,
+    InvalidOption,
+    InvalidProblem,
+    InvalidSchedule,
+    UnknownMethod,
+    UnsupportedProblem,
+)
+from .guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from .model import (
+    Block,
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from .problem import Problem
+from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from .reduction import Reduction, reduce
+from .registry import NamedProblem, algorithms, instances, load_instance
+from .schedule import MachineGroup, Schedule
+from .solution import Incumbent, Proof, Solution, Status, StopReason
+from .solve import solve
+
+if TYPE_CHECKING:
+    from .files import read_problem, read_solution, write_problem, write_solution
+
+__all__ = [
+    # a problem
+    "Problem",
+    "Job",
+    "Block",
+    "DemandFunction",
+    "Configuration",
+    "SizeBoundedConfigurations",
+    "MachineType",
+    "reduce",
+    "Reduction",
+    # its answer
+    "solve",
+    "Solution",
+    "Status",
+    "Proof",
+    "StopReason",
+    "Incumbent",
+    "Schedule",
+    "MachineGroup",
+    "check",
+    "Violation",
+    # proofs
+    "Certificate",
+    "BlockPrices",
+    "Branch",
+    "MachinesOfType",
+    "MachinesOf",
+    "BlocksOf",
+    "BlocksOfJob",
+    # algorithms and instances
+    "algorithms",
+    "instances",
+    "load_instance",
+    "NamedProblem",
+    "Algorithm",
+    "Support",
+    "Guarantee",
+    "GuaranteeVerdict",
+    "Reference",
+    "Verdict",
+    "Budget",
+    "Claim",
+    "SolverBound",
+    # files
+    "read_problem",
+    "write_problem",
+    "read_solution",
+    "write_solution",
+    # errors
+    "CmsError",
+    "InvalidProblem",
+    "InvalidSchedule",
+    "InvalidCertificate",
+    "InvalidOption",
+    "UnknownMethod",
+    "UnsupportedProblem",
+    "AlgorithmError",
+    "GuaranteeBreached",
+    "FileError",
+]
+
+_IN_FILES = {"read_problem", "write_problem", "read_solution", "write_solution"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _IN_FILES:
+        from . import files
+
+        return getattr(files, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_IN_FILES})

@@ -1,0 +1,451 @@
+"""Certificates: proofs of lower bounds that anyone can recheck, in exact arithmetic.
+
+A price on every block type, worth at most a machine's cost in every configuration, proves that no
+schedule costs less than the jobs' cheapest options at these prices (weak duality, theory 6.3):
+a schedule's machines cost at least what their blocks are worth, and each job's own blocks are worth
+at least its cheapest option. Branching on an integer quantity splits a proof in two, whose leaves
+carry prices of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import InvalidCertificate
+from .frozen import FrozenMap
+from .knapsack import common_denominator, price_jobs
+from .model import Block, Configuration
+from .names import nearest
+from .numbers import Number, exact, format_exact
+from .packing import fullest_machine
+from .quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    Quantity,
+    quantity_from_json,
+)
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+
+class Condition(NamedTuple):
+    """What one branch adds on the way to a leaf: ``sign * quantity >= sign * value``."""
+
+    quantity: Quantity
+    sign: int
+    value: int
+
+
+class _Verdict(NamedTuple):
+    value: Fraction
+    infeasible: bool
+
+
+class Certificate(ABC):
+    """A lower bound's proof: :class:`BlockPrices`, or a :class:`Branch` over two certificates."""
+
+    __slots__ = ()
+
+    def bound(self, problem: Problem) -> Fraction:
+        """Return the lower bound this certificate proves, exact and not rounded.
+
+        Parameters
+        ----------
+        problem : Problem
+
+        Returns
+        -------
+        Fraction
+            No schedule costs less. (Of an infeasible problem any number is a lower bound.) For
+            problems of many thousand jobs it is computed on the rows' outer image, so that it may
+            be slightly less than the prices could prove, never more.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the certificate does not hold for this problem; the message names the breach.
+        """
+        return self._judge(problem, ()).value
+
+    def proves_infeasible(self, problem: Problem) -> bool:
+        """Whether this certificate proves that there is no schedule at all.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the certificate does not hold for this problem.
+        """
+        return self._judge(problem, ()).infeasible
+
+    @abstractmethod
+    def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
+        """Evaluate below the conditions of a path."""
+
+    @abstractmethod
+    def leaves(self) -> Iterator[BlockPrices]:
+        """Iterate over the leaves, left to right."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree as plain JSON values; see ``docs/files.md``."""
+
+    @staticmethod
+    def from_json(tree: Any) -> Certificate:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the tree is malformed.
+
+        Examples
+        --------
+        >>> Certificate.from_json({"prices": {"1g": "1/7"}}).prices["1g"]
+        Fraction(1, 7)
+        """
+        if not isinstance(tree, Mapping):
+            raise InvalidCertificate(f"a certificate is {tree!r}; expected an object")
+        if "branch" not in tree:
+            known = {"prices", "limit_prices", "multipliers"}
+            _refuse_unknown(tree, known)
+            return BlockPrices(
+                _mapping(tree.get("prices", {}), "prices"),
+                _mapping(tree.get("limit_prices", {}), "limit_prices"),
+                _sequence(tree.get("multipliers", [])),
+            )
+        _refuse_unknown(tree, {"branch", "at_most", "below", "above"})
+        missing = {"at_most", "below", "above"} - set(tree)
+        if missing:
+            raise InvalidCertificate(f"a branch lacks {', '.join(sorted(missing))}")
+        return Branch(
+            quantity_from_json(tree["branch"]),
+            tree["at_most"],
+            Certificate.from_json(tree["below"]),
+            Certificate.from_json(tree["above"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BlockPrices(Certificate):
+    """Prices that prove a lower bound; the leaf of a certificate.
+
+    Parameters
+    ----------
+    prices : Mapping[str, number]
+        Block price >= 0; blocks left out have price 0.
+    limit_prices : Mapping[str, number]
+        Price >= 0 of a machine type's limit; 0 where there is no limit.
+    multipliers : sequence of numbers
+        One >= 0 for each branch above this leaf, from the root down.
+
+    Notes
+    -----
+    They hold if every configuration C of a machine type m is worth at most ``cost_m +
+    limit_price_m``; the bound is then the sum over jobs of the cheapest option, less ``limit_m *
+    limit_price_m`` over machine types (theory 6.3 and 6.9). If they hold even with all costs 0 and
+    the bound is positive, there is no schedule at all.
+
+    Examples
+    --------
+    >>> from cms.model import Job
+    >>> from cms.problem import Problem
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 90, "7g": 800}), Job("vgg", 100, {"7g": 500})],
+    ... )
+    >>> BlockPrices({"1g": "1/7", "7g": 1}).bound(problem)
+    Fraction(19, 7)
+    >>> BlockPrices({"1g": "1/6", "7g": 1}).bound(problem)
+    Traceback (most recent call last):
+        ...
+    cms.errors.InvalidCertificate: configuration 7 x 1g is worth 7/6 at these prices, more than \
+its machine's cost 1
+    """
+
+    prices: FrozenMap[Block, Fraction]
+    limit_prices: FrozenMap[str, Fraction]
+    multipliers: tuple[Fraction, ...]
+
+    def __init__(
+        self,
+        prices: Mapping[Block, Number] | None = None,
+        limit_prices: Mapping[str, Number] | None = None,
+        multipliers: Sequence[Number] = (),
+    ) -> None:
+        def table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
+            return FrozenMap(
+                {
+                    name: exact(number, f"{what} {name!r}", error=InvalidCertificate)
+                    for name, number in (numbers or {}).items()
+                }
+            )
+
+        object.__setattr__(self, "prices", table(prices, "price of block"))
+        object.__setattr__(self, "limit_prices", table(limit_prices, "limit price of"))
+        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
+        object.__setattr__(self, "multipliers", tuple(numbers))
+
+    def leaves(self) -> Iterator[BlockPrices]:
+        """Iterate over this one leaf."""
+        yield self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prices as plain JSON values."""
+        return {
+            "prices": {name: _number(price) for name, price in self.prices.items()},
+            "limit_prices": {name: _number(price) for name, price in self.limit_prices.items()},
+            "multipliers": [_number(multiplier) for multiplier in self.multipliers],
+        }
+
+    def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
+        breach, breach_at_cost_0 = self._breaches(problem, path)
+        if breach is not None:
+            raise InvalidCertificate(breach)
+        job_prices, special = self._job_prices(problem, path)
+        scaled, denominator = common_denominator(
+            [*job_prices, *(price for vector in special.values() for price in vector)]
+        )
+        k = len(job_prices)
+        own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
+        pricing = price_jobs(problem.rows, scaled[:k], special=own)
+        if pricing is None:  # only a caller that passes `stopped` can stop it
+            raise AssertionError("pricing stopped by nobody")
+        value = Fraction(pricing.total, denominator)
+        for name, price in self.limit_prices.items():
+            value -= price * (problem.machine_type(name).limit or 0)
+        for condition, multiplier in zip(path, self.multipliers, strict=True):
+            value += condition.sign * multiplier * condition.value
+        no_way = bool(pricing.unservable) or (breach_at_cost_0 is None and value > 0)
+        return _Verdict(value, no_way)
+
+    def _breaches(
+        self, problem: Problem, path: tuple[Condition, ...]
+    ) -> tuple[str | None, str | None]:
+        """Return the first breach of the conditions on prices: with the costs, and with costs 0."""
+        _refuse_names(self.prices, problem.blocks, "block")
+        known = [machine.name for machine in problem.machine_types]
+        _refuse_names(self.limit_prices, known, "machine type")
+        for name, price in self.limit_prices.items():
+            if price and problem.machine_type(name).limit is None:
+                raise InvalidCertificate(
+                    f"limit price {format_exact(price)} on machine type {name!r}, which has no "
+                    "limit"
+                )
+        if len(self.multipliers) != len(path):
+            raise InvalidCertificate(
+                f"a leaf below {len(path)} branches has {len(self.multipliers)} multipliers; "
+                "expected one for each branch"
+            )
+        worth = {block: self.prices.get(block, Fraction(0)) for block in problem.blocks}
+        of_type: dict[str | None, Fraction] = {}
+        of_shape: dict[Configuration, Fraction] = {}
+        for condition, multiplier in zip(path, self.multipliers, strict=True):
+            quantity, amount = condition.quantity, condition.sign * multiplier
+            quantity.refuse_unknown(problem)
+            if isinstance(quantity, BlocksOf):
+                worth[quantity.block] += amount
+            elif isinstance(quantity, MachinesOfType):
+                of_type[quantity.machine] = of_type.get(quantity.machine, Fraction(0)) + amount
+            elif isinstance(quantity, MachinesOf):
+                listed = quantity.listed_in(problem)
+                of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
+        first: list[str | None] = [None, None]
+        for shape in problem.configurations:
+            machine = problem.machine_type(shape.machine)
+            if isinstance(shape, Configuration):
+                value = sum((worth[b] * n for b, n in shape.blocks.items()), Fraction(0))
+                value += of_shape.get(shape, Fraction(0))
+                name = f"configuration {shape}"
+            else:
+                blocks = list(shape.sizes)
+                value = fullest_machine(
+                    [worth[b] for b in blocks],
+                    [shape.sizes[b] for b in blocks],
+                    shape.capacity,
+                    shape.max_blocks,
+                ).value
+                name = f"the fullest machine of capacity {format_exact(shape.capacity)}"
+            value += of_type.get(shape.machine, Fraction(0))
+            allowed = self.limit_prices.get(machine.name, Fraction(0))
+            for at, cost in enumerate((machine.cost, Fraction(0))):
+                if value > cost + allowed and first[at] is None:
+                    plus = f" + limit price {format_exact(allowed)}" if allowed else ""
+                    first[at] = (
+                        f"{name} is worth {format_exact(value)} at these prices, more than its "
+                        f"machine's cost {format_exact(cost)}{plus}"
+                    )
+        return first[0], first[1]
+
+    def _job_prices(
+        self, problem: Problem, path: tuple[Condition, ...]
+    ) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
+        """Return the prices every job pays, and those of jobs with a branch of their own."""
+        general = [self.prices.get(block, Fraction(0)) for block in problem.blocks]
+        special: dict[int, list[Fraction]] = {}
+        for condition, multiplier in zip(path, self.multipliers, strict=True):
+            quantity = condition.quantity
+            if isinstance(quantity, BlocksOfJob):
+                j = problem.job_index(quantity.job)
+                vector = special.setdefault(j, list(general))
+                vector[problem.block_index[quantity.block]] -= condition.sign * multiplier
+        for j, vector in special.items():
+            for block, price in zip(problem.blocks, vector, strict=True):
+                if price < 0:
+                    raise InvalidCertificate(
+                        f"job {problem.job_names[j]!r} would pay {format_exact(price)} for the "
+                        f"block {block!r}: multipliers must leave every price >= 0"
+                    )
+        return general, special
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Branch(Certificate):
+    """A proof in two parts: one for schedules with a small quantity, one for those with a large.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        An integer that every schedule has.
+    at_most : int
+        ``below`` is about the schedules where it is at most this, ``above`` about the others.
+    below, above : Certificate
+        Each leaf below carries one multiplier for this branch.
+
+    Examples
+    --------
+    Two jobs that each need two of the three blocks of a machine: 4/3 machines by prices alone,
+    which rounds up to 2 anyway; with costs of 3/2 a machine the branch proves that one machine is
+    impossible and two are enough.
+
+    >>> from cms.model import Job, MachineType
+    >>> from cms.problem import Problem
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 3}),
+    ...     jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})],
+    ...     machine_types=[MachineType("machine", cost="3/2")],
+    ... )
+    >>> Branch(
+    ...     MachinesOfType("machine"),
+    ...     1,
+    ...     below=BlockPrices({"b": 1}, multipliers=[3]),
+    ...     above=BlockPrices(multipliers=["3/2"]),
+    ... ).bound(problem)
+    Fraction(3, 1)
+    """
+
+    quantity: Quantity
+    at_most: int
+    below: Certificate
+    above: Certificate
+
+    def __init__(
+        self, quantity: Quantity, at_most: int, below: Certificate, above: Certificate
+    ) -> None:
+        value = exact(at_most, "at_most", nonnegative=False, error=InvalidCertificate)
+        if value.denominator != 1:
+            raise InvalidCertificate(f"at_most is {format_exact(value)}; expected a whole number")
+        for side in (below, above):
+            if not isinstance(side, Certificate):
+                raise InvalidCertificate(f"a branch holds {side!r}; expected a certificate")
+        object.__setattr__(self, "quantity", quantity)
+        object.__setattr__(self, "at_most", int(value))
+        object.__setattr__(self, "below", below)
+        object.__setattr__(self, "above", above)
+
+    def leaves(self) -> Iterator[BlockPrices]:
+        """Iterate over the leaves, those of ``below`` first."""
+        yield from self.below.leaves()
+        yield from self.above.leaves()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree as plain JSON values."""
+        return {
+            "branch": self.quantity.to_json(),
+            "at_most": self.at_most,
+            "below": self.below.to_json(),
+            "above": self.above.to_json(),
+        }
+
+    def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
+        below = self.below._judge(problem, (*path, Condition(self.quantity, -1, self.at_most)))
+        above = self.above._judge(problem, (*path, Condition(self.quantity, 1, self.at_most + 1)))
+        if below.infeasible and above.infeasible:
+            return _Verdict(min(below.value, above.value), True)
+        if below.infeasible:
+            return above
+        if above.infeasible:
+            return below
+        return _Verdict(min(below.value, above.value), False)
+
+
+def first_certificate(problem: Problem) -> BlockPrices:
+    """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
+
+    It proves infeasibility where some job can only be served by such blocks, or by none.
+
+    Examples
+    --------
+    >>> from cms.model import Job
+    >>> from cms.problem import Problem
+    >>> lost = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {})])
+    >>> first_certificate(lost).proves_infeasible(lost)
+    True
+    """
+    found: set[Block] = set()
+    for shape in problem.configurations:
+        if isinstance(shape, Configuration):
+            found |= set(shape.blocks)
+        else:
+            found |= {block for block in shape.sizes if shape.largest_count(block) > 0}
+    return BlockPrices({block: 1 for block in problem.blocks if block not in found})
+
+
+def round_up(bound: Fraction, step: Fraction) -> Fraction:
+    """Round a lower bound up to the next whole multiple of the costs' common step.
+
+    Examples
+    --------
+    >>> round_up(Fraction(176, 15), Fraction(1))
+    Fraction(12, 1)
+    """
+    return step * -(-bound // step) if step else bound
+
+
+def _number(value: Fraction) -> int | str:
+    return value.numerator if value.denominator == 1 else format_exact(value)
+
+
+def _refuse_names(names: Mapping[str, Fraction], known: Sequence[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InvalidCertificate(
+                f"a price for the {what} {name!r}, which the problem does not have"
+                + nearest(name, known)
+            )
+
+
+def _refuse_unknown(tree: Mapping[str, Any], known: set[str]) -> None:
+    for key in tree:
+        if key not in known:
+            raise InvalidCertificate(
+                f"a certificate has the unknown entry {key!r}" + nearest(str(key), known)
+            )
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Number]:
+    if not isinstance(value, Mapping):
+        raise InvalidCertificate(f"{what} is {value!r}; expected an object of numbers")
+    return value
+
+
+def _sequence(value: Any) -> Sequence[Number]:
+    if not isinstance(value, list | tuple):
+        raise InvalidCertificate(f"multipliers is {value!r}; expected a list of numbers")
+    return value

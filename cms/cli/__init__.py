@@ -1,0 +1,44 @@
+"""The command line: ``cms plan``, ``solve``, ``check``, ``gpus`` and ``algorithms``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+from .interrupt import EXIT_CODE, Interrupts
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the ``cms`` command on the process's arguments; return (or exit with) its code.
+
+    Returns
+    -------
+    int
+        0 a checked answer; 1 bad data or a failed check; 2 bad usage; 3 infeasible; 4 no schedule
+        in time; 130 interrupted.
+    """
+    interrupts = Interrupts()
+    interrupts.install()  # before anything else is imported: from here on Ctrl-C is ours
+    others = set(threading.enumerate())
+    from .app import run
+
+    code = run(sys.argv[1:], interrupts)
+    # Python gives the signal back to the system before it has finished; that would be a moment in
+    # which Ctrl-C kills the process without its exit code.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if interrupts.pressed:
+        code = EXIT_CODE
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if any(thread.is_alive() for thread in set(threading.enumerate()) - others):
+        # A solver that did not stop in time is still in native code; the interpreter must not be
+        # taken down around it, and nobody waits for its answer.
+        os._exit(code)
+    return code

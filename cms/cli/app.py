@@ -1,0 +1,145 @@
+"""The application: its commands, and what becomes of the errors that they raise."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProblem
+from cms.registry import UnknownInstance
+
+from .catalogue import algorithms, gpus
+from .check import check
+from .interrupt import Interrupted, Interrupts
+from .options import UsageError
+from .plan import plan
+from .session import Exit, Session, report_error, session_of
+from .solve import solve
+
+__all__ = ["application", "run"]
+
+_EPILOG = (
+    "Exit codes: 0 a checked answer; 1 bad data or a failed check; 2 bad usage; 3 infeasible; "
+    "4 no schedule in time; 130 interrupted (the best schedule is still printed)."
+)
+_CLICK_ERROR: type[Exception] = UsageError.__mro__[1]  # likewise, see UsageError
+_BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
+
+application = typer.Typer(
+    name="cms",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (plan, solve, check, gpus, algorithms):
+    application.command(epilog=_EPILOG)(_command)
+
+
+@application.callback(invoke_without_command=True, epilog=_EPILOG)
+def cms(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the version as JSON.")] = False,
+) -> int:
+    """Plan fleets of configurable machines, MIG GPUs above all, with a proof of every bound."""
+    if context.invoked_subcommand is not None:
+        return Exit.ANSWER
+    session = session_of(context)
+    if not version:
+        session.print_text(context.get_help() + "\n")
+        return Exit.USAGE
+    from importlib.metadata import version as version_of
+
+    name = "configurable-machines"
+    number = version_of(name)
+    if json:
+        session.print_json({"name": name, "version": number})
+    else:
+        session.print_text(f"{name} {number}\n")
+    return Exit.ANSWER
+
+
+def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
+    """Run the command line and return its exit code; nothing escapes as a traceback.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Without the program's name.
+    interrupts : Interrupts, optional
+        The SIGINT handler, if one is installed.
+
+    Examples
+    --------
+    >>> run(["--version"])
+    configurable-machines ...
+    0
+    """
+    interrupts = interrupts or Interrupts()
+    session = Session(interrupts)
+    as_json = "--json" in arguments
+    try:
+        code = application(
+            args=list(arguments), prog_name="cms", standalone_mode=False, obj=session
+        )
+    except Interrupted:
+        return _say_interrupted(arguments)
+    except SystemExit as leaving:  # Typer's way out when the reader of a help page has gone
+        return leaving.code if isinstance(leaving.code, int) else Exit.FAILED
+    except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
+        if interrupts.pressed:
+            return _say_interrupted(arguments)
+        return _explain(error, as_json=as_json)
+    return int(code or 0)
+
+
+def _say_interrupted(arguments: Sequence[str]) -> int:
+    searching = {"plan", "solve"} & set(arguments[:1])
+    report_error(
+        "interrupted: no schedule was found" if searching else "interrupted",
+        Exit.INTERRUPTED,
+        as_json="--json" in arguments,
+        kind="Interrupted",
+    )
+    return Exit.INTERRUPTED
+
+
+def _explain(error: Exception, *, as_json: bool) -> int:
+    """Report an error and return the exit code it stands for."""
+    if isinstance(error, _CLICK_ERROR):
+        code = Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED
+        message = getattr(error, "format_message", error.__str__)()
+        context = getattr(error, "ctx", None)
+        if context is not None and not as_json:
+            message += f" (try '{context.command_path} --help')"
+        report_error(message, code, as_json=as_json, kind="UsageError")
+        return code
+    if isinstance(error, CmsError):
+        code = Exit.USAGE if isinstance(error, _BAD_USAGE) else Exit.FAILED
+        report_error(error, code, as_json=as_json)
+        return code
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        report_error(
+            f"{where}{error.strerror or error}", Exit.FAILED, as_json=as_json, kind="OSError"
+        )
+        return Exit.FAILED
+    if isinstance(error, MemoryError):
+        report_error("out of memory", Exit.FAILED, as_json=as_json, kind="MemoryError")
+        return Exit.FAILED
+    if "CMS_TRACEBACK" in os.environ:
+        traceback.print_exception(error, file=sys.stderr)
+    report_error(
+        f"{type(error).__name__}: {error} (this is a bug in configurable-machines; set "
+        "CMS_TRACEBACK=1 to see where, and please report it)",
+        Exit.FAILED,
+        as_json=as_json,
+        kind="InternalError",
+    )
+    return Exit.FAILED

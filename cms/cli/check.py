@@ -1,0 +1,148 @@
+"""``cms check``: whether a schedule serves its problem, and a certificate proves the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import Json, Output, Quiet
+from .session import Exit, refuse_unwritable, session_of
+
+if TYPE_CHECKING:
+    from cms.check import Violation
+    from cms.problem import Problem
+    from cms.solution import Solution
+
+_File = Annotated[
+    Path, typer.Argument(metavar="problem.json", help="A problem file, or a plan file by itself.")
+]
+_Solution = Annotated[
+    Path | None, typer.Argument(metavar="[solution.json]", help="A solution of that problem.")
+]
+_MOST_SHOWN = 20
+
+
+def check(
+    context: typer.Context,
+    problem: _File,
+    solution: _Solution = None,
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Recheck a solution or a plan in exact arithmetic: every demand, every bound."""
+    session = session_of(context)
+    session.begin(json=json, quiet=quiet)
+    refuse_unwritable((output, "--output"))
+    with session.interrupts.abortable():
+        posed, answer = _read(problem, solution)
+        faults = list(_faults(posed, answer))
+        if solution is None and not faults:
+            _read_whole_plan(problem)
+    document = {
+        "valid": not faults,
+        "status": answer.status.value,
+        "proof": answer.proof.value,
+        "machine_count": answer.machine_count,
+        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
+    }
+    if json:
+        session.print_json(document)
+    elif not quiet:
+        session.print_text(_report(answer, faults))
+    session.write(document, output)
+    return Exit.FAILED if faults else Exit.ANSWER
+
+
+def _read(path: Path, solution: Path | None) -> tuple[Problem, Solution]:
+    from cms.files import (
+        problem_from_json,
+        read_document,
+        read_problem,
+        read_solution,
+        solution_from_json,
+    )
+
+    if solution is not None:
+        return read_problem(path), read_solution(solution)
+    document = read_document(path, "cms-plan")
+    return problem_from_json(document.at("problem")), solution_from_json(document.at("solution"))
+
+
+def _read_whole_plan(path: Path) -> None:
+    """Let the reader compare the plan's services and GPUs with its problem and solution."""
+    from cms.fleet.serving import read_plan
+
+    read_plan(path)
+
+
+def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
+    """Everything a solution says that does not hold."""
+    from cms.check import Violation
+    from cms.check import check as check_schedule
+    from cms.numbers import format_exact
+
+    if solution.problem_sha256 != problem.sha256:
+        yield Violation(
+            "problem", "the solution", f"the problem SHA-256 {solution.problem_sha256[:16]}...",
+            f"{problem.sha256[:16]}..., the SHA-256 of this problem",
+        )  # fmt: skip
+        return
+    if solution.cost is not None:
+        violations = check_schedule(problem, solution.schedule)
+        yield from violations
+        if not violations and (cost := solution.schedule.cost(problem)) != solution.cost:
+            yield Violation(
+                "cost", "the schedule", f"the cost {format_exact(cost)}",
+                f"{format_exact(solution.cost)}, as the solution says",
+            )  # fmt: skip
+    yield from _bound_faults(problem, solution)
+
+
+def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
+    from cms.certificate import round_up
+    from cms.check import Violation
+    from cms.errors import InvalidCertificate
+    from cms.numbers import format_exact
+
+    try:
+        proved = round_up(solution.certificate.bound(problem), problem.cost_step)
+        infeasible = solution.certificate.proves_infeasible(problem)
+    except InvalidCertificate as breach:
+        yield Violation("certificate", "the certificate", f"a breach: {breach}", "none")
+        return
+    if infeasible:
+        if solution.status != "infeasible":
+            yield Violation(
+                "status", "the solution", f"the status {solution.status.value}",
+                "infeasible, which its certificate proves",
+            )  # fmt: skip
+        return
+    if solution.lower_bound > proved:
+        yield Violation(
+            "bound", "the certificate", f"a bound of {format_exact(proved)}",
+            f"{format_exact(solution.lower_bound)}, as the solution says",
+        )  # fmt: skip
+    if solution.proof == "checked":
+        if solution.status == "infeasible":
+            yield Violation("proof", "the certificate", "a bound alone", "a proof of infeasibility")
+        elif solution.status == "optimal" and solution.cost != proved:
+            yield Violation(
+                "proof", "the certificate", f"a bound of {format_exact(proved)}",
+                "the cost of the schedule, which is said to be proved optimal",
+            )  # fmt: skip
+
+
+def _report(solution: Solution, faults: list[Violation]) -> str:
+    from cms.fleet.report.words import count, decimal, printable, verdict
+
+    if not faults:
+        return f"valid: {verdict(solution)}\n"
+    lines = [f"not valid: {count(len(faults), 'fault')}"]
+    lines += [f"- {printable(str(fault))}" for fault in faults[:_MOST_SHOWN]]
+    if more := faults[_MOST_SHOWN:]:
+        lines.append(f"... and {decimal(len(more))} more (all with --json)")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,129 @@
+"""The options that several commands share, and how their texts become values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Also write the JSON document to FILE."),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE.svg", help="Also draw the plan: an SVG picture."),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print neither progress nor report; only errors.")
+]
+Method = Annotated[
+    str, typer.Option("--method", "-m", metavar="NAME", help="The algorithm; see 'cms algorithms'.")
+]
+MethodOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="K=V", help="An option of the algorithm; may be repeated."),
+]
+TimeLimit = Annotated[
+    str,
+    typer.Option("--time-limit", metavar="SECONDS", help="When to stop; 'none' for no limit."),
+]
+Gap = Annotated[
+    str,
+    typer.Option(
+        "--gap", metavar="COST", help="Stop when the cost is at most this far above the bound."
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, help="The same seed, the same answer.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="How many to use.  [default: 1 a core]"),
+]
+Start = Annotated[
+    Path | None,
+    typer.Option("--start", metavar="FILE", help="A solution or plan file to improve on."),
+]
+
+
+# Where this class lives differs between versions of Typer; that it is this base does not.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What Typer raises for arguments that cannot be meant; the command exits with 2."""
+
+
+def usage_error(message: str, option: str = "") -> Exception:
+    """Return the error for an option that cannot be meant, naming it."""
+    return UsageError(f"{option}: {message}" if option else message)
+
+
+def time_limit(text: str) -> float | None:
+    """Read ``--time-limit``: seconds, or ``none``.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+
+    Examples
+    --------
+    >>> time_limit("2.5"), time_limit("none")
+    (2.5, None)
+    """
+    if text.strip().lower() == "none":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise usage_error(f"{text!r}: expected seconds >= 0, or 'none'", "--time-limit")
+    return seconds
+
+
+def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """Split the texts ``KEY=VALUE`` of an option that may be repeated.
+
+    Raises
+    ------
+    UsageError
+        If a text has no ``=``, a side is empty, or a key comes twice.
+
+    Examples
+    --------
+    >>> pairs(["a100-80gb=8", "h100-80gb = 4"], "--max-gpus", "a100-80gb=8")
+    {'a100-80gb': '8', 'h100-80gb': '4'}
+    """
+    result: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not (key and equals and value):
+            raise usage_error(f"{text!r}: expected KEY=VALUE, for example {example}", option)
+        if key in result:
+            raise usage_error(f"{key!r} is there twice; give it once", option)
+        result[key] = value
+    return result
+
+
+def limits(texts: Sequence[str] | None) -> dict[str, int]:
+    """Read ``--max-gpus KEY=N``.
+
+    Raises
+    ------
+    UsageError
+        If an N is no whole number >= 0.
+
+    Examples
+    --------
+    >>> limits(["a100-80gb=8"])
+    {'a100-80gb': 8}
+    """
+    result = {}
+    for key, value in pairs(texts, "--max-gpus", "a100-80gb=8").items():
+        if not (value.isascii() and value.isdigit()):
+            raise usage_error(f"{key}={value}: expected a whole number >= 0", "--max-gpus")
+        result[key] = int(value)
+    return result

@@ -1,0 +1,210 @@
+"""``cms plan``: from services and operating points to GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .catalogue import find_gpu
+from .options import (
+    Gap,
+    Json,
+    Method,
+    MethodOptions,
+    Output,
+    Picture,
+    Quiet,
+    Seed,
+    Start,
+    Threads,
+    TimeLimit,
+    limits,
+    pairs,
+    usage_error,
+)  # fmt: skip
+from .searching import Search, search
+from .session import Session, refuse_unwritable, session_of
+
+if TYPE_CHECKING:
+    from cms.fleet.hardware import Gpu
+    from cms.fleet.serving import Plan, ServingProblem
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """The options about GPUs and operating points; what is not given is None or empty."""
+
+    gpus: list[str] | None
+    rule: str | None
+    max_processes: int | None
+    limits: dict[str, int]
+    costs: dict[str, str]
+
+    @property
+    def fleet(self) -> list[Gpu]:
+        """The GPUs, looked up or read from the user's own device files."""
+        return [find_gpu(name) for name in self.gpus or ()]
+
+
+_Files = Annotated[
+    Path | None,
+    typer.Option(
+        "--services", "-s", metavar="S.csv", help="service,model,rate_rps,latency_limit_ms"
+    ),
+]
+_Points = Annotated[
+    Path | None,
+    typer.Option(
+        "--operating-points", "-p", metavar="P.csv",
+        help="model,device,profile,processes,batch,throughput_rps,latency_ms",
+    ),
+]  # fmt: skip
+_Published = Annotated[
+    str | None, typer.Option("--published", metavar="NAME", help="A published scenario: S1 to S6.")
+]
+_Gpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gpu", "-g", metavar="KEY",
+        help="A GPU of 'cms gpus' or your own device file; may be repeated.  [default: a100-80gb]",
+    ),
+]  # fmt: skip
+_Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--rule", metavar="NAME",
+        help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half, plain.",
+    ),
+]  # fmt: skip
+_MaxProcesses = Annotated[
+    int | None,
+    typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
+]
+_MaxGpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-gpus", metavar="KEY=N", help="How many there are of a GPU; may be repeated."
+    ),
+]
+_Costs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cost", metavar="KEY=C", help="What one GPU costs (default 1); may be repeated."
+    ),
+]
+
+
+def plan(
+    context: typer.Context,
+    services: _Files = None,
+    operating_points: _Points = None,
+    published: _Published = None,
+    gpu: _Gpus = None,
+    rule: _Rule = None,
+    max_processes: _MaxProcesses = None,
+    max_gpus: _MaxGpus = None,
+    cost: _Costs = None,
+    method: Method = "auto",
+    option: MethodOptions = None,
+    time_limit: TimeLimit = "60",
+    gap: Gap = "0",
+    seed: Seed = 0,
+    threads: Threads = None,
+    start: Start = None,
+    picture: Picture = None,
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Serve services on as few GPUs as possible, with a proved bound.
+
+    Give the two CSV files, or --published NAME.
+    """
+    session = session_of(context)
+    session.begin(json=json, quiet=quiet)
+    how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    wishes = _Wishes(
+        gpu, rule, max_processes, limits(max_gpus), pairs(cost, "--cost", "a100-80gb=1.5")
+    )
+    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    with session.interrupts.abortable():
+        if published is not None:
+            if services or operating_points:
+                raise usage_error("give --published or the two files, not both")
+            title, serving = _scenario(published, wishes)
+        else:
+            title, serving = _from_files(services, operating_points, wishes)
+            for warning in serving.warnings:
+                session.warn(warning)
+    solution = search(
+        session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
+    )
+    from cms.fleet.serving import Plan
+
+    return _show(session, Plan(serving, solution), title, output, picture)
+
+
+def _from_files(
+    services: Path | None, operating_points: Path | None, wishes: _Wishes
+) -> tuple[str, ServingProblem]:
+    from cms.fleet.serving import as_problem, read_operating_points, read_services
+
+    if services is None or operating_points is None:
+        raise usage_error("give --services S.csv and --operating-points P.csv, or --published NAME")
+    serving = as_problem(
+        read_services(services),
+        read_operating_points(operating_points),
+        wishes.fleet or ["a100-80gb"],
+        rule=wishes.rule or "parvagpu",
+        max_processes=wishes.max_processes,
+        limits=wishes.limits,
+        costs=wishes.costs,
+    )
+    return services.stem, serving
+
+
+def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
+    """Build a published scenario; what the user wishes replaces what it says itself."""
+    from cms.fleet.serving import Scenario, as_problem
+    from cms.registry import load_instance
+
+    scenario = load_instance(name)
+    if not isinstance(scenario, Scenario):
+        raise usage_error(
+            f"{name!r} is a problem without services; use: cms solve --published {name}"
+        )
+    serving = as_problem(
+        scenario.services,
+        scenario.operating_points,
+        wishes.fleet or scenario.gpus,
+        rule=wishes.rule or scenario.rule,
+        max_processes=wishes.max_processes or scenario.max_processes,
+        limits=wishes.limits,
+        costs=wishes.costs,
+    )
+    return f"{scenario.name}: {scenario.title}", serving
+
+
+def _show(
+    session: Session, plan: Plan, title: str, output: Path | None, picture: Path | None
+) -> int:
+    """Print the plan first and write files after it: a full disk must not cost the answer."""
+    from cms.fleet.serving import write_plan
+
+    if session.json:
+        session.print_json(plan.to_json())
+    elif not session.quiet:
+        from cms.fleet.report.terminal import plan_report
+
+        session.print(*plan_report(plan, title, width=session.width))
+    if output is not None:
+        write_plan(plan, output)
+    if picture is not None:
+        from cms.files.source import write_bytes
+        from cms.fleet.report.svg import plan_picture
+
+        write_bytes(plan_picture(plan, title).encode(), picture)
+    return session.code_of(plan.solution)

@@ -1,0 +1,156 @@
+"""Lines of time, best, bound and gap on stderr while a long run goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from cms.fleet.report.words import decimal, percent
+
+if TYPE_CHECKING:
+    from cms.solution import Incumbent
+
+FIRST_LINE_SECONDS = 2.0
+"""A run that is over before this time logs nothing."""
+EVERY_SECONDS = 5.0
+"""The longest time between two lines."""
+_SHORTEST_PAUSE_SECONDS = 0.25
+
+
+class Progress:
+    """A context manager that logs a run; its instance is ``solve``'s ``on_improvement``.
+
+    Parameters
+    ----------
+    stream : text file
+        Where the lines go.
+    what : str, default "best"
+        The head of the column of costs ("GPUs").
+    prepare : callable, optional
+        Called once, in the log's own thread, before the first line: what the end of a long run
+        needs anyhow can be imported then, so that Ctrl-C is answered without that delay.
+    first, every : float
+        Seconds until the first line, and between lines when nothing improves.
+
+    Notes
+    -----
+    A thread of its own writes, so that a line appears also while nothing improves. Improvements
+    that follow each other within a quarter of a second share a line.
+
+    Examples
+    --------
+    >>> import io
+    >>> with Progress(io.StringIO()) as progress:
+    ...     pass
+    >>> progress.lines
+    0
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        what: str = "best",
+        *,
+        prepare: Callable[[], object] | None = None,
+        first: float = FIRST_LINE_SECONDS,
+        every: float = EVERY_SECONDS,
+    ) -> None:
+        self.lines = 0
+        self._stream = stream
+        self._what = what
+        self._prepare = prepare
+        self._first = first
+        self._every = every
+        self._began = time.monotonic()
+        self._state: Incumbent | None = None
+        self._printed: Incumbent | None = None
+        self._over = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._write_lines, name="cms-progress", daemon=True)
+
+    def __call__(self, incumbent: Incumbent) -> None:
+        """Take note of an improvement; the thread writes it."""
+        with self._changed:
+            self._state = incumbent
+            self._changed.notify()
+
+    def __enter__(self) -> Progress:
+        self._began = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        # The thread may be blocked on a terminal that a person has paused: do not wait for ever.
+        self._thread.join(timeout=0.2)
+
+    def _write_lines(self) -> None:
+        last = self._began + self._first - self._every
+        while True:
+            with self._changed:
+                while not self._over and (wait := self._pause(last)) > 0:
+                    self._changed.wait(wait)
+                if self._over:
+                    return
+                state = self._state
+            if self._prepare is not None and self.lines == 0:
+                self._prepare()
+            last = time.monotonic()
+            self._write(state, last - self._began)
+
+    def _pause(self, last: float) -> float:
+        """Seconds until the next line is due, given what is known now."""
+        improved = self._state is not self._printed
+        due = last + (_SHORTEST_PAUSE_SECONDS if improved else self._every)
+        return max(due, self._began + self._first) - time.monotonic()
+
+    def _write(self, state: Incumbent | None, seconds: float) -> None:
+        text = ""
+        if self.lines == 0:
+            text = f"{'time':>9}  {self._what:>10}  {'bound':>10}  {'gap':>8}  last by\n"
+        text += progress_line(state, seconds) + "\n"
+        self._printed = state
+        self.lines += 1
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
+            self._over = True
+
+
+def progress_line(state: Incumbent | None, seconds: float) -> str:
+    """One line of the log.
+
+    Parameters
+    ----------
+    state : Incumbent or None
+        The run's latest state; None before the first claim.
+    seconds : float
+        Since the run began.
+
+    Examples
+    --------
+    >>> progress_line(None, 2.04)
+    '     2.0s           -           0         -'
+    """
+    best, bound, gap, source = "-", "0", "-", ""
+    if state is not None:
+        source = state.source
+        bound = decimal(state.lower_bound)
+        if state.cost is not None:
+            best = decimal(state.cost)
+            if state.cost > 0:
+                gap = percent((state.cost - state.lower_bound) / state.cost, up=True)
+        if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:
+            source += f" (a solver claims a bound of {decimal(state.claimed_bound)})"
+    return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()

@@ -1,0 +1,195 @@
+"""One run of the command line: where its output goes, and what its exit code means."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import typer
+
+from .interrupt import EXIT_CODE, Interrupts
+from .options import usage_error
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from cms.solution import Solution
+
+_WIDTH_OF_FILES = 100
+"""Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
+_TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
+# Same widths, so that a drawing keeps its shape in an encoding that has only ASCII.
+_PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–≥", "-|+++++++++=-x:~.->")
+
+
+class Exit(IntEnum):
+    """What the commands return."""
+
+    ANSWER = 0
+    FAILED = 1
+    """Bad data, or a check that failed."""
+    USAGE = 2
+    INFEASIBLE = 3
+    NO_SCHEDULE = 4
+    INTERRUPTED = EXIT_CODE
+
+
+class Session:
+    """What a command needs besides its arguments: the terminal and Ctrl-C.
+
+    Parameters
+    ----------
+    interrupts : Interrupts
+
+    Examples
+    --------
+    >>> session = Session(Interrupts())
+    >>> session.json, session.quiet
+    (False, False)
+    """
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self.interrupts = interrupts
+        self.json = False
+        self.quiet = False
+
+    def begin(self, *, json: bool = False, quiet: bool = False) -> None:
+        """Take note of the command's own output options."""
+        self.json = json
+        self.quiet = self.interrupts.quiet = quiet
+
+    def print_json(self, document: Mapping[str, Any]) -> None:
+        """Write a document to stdout, exactly as ``--output`` writes it to a file."""
+        from cms.files.layout import lay_out
+
+        self.print_text(lay_out(document))
+
+    def print(self, *report: RenderableType) -> None:
+        """Write a report to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
+        console = self.console(sys.stdout)
+        with console.capture() as capture:
+            for part in report:
+                console.print(part)
+        # Rich fills every table cell up to its column's width.
+        self.print_text(_TRAILING_BLANKS.sub("", capture.get()))
+
+    def print_text(self, text: str) -> None:
+        """Write text to stdout; a reader that has gone away is no error."""
+        _write(sys.stdout, text)
+
+    def write(self, document: Mapping[str, Any], path: Path | None) -> None:
+        """Write a document to the file of ``--output``, if there is one."""
+        if path is None:
+            return
+        from cms.files.layout import write_document
+
+        write_document(lambda: dict(document), path)
+
+    @property
+    def width(self) -> int:
+        """Columns that a report has."""
+        return self.console(sys.stdout).width
+
+    def code_of(self, solution: Solution) -> int:
+        """Return the exit code of a solution."""
+        if self.interrupts.pressed or solution.stop_reason == "interrupted":
+            return Exit.INTERRUPTED
+        codes = {"infeasible": Exit.INFEASIBLE, "no_schedule": Exit.NO_SCHEDULE}
+        return codes.get(solution.status, Exit.ANSWER)
+
+    def warn(self, text: str) -> None:
+        """Write a warning to stderr."""
+        if not self.quiet:
+            _write(sys.stderr, f"warning: {text}\n")
+
+    @staticmethod
+    def console(stream: TextIO) -> Console:
+        """Return the console of a stream."""
+        from rich.console import Console
+
+        terminal = stream.isatty()
+        return Console(
+            file=stream,
+            width=None if terminal or "COLUMNS" in os.environ else _WIDTH_OF_FILES,
+            force_terminal=None if terminal else False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+
+def session_of(context: typer.Context) -> Session:
+    """Return the session a command runs in."""
+    session = context.obj
+    assert isinstance(session, Session)
+    return session
+
+
+def refuse_unwritable(*files: tuple[Path | None, str]) -> None:
+    """Say before a long run, not after it, that a file cannot be written.
+
+    Raises
+    ------
+    UsageError
+        If a path is a folder, or its folder does not exist.
+    """
+    for path, option in files:
+        if path is None or str(path) == "-":
+            continue
+        if path.is_dir():
+            raise usage_error(f"{str(path)!r} is a folder; expected a file to write", option)
+        if not path.parent.is_dir():
+            raise usage_error(
+                f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",
+                option,
+            )
+
+
+def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: str = "") -> None:
+    """Write what went wrong to stderr: one line, or a JSON document.
+
+    Parameters
+    ----------
+    error : exception or str
+    code : int
+        The exit code.
+    as_json : bool
+    kind : str
+        What to call it in JSON; by default the exception's class.
+    """
+    message = str(error)
+    if as_json:
+        about: dict[str, object] = {"kind": kind or type(error).__name__, "message": message}
+        for name in ("path", "line", "column", "expected", "fix", "algorithm"):
+            if (value := getattr(error, name, None)) is not None:
+                about[name] = value
+        text = json.dumps({"error": about, "exit_code": code}, ensure_ascii=False)
+    else:
+        text = f"error: {message}"
+    _write(sys.stderr, text + "\n")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN)
+        text = text.encode(stream.encoding, errors="backslashreplace").decode(stream.encoding)
+    except LookupError:
+        pass
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (`cms plan | head`). What Python still holds for it must not
+        # raise again when the interpreter flushes it at the end.
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, stream.fileno())
+        os.close(silent)

@@ -1,0 +1,91 @@
+"""``cms solve``: an abstract problem, without GPUs and services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import (
+    Gap,
+    Json,
+    Method,
+    MethodOptions,
+    Output,
+    Quiet,
+    Seed,
+    Start,
+    Threads,
+    TimeLimit,
+    usage_error,
+)  # fmt: skip
+from .searching import Search, search
+from .session import refuse_unwritable, session_of
+
+if TYPE_CHECKING:
+    from cms.problem import Problem
+
+_File = Annotated[
+    Path | None,
+    typer.Argument(metavar="[problem.json]", help="The problem; '-' is standard input."),
+]
+_Published = Annotated[
+    str | None, typer.Option("--published", metavar="NAME", help="A named problem of the theory.")
+]
+
+
+def solve(
+    context: typer.Context,
+    problem: _File = None,
+    published: _Published = None,
+    method: Method = "auto",
+    option: MethodOptions = None,
+    time_limit: TimeLimit = "60",
+    gap: Gap = "0",
+    seed: Seed = 0,
+    threads: Threads = None,
+    start: Start = None,
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Solve a problem file: the fewest machines, with a proved bound."""
+    session = session_of(context)
+    session.begin(json=json, quiet=quiet)
+    how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    refuse_unwritable((output, "--output"))
+    with session.interrupts.abortable():
+        title, posed = _problem(problem, published)
+    solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
+    from cms.files import solution_to_json
+
+    # Only who wants the document pays for it: it can be much longer than the report.
+    if json:
+        session.print_json(solution_to_json(solution))
+    elif not quiet:
+        from cms.fleet.report.problems import solution_report
+
+        session.print(*solution_report(posed, solution, title))
+    if output is not None:
+        session.write(solution_to_json(solution), output)
+    return session.code_of(solution)
+
+
+def _problem(path: Path | None, published: str | None) -> tuple[str, Problem]:
+    if (path is None) == (published is None):
+        raise usage_error("give a problem file, or --published NAME")
+    if path is not None:
+        from cms.files import read_problem
+
+        return path.name, read_problem(path)
+    from cms.registry import NamedProblem, load_instance
+
+    assert published is not None
+    named = load_instance(published)
+    if not isinstance(named, NamedProblem):
+        raise usage_error(
+            f"{published!r} is a scenario of services; use: cms plan --published {published}",
+            "--published",
+        )
+    return f"{named.name}: {named.title}", named.make()

@@ -1,0 +1,60 @@
+"""Reading and writing files: problems and solutions in JSON, tables in CSV.
+
+This is the one place where text becomes numbers, exactly and never through a float, and where
+errors get the form ``file:line:column: what, expected what; fix``.
+"""
+
+from .certificates import certificate_from_json
+from .documents import SCHEMA, check_head, head, read_document
+from .json_text import parse_json
+from .layout import lay_out, number_to_json, write_document
+from .node import Node
+from .numerals import is_missing, number_hint, number_in
+from .problems import problem_from_json, problem_to_json, read_problem, write_problem
+from .schedules import schedule_from_json, schedule_to_json
+from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
+from .source import Source, StrPath, read_source, write_bytes
+from .tables import Cell, Header, Row, Table, read_table
+from .wording import one_of, quoted
+
+__all__ = [
+    # problems and solutions
+    "read_problem",
+    "write_problem",
+    "read_solution",
+    "write_solution",
+    # their parts of other documents
+    "problem_to_json",
+    "problem_from_json",
+    "solution_to_json",
+    "solution_from_json",
+    "schedule_to_json",
+    "schedule_from_json",
+    "certificate_from_json",
+    # documents
+    "SCHEMA",
+    "head",
+    "check_head",
+    "read_document",
+    "write_document",
+    "parse_json",
+    "lay_out",
+    "number_to_json",
+    "Node",
+    # tables
+    "read_table",
+    "Table",
+    "Header",
+    "Row",
+    "Cell",
+    # text
+    "Source",
+    "StrPath",
+    "read_source",
+    "write_bytes",
+    "is_missing",
+    "number_in",
+    "number_hint",
+    "one_of",
+    "quoted",
+]

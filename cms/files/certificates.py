@@ -1,0 +1,56 @@
+"""Certificates as part of a JSON document: the tree of prices, numbers read exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..certificate import BlockPrices, Branch, Certificate
+from ..errors import InvalidCertificate
+from ..quantity import Quantity, quantity_from_json
+from .node import Node
+
+
+def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
+    """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back.
+
+    Whether it holds for a problem is for its ``bound`` to say.
+
+    Raises
+    ------
+    FileError
+        If the tree is malformed, with the line and column of the price or branch at fault.
+
+    Examples
+    --------
+    >>> certificate_from_json({"prices": {"1g": "1/7"}}).to_json()["prices"]
+    {'1g': '1/7'}
+    """
+    node = tree if isinstance(tree, Node) else Node(tree)
+    if not (isinstance(node.value, dict) and "branch" in node.value):
+        return _leaf(node)
+    fields = node.object(("branch", "at_most", "below", "above"))
+    return Branch(
+        _quantity(fields["branch"]),
+        fields["at_most"].integer(minimum=None),
+        certificate_from_json(fields["below"]),
+        certificate_from_json(fields["above"]),
+    )
+
+
+def _leaf(node: Node) -> BlockPrices:
+    fields = node.object(("prices",), ("limit_prices", "multipliers"))
+    limit_prices = fields["limit_prices"].entries() if "limit_prices" in fields else ()
+    multipliers = fields["multipliers"].array() if "multipliers" in fields else ()
+    return BlockPrices(
+        {block: price.number() for block, price in fields["prices"].entries()},
+        {machine: price.number() for machine, price in limit_prices},
+        [entry.number() for entry in multipliers],
+    )
+
+
+def _quantity(node: Node) -> Quantity:
+    try:
+        return quantity_from_json(node.value)
+    except InvalidCertificate as fault:
+        raise node.error(f"{node.label}: {fault}") from None

@@ -1,0 +1,87 @@
+"""The records of a CSV file, each with the line it starts on, and where its cells stand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+from ..errors import FileError
+from .source import Source
+
+# A cell and the comma after it; quotes mean something only where a cell starts.
+_CELL = re.compile(r' *(?:"[^"]*(?:""[^"]*)*")?[^,]*,')
+
+
+def physical_lines(source: Source) -> Iterator[str]:
+    """Yield the lines with their ends: LF, CRLF or CR.
+
+    ``str.splitlines`` would also split at form feeds and at U+2028 inside a cell.
+    """
+    return iter(io.StringIO(source.text, newline=""))
+
+
+def records(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line it starts on, cells) of every record that is no comment and not blank.
+
+    Raises
+    ------
+    FileError
+        If the quotes are not those of a CSV file.
+    """
+    line = 0  # of the last line taken
+    start = 0  # of the record being read; 0 between records
+
+    def lines() -> Iterator[str]:
+        nonlocal line, start
+        for text in physical_lines(source):
+            line += 1
+            # A record takes more than one line only inside quotes: there a '#' is data.
+            if not start:
+                if text.lstrip().startswith("#"):
+                    continue
+                start = line
+            yield text
+
+    reader = csv.reader(lines(), strict=True, skipinitialspace=True)
+    while True:
+        start = 0
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as fault:
+            raise _fault(source, start or 1, fault) from None
+        if any(cell.strip() for cell in cells):
+            yield start, cells
+
+
+def cell_offset(source: Source, line: int, index: int) -> int:
+    """Find where the index-th cell of the record that starts on a line begins.
+
+    The reader of the standard library does not say, so this looks again, on the way to an error.
+    """
+    text, at = source.text or "", 0
+    for number, physical in enumerate(physical_lines(source), start=1):
+        if number == line:
+            break
+        at += len(physical)
+    for _ in range(index):
+        match = _CELL.match(text, at)
+        at = match.end() if match else at
+    while at < len(text) and text[at].isspace() and text[at] not in "\r\n":
+        at += 1
+    return at
+
+
+def _fault(source: Source, line: int, fault: csv.Error) -> FileError:
+    if "unexpected end of data" in str(fault):
+        what, fix = "a quote that is opened here is never closed", 'close it with "'
+    elif "field larger" in str(fault):
+        what, fix = f"a cell is longer than {csv.field_size_limit()} characters", "close its quote"
+    else:
+        what, fix = "text after a closing quote", 'double a quote inside a quoted cell: ""'
+    return FileError(
+        source.name, what, line=line, expected="a row of comma-separated cells", fix=fix
+    )

@@ -1,0 +1,77 @@
+"""The head every document of ours has: what it holds, and by which schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..names import nearest
+from .json_text import parse_json
+from .node import Node
+from .source import StrPath, read_source
+
+#: The schema that this version writes, and the newest it reads.
+SCHEMA = 1
+FORMATS = {"cms-problem": "a problem", "cms-solution": "a solution", "cms-plan": "a plan"}
+
+
+def head(kind: str) -> dict[str, Any]:
+    """Begin a document: ``{"format": "cms-problem", "schema": 1}``."""
+    return {"format": kind, "schema": SCHEMA}
+
+
+def read_document(path: StrPath, kind: str) -> Node:
+    """Read and parse a JSON file and check its head.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+    kind : str
+        The format it must have, a key of ``FORMATS``.
+
+    Returns
+    -------
+    Node
+        The whole document.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is no JSON, or is not a document of this format and schema.
+    """
+    source = read_source(path, holds="a JSON document")
+    node = Node(parse_json(source), source)
+    check_head(node, kind)
+    return node
+
+
+def check_head(node: Node, kind: str) -> None:
+    """Refuse a document of another format, or of a schema that is not known yet.
+
+    Raises
+    ------
+    FileError
+        It says what was found, and what is understood.
+    """
+    wanted = f'"format": "{kind}" ({FORMATS[kind]})'
+    if not isinstance(node.value, dict):
+        raise node.wrong(f"an object with {wanted}")
+    if "format" not in node.value:
+        raise node.error(f'{node.label} has no "format"', expected=wanted)
+    found = node.at("format")
+    if found.value != kind:
+        known = FORMATS.get(found.value) if isinstance(found.value, str) else None
+        shown = found.shown + (f" ({known})" if known else "")
+        hint = "" if known else nearest(found.value, FORMATS, lead="")
+        raise found.error(
+            f"{found.label} is {shown}", expected=json.dumps(kind) + f" ({FORMATS[kind]})", fix=hint
+        )
+    if "schema" not in node.value:
+        raise node.error(f'{node.label} has no "schema"', expected=f'"schema": {SCHEMA}')
+    schema = node.at("schema")
+    if schema.integer(minimum=1) > SCHEMA:
+        raise schema.wrong(
+            f"at most {SCHEMA}",
+            "a newer version of configurable-machines wrote this file; install it to read it",
+        )

@@ -1,0 +1,250 @@
+"""JSON text becomes Python values with exact numbers; faults get their line and column.
+
+The standard library parses, at the speed of C, and what it reads is turned into exact numbers by
+its hooks. Only when something is wrong does this file look at the text again, to find out where:
+in a syntax error's surroundings, by a scan over the tokens, or by walking down to the value that a
+path such as ``jobs[3].demand`` leads to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from ..errors import FileError
+from ..numbers import parse_exact
+from .source import Source
+from .wording import quoted
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_TOKEN = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|NaN|-?Infinity|-?[0-9][-+.eE0-9]*|[a-z]+', re.DOTALL
+)
+# Values are skipped, not read, on the way to a position: numbers may stay text.
+_SKIP = json.JSONDecoder(parse_int=str, parse_float=str)
+
+
+class _Refused(ValueError):
+    """Raised inside the parser's hooks, which do not know where in the text they are."""
+
+
+def parse_json(source: Source) -> Any:
+    """Parse a JSON document: integers become int, other numbers Fraction, exactly.
+
+    Raises
+    ------
+    FileError
+        On a syntax error, a key that an object has twice, NaN or Infinity, or a number that is too
+        long; with its line and column.
+
+    Examples
+    --------
+    >>> parse_json(Source("a.json", '{"demand": 0.1}'))
+    {'demand': Fraction(1, 10)}
+    """
+    try:
+        return json.loads(
+            source.text or "",
+            parse_float=_decimal,
+            parse_int=_integer,
+            parse_constant=_constant,
+            object_pairs_hook=_unique,
+        )
+    except json.JSONDecodeError as fault:
+        raise _syntax_error(source, fault) from None
+    except _Refused:
+        _raise_first_fault(source)
+    except RecursionError:
+        raise source.error("the document is nested too deeply to be read") from None
+
+
+def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int | None]:
+    """Find the offsets of the value that a path leads to, and of its key in the object around it.
+
+    Parameters
+    ----------
+    source : Source
+        A document that :func:`parse_json` has read without a fault.
+    path : sequence of str or int
+        Keys and indices from the root.
+
+    Returns
+    -------
+    value, key : int or None
+        None for the key of an array's entry and of the root; both None if there is no such value.
+
+    Examples
+    --------
+    >>> locate(Source("a.json", '{"jobs": [7, 8]}'), ["jobs", 1])
+    (13, None)
+    """
+    text = source.text
+    if text is None:
+        return None, None
+    at, key_at = _blank(text, 0), None
+    try:
+        for step in path:
+            at, key_at = _descend(text, at, step)
+    except (LookupError, ValueError, RecursionError):  # there is no such value
+        return None, None
+    return at, key_at
+
+
+def _descend(text: str, at: int, step: str | int) -> tuple[int, int | None]:
+    """Go from the bracket that opens a container to one of its values."""
+    if text[at] != ("{" if isinstance(step, str) else "["):
+        raise LookupError(step)
+    index = 0
+    while text[at] not in "}]":
+        at, key_at = _blank(text, at + 1), None
+        key: str | int = index
+        if isinstance(step, str):
+            key_at = at
+            key, at = _SKIP.raw_decode(text, at)
+            at = _blank(text, _blank(text, at) + 1)  # past the colon
+        if key == step:
+            return at, key_at
+        at = _blank(text, _SKIP.raw_decode(text, at)[1])
+        index += 1
+    raise LookupError(step)
+
+
+def _blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python converts no more than 4300 digits
+        raise _Refused from None
+
+
+def _decimal(text: str) -> Fraction:
+    try:
+        return parse_exact(text)
+    except ValueError:
+        raise _Refused from None
+
+
+def _constant(text: str) -> NoReturn:
+    raise _Refused
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Refused
+    return found
+
+
+def _raise_first_fault(source: Source) -> NoReturn:
+    """Scan for what made a hook refuse; up to there the text is known to be well-formed."""
+    keys: list[set[str] | None] = []  # of every open container, None for an array
+    at_key = False
+    for match in _TOKEN.finditer(source.text or ""):
+        token, at = match[0], match.start()
+        if token[0] == '"':
+            if at_key and keys[-1] is not None:
+                key = json.loads(token)
+                if key in keys[-1]:
+                    raise source.error(
+                        f"the key {quoted(key)} is there twice", at, fix="remove one of them"
+                    )
+                keys[-1].add(key)
+            at_key = False
+        elif token in "{[":
+            keys.append(set() if token == "{" else None)
+            at_key = token == "{"
+        elif token in "}]":
+            keys.pop()
+        elif token == ",":
+            at_key = keys[-1] is not None
+        elif token in ("NaN", "Infinity", "-Infinity"):
+            raise source.error(f"{token} is no number", at, expected="a finite number")
+        elif token[0] in "-0123456789":
+            _check_number(source, token, at)
+    raise source.error("a number or a key is not allowed")
+
+
+def _check_number(source: Source, token: str, at: int) -> None:
+    try:
+        parse_exact(token)
+    except ValueError:
+        shown = token if len(token) <= 20 else f"{token[:12]}... ({len(token)} characters)"
+        raise source.error(
+            f"the number {shown} is out of range",
+            at,
+            expected="at most 4300 digits and an exponent of at most 400",
+        ) from None
+
+
+def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:
+    """Word a syntax error; the parser's own words differ between versions of Python."""
+    text, at = fault.doc, fault.pos
+    if fault.msg.startswith("Unterminated string"):
+        return source.error("this text is never closed", at, fix='close it with "')
+    if fault.msg.startswith("Invalid control character"):
+        shown = "a line end" if text[at] in "\r\n" else f"the control character {text[at]!r}"
+        return source.error(
+            f"{shown} inside a text", at, fix='close the text with ", or escape the character'
+        )
+    if fault.msg.startswith("Invalid \\"):
+        return source.error(
+            "this is no escape of JSON", at, expected='one of \\" \\\\ \\/ \\n \\t \\u0041'
+        )
+    if fault.msg.startswith("Extra data"):
+        return source.error(
+            f"there is more after the document: {_excerpt(text, at)}", at, expected="one document"
+        )
+    return _wrong_token(source, text, _blank(text, at), fault.msg)
+
+
+def _wrong_token(source: Source, text: str, at: int, message: str) -> FileError:
+    before = text[:at].rstrip(" \t\n\r")
+    expected = "a value"
+    if "property name" in message:
+        expected = (
+            'a key in double quotes, or "}"' if before.endswith("{") else "a key in double quotes"
+        )
+    elif "':'" in message:
+        expected = '":"'
+    elif "','" in message:
+        expected = "a comma or the closing bracket"
+    if at >= len(text):
+        return source.error(
+            "the document ends too early", at, expected=expected, fix="was the file cut off?"
+        )
+    # up to Python 3.12 the parser stops at the bracket, later ones at the comma before it
+    trailing = at if text[at] == "," else len(before) - 1
+    closes = _blank(text, trailing + 1)
+    if text[trailing : trailing + 1] == "," and text[closes : closes + 1] in ("}", "]"):
+        return source.error(f'a comma before "{text[closes]}"', trailing, fix="remove the comma")
+    fix = "write keys in double quotes" if "key" in expected else None
+    return source.error(
+        f"unexpected {_excerpt(text, at)}", at, expected=expected, fix=_habit(text, at) or fix
+    )
+
+
+def _habit(text: str, at: int) -> str | None:
+    """Recognise what other notations allow and JSON does not."""
+    if text[at] == "'":
+        return "write double quotes"
+    if text.startswith(("//", "/*", "#"), at):
+        return 'JSON has no comments: use a key that starts with "x-"'
+    for python, plain in (("True", "true"), ("False", "false"), ("None", "null")):
+        if text.startswith(python, at):
+            return f"write {plain}"
+    if re.compile(r"[+.]|(?<=[0-9.])[0-9.]").match(text, at):
+        return 'write numbers as 12 or 0.5, others as text: "1/3"'
+    return None
+
+
+def _excerpt(text: str, at: int) -> str:
+    match = re.compile(r'"[^"\\]{0,30}"|[\w.+-]{1,20}|.', re.DOTALL).match(text, at)
+    token = match[0] if match else ""
+    return quoted(token[1:-1] if len(token) > 1 and token[0] == '"' else token)

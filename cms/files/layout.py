@@ -1,0 +1,101 @@
+"""How our JSON documents are laid out: one job, configuration or group a line.
+
+A document is for people and for ``diff`` too: a changed demand changes one line. The layout is a
+function of the document alone, so that equal documents are equal files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from ..errors import FileError
+from ..numbers import format_exact
+from .source import StrPath, write_bytes
+
+
+def number_to_json(value: Fraction | int) -> int | str:
+    """Write a number exactly: an integer as a JSON integer, anything else as text.
+
+    Examples
+    --------
+    >>> (
+    ...     number_to_json(Fraction(4, 2)),
+    ...     number_to_json(Fraction(5, 2)),
+    ...     number_to_json(Fraction(1, 3)),
+    ... )
+    (2, '2.5', '1/3')
+    """
+    return int(value) if value.denominator == 1 else format_exact(value)
+
+
+def lay_out(document: Any) -> str:
+    """Turn a document into text, one entry of every list of objects a line.
+
+    Examples
+    --------
+    >>> print(lay_out({"schema": 1, "jobs": [{"name": "a", "demand": 1}]}), end="")
+    {
+      "schema": 1,
+      "jobs": [
+        {"name": "a", "demand": 1}
+      ]
+    }
+    """
+    return "".join([*_lines(document, ""), "\n"])
+
+
+def write_document(make: Callable[[], dict[str, Any]], path: StrPath) -> None:
+    """Make a document and write it to a file, or to standard output if the path is ``-``.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the document.
+    path : str or path-like
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written; or if the document holds a number of more than 4300 digits
+        or is nested too deeply, since no reader would take it.
+    """
+    try:
+        data = lay_out(make()).encode()
+    except RecursionError:
+        raise FileError(
+            os.fspath(path), "the document is nested too deeply to be written"
+        ) from None
+    except ValueError as fault:  # too many digits; half of a surrogate pair in a text
+        raise FileError(os.fspath(path), f"the document cannot be written: {fault}") from None
+    write_bytes(data, path)
+
+
+def _lines(value: Any, indent: str) -> list[str]:
+    if indent and not _is_spread(value):
+        return [_compact(value)]
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        opening, closing = "{", "}"
+        parts = [[_compact(key), ": ", *_lines(item, inner)] for key, item in value.items()]
+    else:
+        opening, closing = "[", "]"
+        parts = [[_compact(item)] for item in value]
+    pieces = [opening]
+    for number, part in enumerate(parts):
+        pieces += [",\n" if number else "\n", inner, *part]
+    return [*pieces, "\n", indent, closing]
+
+
+def _is_spread(value: Any) -> bool:
+    """Whether a value takes several lines: a list of objects, and what has one in it."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], dict)
+    return isinstance(value, dict) and any(_is_spread(item) for item in value.values())
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,310 @@
+"""A value of a parsed document that knows the path to itself, and so its place in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from fractions import Fraction
+from typing import Any
+
+from ..errors import FileError, InvalidProblem
+from ..names import checked_names, nearest
+from ..numbers import format_exact
+from .json_text import locate
+from .numerals import NUMBER_FORMS, number_hint, number_in
+from .source import Source
+from .wording import one_of, quoted, shortened
+
+_NO_FILE = Source("<document>")
+_PLAIN = re.compile(r"[\w:-]+")  # keys that need no quotes in a path
+
+
+class Node:
+    """A value inside a JSON document, read through checks that name it and its position.
+
+    Parameters
+    ----------
+    value : Any
+        What ``json.loads`` gives; floats are taken as the shortest decimal that prints as they.
+    source : Source, optional
+        The text it was parsed from, for lines and columns.
+
+    Examples
+    --------
+    >>> node = Node({"jobs": [{"demand": -1}]})
+    >>> node.at("jobs").at(0).at("demand").number()
+    Traceback (most recent call last):
+        ...
+    cms.errors.FileError: <document>: jobs[0].demand is -1, expected a number >= 0
+    """
+
+    __slots__ = ("_key", "_parent", "about", "source", "value")
+
+    def __init__(self, value: Any, source: Source = _NO_FILE) -> None:
+        self.value = value
+        self.source = source
+        #: The thing this is about ("job 'bert'"), said in errors about it and what is inside it.
+        self.about: str | None = None
+        self._parent: Node | None = None
+        self._key: str | int = ""
+
+    def at(self, key: str | int) -> Node:
+        """Return the value under a key or index.
+
+        Raises
+        ------
+        FileError
+            If there is none.
+        """
+        try:
+            child = Node(self.value[key], self.source)
+        except (LookupError, TypeError):
+            if isinstance(key, int):
+                raise self.error(f"{self.label} has no entry {key}") from None
+            key = quoted(key)
+            raise self.error(f"{self.label} has no {key}", expected=f"the key {key}") from None
+        child._parent, child._key = self, key
+        return child
+
+    # -- errors ------------------------------------------------------------------------------
+
+    def error(
+        self,
+        what: str,
+        *,
+        expected: str | None = None,
+        fix: str | None = None,
+        at_key: bool = False,
+    ) -> FileError:
+        """Build an error that points at this value, or at its key."""
+        value, key = locate(self.source, self._path())
+        offset = key if at_key and key is not None else value
+        return self.source.error(what, offset, expected=expected, fix=fix)
+
+    def wrong(self, expected: str, fix: str | None = None) -> FileError:
+        """Build the error that this value is not what was expected."""
+        return self.error(f"{self.label} is {self.shown}", expected=expected, fix=fix)
+
+    @property
+    def label(self) -> str:
+        """What this value is, for a person: ``jobs[3].demand (job 'bert')``."""
+        text = ""
+        for step in self._path():
+            if isinstance(step, int):
+                text += f"[{step}]"
+            else:
+                text += f".{step}" if _PLAIN.fullmatch(step) else f"[{quoted(step)}]"
+        node: Node | None = self
+        while node is not None and node.about is None:
+            node = node._parent
+        about = f" ({node.about})" if node is not None else ""
+        return (text.removeprefix(".") or "the document") + about
+
+    @property
+    def shown(self) -> str:
+        """The value as the file has it, or what kind of thing it is."""
+        value = self.value
+        if isinstance(value, dict):
+            return "an object"
+        if isinstance(value, list):
+            return "an array"
+        if isinstance(value, str):
+            return quoted(value)
+        if value is None or isinstance(value, bool):
+            return {None: "null", False: "false", True: "true"}[value]
+        try:
+            return shortened(format_exact(value) if isinstance(value, Fraction) else str(value))
+        except ValueError:  # Python prints no more than 4300 digits
+            return "a number of thousands of digits"
+
+    def _path(self) -> list[str | int]:
+        steps: list[str | int] = []
+        node = self
+        while node._parent is not None:
+            steps.append(node._key)
+            node = node._parent
+        return steps[::-1]
+
+    # -- containers --------------------------------------------------------------------------
+
+    def object(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
+        """Read an object with known keys; keys that start with ``x-`` are the user's own.
+
+        Raises
+        ------
+        FileError
+            If it is no object, lacks a key, or has one that is not known: a slip of the keyboard
+            must not be ignored.
+        """
+        if not isinstance(self.value, dict):
+            raise self.wrong("an object")
+        for key in self.value:
+            if key not in required and key not in optional and not key.startswith("x-"):
+                known = [name for name in (*required, *optional) if name not in self.value]
+                raise self.at(key).error(
+                    f"{self.label} has the unknown key {quoted(key)}",
+                    expected=f"only {', '.join((*required, *optional))}",
+                    fix=nearest(key, known, lead="") or 'a key of your own starts with "x-"',
+                    at_key=True,
+                )
+        fields = {key: self.at(key) for key in required}
+        return fields | {key: self.at(key) for key in optional if key in self.value}
+
+    def entries(self) -> Iterator[tuple[str, Node]]:
+        """Yield the keys and values of an object that may have any keys.
+
+        Raises
+        ------
+        FileError
+            If it is no object.
+        """
+        if not isinstance(self.value, dict):
+            raise self.wrong("an object")
+        for key in self.value:
+            yield key, self.at(key)
+
+    def names(self, kind: str) -> Iterator[tuple[str, Node]]:
+        """Yield the keys and values of an object whose keys must be proper names.
+
+        Raises
+        ------
+        FileError
+            If it is no object, or a key is empty or has characters that a name may not have.
+        """
+        for key, child in self.entries():
+            try:
+                checked_names([key], kind)
+            except InvalidProblem as fault:
+                raise child.error(f"{self.label}: {fault}", at_key=True) from None
+            yield key, child
+
+    def array(self, length: int | None = None) -> Iterator[Node]:
+        """Yield the entries of an array.
+
+        Raises
+        ------
+        FileError
+            If it is no array, or not of the length.
+        """
+        if not isinstance(self.value, list):
+            raise self.wrong("an array")
+        if length is not None and len(self.value) != length:
+            raise self.error(
+                f"{self.label} has {len(self.value)} entries", expected=f"{length} entries"
+            )
+        for index in range(len(self.value)):
+            yield self.at(index)
+
+    # -- values ------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """Read a text.
+
+        Raises
+        ------
+        FileError
+            If it is none.
+        """
+        if not isinstance(self.value, str):
+            raise self.wrong("a text")
+        return self.value
+
+    def text_or_null(self) -> str | None:
+        """Read a text, or None from null."""
+        return None if self.value is None else self.text()
+
+    def name(self, kind: str) -> str:
+        """Read the name of a job, block or machine type.
+
+        Raises
+        ------
+        FileError
+            If it is no text, empty, or has characters that a name may not have.
+        """
+        text = self.text()
+        try:
+            checked_names([text], kind)
+        except InvalidProblem as fault:
+            raise self.error(f"{self.label}: {fault}") from None
+        return text
+
+    def new_name(self, kind: str, seen: set[str]) -> str:
+        """Read a name that may not be among those seen before, and remember it.
+
+        Raises
+        ------
+        FileError
+            As :meth:`name`, and if the name was seen.
+        """
+        name = self.name(kind)
+        if name in seen:
+            raise self.error(
+                f"{self.label}: there are two {kind}s {name!r}",
+                expected=f"a name of its own for every {kind}",
+            )
+        seen.add(name)
+        return name
+
+    def one_of(self, names: Collection[str]) -> str:
+        """Read one of a few known words.
+
+        Raises
+        ------
+        FileError
+            If it is another; the error has the nearest.
+        """
+        if self.value not in names:
+            raise self.wrong(one_of(names), nearest(self.value, names, lead=""))
+        return str(self.value)
+
+    def integer(self, minimum: int | None = 0) -> int:
+        """Read a whole number; a text is none, so that counts look like counts.
+
+        Raises
+        ------
+        FileError
+            If it is not whole or too small.
+        """
+        value = self.value
+        if isinstance(value, Fraction) and value.denominator == 1:
+            value = int(value)
+        if type(value) is not int or (minimum is not None and value < minimum):
+            least = "" if minimum is None else f" >= {minimum}"
+            fix = None
+            if isinstance(value, str) and (number := number_in(value)) is not None:
+                fix = f"write {format_exact(number)} without quotes"
+            raise self.wrong(f"a whole number{least}", fix)
+        return value
+
+    def integer_or_null(self, minimum: int | None = 0) -> int | None:
+        """Read a whole number, or None from null."""
+        return None if self.value is None else self.integer(minimum)
+
+    def number_or_null(self, minimum: int | None = 0) -> Fraction | None:
+        """Read a number, or None from null."""
+        return None if self.value is None else self.number(minimum)
+
+    def number(self, minimum: int | None = 0) -> Fraction:
+        """Read a number exactly: a JSON number or a text such as ``"12.5"`` or ``"1/3"``.
+
+        Raises
+        ------
+        FileError
+            If it is no number or too small.
+        """
+        value, number = self.value, None
+        if isinstance(value, str):
+            number = number_in(value)
+        elif isinstance(value, Fraction):
+            number = value
+        elif type(value) is int:  # not a bool
+            number = Fraction(value)
+        elif isinstance(value, float):  # of a document that was never text; NaN is no number
+            number = number_in(repr(value))
+        if number is None:
+            hint = number_hint(value) if isinstance(value, str) else None
+            raise self.wrong(NUMBER_FORMS, hint)
+        # comparing integers spares a Fraction a number
+        if minimum is not None and number.numerator < minimum * number.denominator:
+            raise self.wrong(f"a number >= {minimum}")
+        return number

@@ -1,0 +1,265 @@
+"""Problems as JSON documents; ``docs/schemas`` has the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileError
+from ..model import DEFAULT_MACHINE, Configuration, MachineType, SizeBoundedConfigurations
+from ..names import nearest
+from ..problem import AnyConfiguration, Problem
+from ..rows import Rows
+from .documents import check_head, head, read_document
+from .layout import number_to_json, write_document
+from .node import Node
+from .source import StrPath
+from .wording import one_of
+
+
+def read_problem(path: StrPath) -> Problem:
+    """Read a problem from a JSON file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+
+    Returns
+    -------
+    Problem
+        With every number exactly as written: never through a float.
+
+    Raises
+    ------
+    FileError
+        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cms.model import Job
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> problem = Problem(
+    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
+    ... )
+    >>> write_problem(problem, path)
+    >>> read_problem(path) == problem
+    True
+    """
+    return problem_from_json(read_document(path, "cms-problem"))
+
+
+def write_problem(problem: Problem, path: StrPath) -> None:
+    """Write a problem to a JSON file, one job a line.
+
+    Parameters
+    ----------
+    problem : Problem
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    write_document(lambda: problem_to_json(problem), path)
+
+
+def problem_to_json(problem: Problem) -> dict[str, Any]:
+    """Turn a problem into the document that :func:`problem_from_json` reads.
+
+    Examples
+    --------
+    >>> document = problem_to_json(Problem(configurations=Configuration({"a": 2})))
+    >>> document["configurations"]
+    [{'machine': 'machine', 'blocks': {'a': 2}}]
+    """
+    return {
+        **head("cms-problem"),
+        "machine_types": [
+            {"name": machine.name, "cost": number_to_json(machine.cost), "limit": machine.limit}
+            for machine in problem.machine_types
+        ],
+        "blocks": list(problem.blocks),
+        "configurations": [_configuration_to_json(shape) for shape in problem.configurations],
+        "jobs": _jobs_to_json(problem),
+    }
+
+
+def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
+    """Turn a parsed document into a problem.
+
+    Parameters
+    ----------
+    document : Node or Mapping
+        With a node, errors have the line and column of the file it was read from.
+
+    Raises
+    ------
+    FileError
+        Naming the job, block, configuration or machine type at fault.
+
+    Notes
+    -----
+    May be left out: ``machine_types`` (a single type of cost 1 and no limit), a type's ``cost`` (1)
+    and ``limit``, ``blocks`` (in the order of the configurations), a configuration's ``machine`` if
+    there is one type, ``max_blocks``; in a demand function, blocks that give nothing.
+    """
+    node = document if isinstance(document, Node) else Node(document)
+    check_head(node, "cms-problem")
+    fields = node.object(
+        ("format", "schema", "configurations", "jobs"), ("machine_types", "blocks")
+    )
+    types = _machine_types(fields.get("machine_types"))
+    machines = [machine.name for machine in types]
+    blocks = _names(fields["blocks"], "block") if "blocks" in fields else None
+    shapes = [_configuration(entry, machines, blocks) for entry in fields["configurations"].array()]
+    if blocks is None:
+        blocks = list(dict.fromkeys(block for shape in shapes for block in _blocks_of(shape)))
+    frame = Problem.from_arrays(
+        demands=np.empty(0, dtype=np.int64),
+        supply=np.empty((0, len(blocks)), dtype=np.int64),
+        configurations=shapes or np.empty((0, len(blocks)), dtype=np.int64),
+        blocks=blocks,
+        machine_types=types,
+    )
+    names, rows = _jobs(fields["jobs"], blocks)
+    return frame.replace(rows=rows, job_names=names)
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def _configuration_to_json(shape: AnyConfiguration) -> dict[str, Any]:
+    if isinstance(shape, Configuration):
+        return {"machine": shape.machine, "blocks": dict(shape.blocks)}
+    return {
+        "machine": shape.machine,
+        "sizes": {block: number_to_json(size) for block, size in shape.sizes.items()},
+        "capacity": number_to_json(shape.capacity),
+        "max_blocks": shape.max_blocks,
+    }
+
+
+def _jobs_to_json(problem: Problem) -> list[dict[str, Any]]:
+    # Straight from the integer rows: a Job object and its Fractions would cost five times as much.
+    rows, blocks = problem.rows, problem.blocks
+    columns = (rows.demands.tolist(), rows.supplies.tolist(), rows.denominators.tolist())
+    jobs = []
+    for j, (name, demand, supply, q) in enumerate(zip(problem.job_names, *columns, strict=True)):
+        if q == 0:
+            demand, supply, q = rows.wide[j]
+        table = {block: _ratio(f, q) for block, f in zip(blocks, supply, strict=True) if f}
+        jobs.append({"name": name, "demand": _ratio(demand, q), "demand_function": table})
+    return jobs
+
+
+def _ratio(numerator: int, denominator: int) -> int | str:
+    return numerator if denominator == 1 else number_to_json(Fraction(numerator, denominator))
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def _machine_types(array: Node | None) -> list[MachineType]:
+    types = []
+    seen: set[str] = set()
+    for entry in () if array is None else array.array():
+        fields = entry.object(("name",), ("cost", "limit"))
+        name = fields["name"].new_name("machine type", seen)
+        entry.about = f"machine type {name!r}"
+        cost = fields["cost"].number() if "cost" in fields else 1
+        limit = fields["limit"].integer_or_null() if "limit" in fields else None
+        types.append(MachineType(name, cost, limit))
+    return types or [MachineType(DEFAULT_MACHINE)]
+
+
+def _configuration(entry: Node, machines: list[str], blocks: list[str] | None) -> AnyConfiguration:
+    if not isinstance(entry.value, dict):
+        raise entry.wrong('an object with "blocks", or with "sizes" and "capacity"')
+    if "sizes" in entry.value:
+        return _size_bounded(entry, machines, blocks)
+    fields = entry.object(("blocks",), ("machine",))
+    counts = {}
+    for block, count in fields["blocks"].names("block"):
+        _refuse_unknown(count, block, blocks)
+        counts[block] = count.integer()
+    if not any(counts.values()):
+        raise _empty(fields["blocks"])
+    return Configuration(counts, _machine(entry, fields.get("machine"), machines))
+
+
+def _size_bounded(
+    entry: Node, machines: list[str], blocks: list[str] | None
+) -> SizeBoundedConfigurations:
+    fields = entry.object(("sizes", "capacity"), ("machine", "max_blocks"))
+    sizes = {}
+    for block, size in fields["sizes"].names("block"):
+        _refuse_unknown(size, block, blocks)
+        sizes[block] = size.number()
+        if not sizes[block]:
+            raise size.wrong("a number > 0", "any number of blocks of size 0 would fit")
+    if not sizes:
+        raise _empty(fields["sizes"])
+    most = fields["max_blocks"].integer_or_null(minimum=1) if "max_blocks" in fields else None
+    capacity = fields["capacity"].number()
+    machine = _machine(entry, fields.get("machine"), machines)
+    return SizeBoundedConfigurations(sizes, capacity, machine, most)
+
+
+def _empty(blocks: Node) -> FileError:
+    return blocks.error(
+        f"{blocks.label} has no block", expected="at least one", fix="leave this configuration out"
+    )
+
+
+def _machine(entry: Node, field: Node | None, machines: list[str]) -> str:
+    if field is not None:
+        return field.one_of(machines)
+    if len(machines) > 1:
+        raise entry.error(f'{entry.label} has no "machine"', expected=one_of(machines))
+    return machines[0]
+
+
+def _refuse_unknown(field: Node, block: str, blocks: Collection[str] | None) -> None:
+    if blocks is not None and block not in blocks:
+        raise field.error(
+            f"{field.label} is about a block that is not among the blocks",
+            expected=one_of(blocks),
+            fix=nearest(block, blocks, lead=""),
+            at_key=True,
+        )
+
+
+def _blocks_of(shape: AnyConfiguration) -> Collection[str]:
+    return shape.blocks if isinstance(shape, Configuration) else shape.sizes
+
+
+def _names(array: Node, kind: str) -> list[str]:
+    seen: set[str] = set()
+    return [entry.new_name(kind, seen) for entry in array.array()]
+
+
+def _jobs(array: Node, blocks: list[str]) -> tuple[list[str], Rows]:
+    names: list[str] = []
+    seen: set[str] = set()
+    rows: list[tuple[Fraction, list[Fraction]]] = []
+    nothing = Fraction(0)
+    column = {block: index for index, block in enumerate(blocks)}
+    for entry in array.array():
+        fields = entry.object(("name", "demand", "demand_function"))
+        name = fields["name"].new_name("job", seen)
+        entry.about = f"job {name!r}"
+        demand = fields["demand"].number()
+        supply = [nothing] * len(blocks)
+        for block, field in fields["demand_function"].entries():
+            _refuse_unknown(field, block, column)
+            supply[column[block]] = field.number()
+        names.append(name)
+        rows.append((demand, supply))
+    return names, Rows.from_fractions(rows, len(blocks))

@@ -1,0 +1,214 @@
+"""Solutions as JSON documents; ``docs/schemas`` has the schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from ..guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from ..solution import Incumbent, Proof, Solution, Status, StopReason
+from .certificates import certificate_from_json
+from .documents import check_head, head, read_document
+from .layout import number_to_json, write_document
+from .node import Node
+from .schedules import schedule_from_json, schedule_to_json
+from .source import StrPath
+
+_KEYS = (
+    *("format", "schema", "problem_sha256", "status", "proof", "stop_reason", "method", "seconds"),
+    *("machine_count", "cost", "lower_bound", "claimed_bound", "gap"),
+    *("schedule", "certificate", "guarantee", "history"),
+)
+
+
+def read_solution(path: StrPath) -> Solution:
+    """Read a solution from a JSON file.
+
+    What it says is read, not believed: :func:`cms.check` and the certificate's ``bound`` tell
+    whether it holds for a problem.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+
+    Raises
+    ------
+    FileError
+        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file. What a
+        solution says twice (its machines, its gap, its problem) must agree.
+    """
+    return solution_from_json(read_document(path, "cms-solution"))
+
+
+def write_solution(solution: Solution, path: StrPath) -> None:
+    """Write a solution to a JSON file, one group of machines a line.
+
+    Parameters
+    ----------
+    solution : Solution
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    write_document(lambda: solution_to_json(solution), path)
+
+
+def solution_to_json(solution: Solution) -> dict[str, Any]:
+    """Turn a solution into the document that :func:`solution_from_json` reads."""
+    return {
+        **head("cms-solution"),
+        "problem_sha256": solution.problem_sha256,
+        "status": solution.status.value,
+        "proof": solution.proof.value,
+        "stop_reason": solution.stop_reason.value,
+        "method": solution.method,
+        "seconds": solution.seconds,
+        "machine_count": solution.machine_count,
+        "cost": _optional(solution.cost),
+        "lower_bound": number_to_json(solution.lower_bound),
+        "claimed_bound": _optional(solution.claimed_bound),
+        "gap": _optional(solution.gap),
+        "schedule": schedule_to_json(solution.schedule),
+        "certificate": {
+            "problem_sha256": solution.problem_sha256,
+            "tree": solution.certificate.to_json(),
+        },
+        "guarantee": _guarantee_to_json(solution.guarantee),
+        "history": [
+            {
+                "seconds": line.seconds,
+                "cost": _optional(line.cost),
+                "lower_bound": number_to_json(line.lower_bound),
+                "claimed_bound": _optional(line.claimed_bound),
+                "source": line.source,
+            }
+            for line in solution.history
+        ],
+    }
+
+
+def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
+    """Turn a parsed document into a solution.
+
+    Parameters
+    ----------
+    document : Node or Mapping
+        With a node, errors have the line and column of the file it was read from.
+
+    Raises
+    ------
+    FileError
+        Naming the value at fault.
+    """
+    node = document if isinstance(document, Node) else Node(document)
+    check_head(node, "cms-solution")
+    fields = node.object(_KEYS)
+    sha256 = _sha256(fields["problem_sha256"])
+    certificate = fields["certificate"].object(("problem_sha256", "tree"))
+    if certificate["problem_sha256"].value != sha256:
+        raise certificate["problem_sha256"].wrong(
+            f"{sha256} as in problem_sha256", "the certificate belongs to another problem"
+        )
+    solution = Solution(
+        status=Status(fields["status"].one_of(list(Status))),
+        proof=Proof(fields["proof"].one_of(list(Proof))),
+        stop_reason=StopReason(fields["stop_reason"].one_of(list(StopReason))),
+        method=fields["method"].text(),
+        seconds=_seconds(fields["seconds"]),
+        schedule=schedule_from_json(fields["schedule"]),
+        cost=fields["cost"].number_or_null(),
+        certificate=certificate_from_json(certificate["tree"]),
+        lower_bound=fields["lower_bound"].number(minimum=None),
+        claimed_bound=fields["claimed_bound"].number_or_null(minimum=None),
+        guarantee=_guarantee_from_json(fields["guarantee"]),
+        history=tuple(_incumbent(entry) for entry in fields["history"].array()),
+        problem_sha256=sha256,
+    )
+    _refuse_contradictions(fields, solution)
+    return solution
+
+
+# -- parts -------------------------------------------------------------------------------------
+
+
+def _optional(value: Fraction | None) -> int | str | None:
+    return None if value is None else number_to_json(value)
+
+
+def _guarantee_to_json(given: GuaranteeVerdict | None) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    guarantee = given.guarantee
+    return {
+        "factor": number_to_json(guarantee.factor),
+        "additive": number_to_json(guarantee.additive),
+        "against": guarantee.against.value,
+        "theorem": guarantee.theorem,
+        "verdict": given.verdict.value,
+    }
+
+
+def _guarantee_from_json(node: Node) -> GuaranteeVerdict | None:
+    if node.value is None:
+        return None
+    fields = node.object(("factor", "additive", "against", "theorem", "verdict"))
+    guarantee = Guarantee(
+        fields["factor"].number(),
+        fields["additive"].number(),
+        Reference(fields["against"].one_of(list(Reference))),
+        fields["theorem"].text(),
+    )
+    return GuaranteeVerdict(guarantee, Verdict(fields["verdict"].one_of(list(Verdict))))
+
+
+def _incumbent(entry: Node) -> Incumbent:
+    fields = entry.object(("seconds", "cost", "lower_bound", "claimed_bound", "source"))
+    return Incumbent(
+        _seconds(fields["seconds"]),
+        fields["cost"].number_or_null(),
+        fields["lower_bound"].number(minimum=None),
+        fields["claimed_bound"].number_or_null(minimum=None),
+        fields["source"].text(),
+    )
+
+
+def _seconds(node: Node) -> float:
+    """Read a time: the only floats of our files; they prove nothing and come back as written."""
+    try:
+        return float(node.number())
+    except OverflowError:
+        raise node.wrong("a time in seconds") from None
+
+
+def _sha256(node: Node) -> str:
+    text = node.text()
+    if not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise node.wrong("64 hexadecimal digits in lower case")
+    return text
+
+
+def _refuse_contradictions(fields: dict[str, Node], solution: Solution) -> None:
+    has_schedule = solution.status in (Status.OPTIMAL, Status.FEASIBLE)
+    if has_schedule and solution.cost is None:
+        raise fields["cost"].wrong(f'a number, since the status is "{solution.status}"')
+    if not has_schedule and solution.cost is not None:
+        raise fields["cost"].wrong(f'null, since the status is "{solution.status}"')
+    if not has_schedule and len(solution.schedule.groups):
+        raise fields["schedule"].error(
+            f"{fields['schedule'].label} has machines",
+            expected=f'none, since the status is "{solution.status}"',
+        )
+    stated = fields["machine_count"].integer_or_null()
+    if stated != solution.machine_count:
+        count = "null" if solution.machine_count is None else str(solution.machine_count)
+        raise fields["machine_count"].wrong(f"{count}, the machines of the schedule")
+    if fields["gap"].number_or_null(minimum=None) != solution.gap:
+        gap = "null" if solution.gap is None else number_to_json(solution.gap)
+        raise fields["gap"].wrong(f"{gap}, the cost less the lower bound")

@@ -1,0 +1,312 @@
+"""Tables in CSV, every cell with its line and column, so that an error says where it is.
+
+What is read: comma-separated cells, quoted as RFC 4180 has it; LF, CRLF or CR line ends, with or
+without one at the end; a byte order mark; blank lines; comment lines that start with ``#``. The
+first other line is the header. Columns nobody asked for are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from ..errors import FileError
+from ..names import nearest
+from .csv_records import cell_offset, records
+from .numerals import is_missing, number_hint, number_in
+from .source import Source, StrPath, read_source
+from .wording import one_of, plain, quoted
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table: its text without blanks around it, and where it stands.
+
+    Parameters
+    ----------
+    name : str
+        Its column's name.
+    text : str
+        What the cell holds.
+    row : Row
+        The row it belongs to.
+    """
+
+    name: str
+    text: str
+    row: Row
+
+    @property
+    def line(self) -> int:
+        """The line of the file, from 1."""
+        return self._position()[0]
+
+    @property
+    def column(self) -> int:
+        """The character of the line, from 1."""
+        return self._position()[1]
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the cell says that there is no value: empty, ``N/A``, ``NaN``, ``-``."""
+        return is_missing(self.text)
+
+    def number(self, *, minimum: int | None = 0, above: int | None = None) -> Fraction:
+        """Read the cell as an exact number.
+
+        Parameters
+        ----------
+        minimum : int or None, default 0
+            The smallest value allowed.
+        above : int, optional
+            If given, the value must be larger than this.
+
+        Raises
+        ------
+        FileError
+            If it is not a number or too small.
+        """
+        value = number_in(self.text)
+        expected = "a number" + (f" >= {minimum}" if minimum is not None and above is None else "")
+        expected += f" > {above}" if above is not None else ""
+        if value is None:
+            raise self.error(self._says(), expected=expected, fix=number_hint(self.text))
+        if (minimum is not None and value < minimum) or (above is not None and value <= above):
+            raise self.error(self._says(), expected=expected)
+        return value
+
+    def integer(self, *, minimum: int | None = 0) -> int:
+        """Read the cell as a whole number.
+
+        Raises
+        ------
+        FileError
+            If it is not a whole number or too small.
+        """
+        value = number_in(self.text)
+        expected = "a whole number" + (f" >= {minimum}" if minimum is not None else "")
+        if value is None:
+            raise self.error(self._says(), expected=expected, fix=number_hint(self.text))
+        if value.denominator != 1 or (minimum is not None and value < minimum):
+            raise self.error(self._says(), expected=expected)
+        return int(value)
+
+    def word(self) -> str:
+        """Read the cell as a text that must not be empty.
+
+        Raises
+        ------
+        FileError
+            If it is empty.
+        """
+        if not self.text:
+            raise self.error(self._says(), expected="a name")
+        return self.text
+
+    def one_of(self, names: Iterable[str]) -> str:
+        """Read the cell as one of several names.
+
+        Raises
+        ------
+        FileError
+            If it is none of them; the error has the nearest.
+        """
+        known = list(names)
+        if self.text not in known:
+            fix = nearest(self.text, known, lead="")
+            raise self.error(self._says(), expected=one_of(known), fix=fix)
+        return self.text
+
+    def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
+        """Build an error that points at this cell."""
+        line, column = self._position()
+        name = self.row.header.source.name
+        return FileError(name, what, line=line, column=column, expected=expected, fix=fix)
+
+    def _says(self) -> str:
+        return f"{plain(self.name)} is {quoted(self.text) if self.text else 'empty'}"
+
+    def _position(self) -> tuple[int, int]:
+        header = self.row.header
+        return header.source.position(
+            cell_offset(header.source, self.row.line, header.index[self.name])
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row(Mapping[str, Cell]):
+    """One row: a mapping from the column's name to its :class:`Cell`.
+
+    Parameters
+    ----------
+    header : Header
+        The header of its table.
+    line : int
+        The line of the file it starts on, from 1.
+    texts : tuple of str
+        The cells' texts, one for each column of the header.
+    """
+
+    header: Header
+    line: int
+    texts: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Cell:
+        return Cell(name, self.texts[self.header.index[name]], self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.header.index)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def value(self, name: str, read: Callable[[Cell], T], default: T) -> T:
+        """Read an optional cell: the default if its column or its value is missing."""
+        if name not in self.header.index or self[name].is_missing:
+            return default
+        return read(self[name])
+
+    @property
+    def extra(self) -> dict[str, str]:
+        """The texts of the columns nobody asked for."""
+        return {name: self.texts[self.header.index[name]] for name in self.header.extra}
+
+    def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
+        """Build an error that points at this row."""
+        name = self.header.source.name
+        return FileError(name, what, line=self.line, expected=expected, fix=fix)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Header:
+    """The header of a table.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    line : int
+        The line it stands on, from 1.
+    index : Mapping[str, int]
+        Which cell of a row belongs to a column, from 0, in the order of the file.
+    extra : tuple of str
+        The columns nobody asked for.
+    """
+
+    source: Source
+    line: int
+    index: Mapping[str, int]
+    extra: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table that was read; iterate over it for its rows, in the order of the file."""
+
+    header: Header
+    rows: tuple[Row, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(self.header.index)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def read_table(
+    path: StrPath | Source, columns: Collection[str], optional: Collection[str] = ()
+) -> Table:
+    """Read a CSV table with a header line.
+
+    Parameters
+    ----------
+    path : str, path-like or Source
+        The file; ``-`` is standard input. Or text that was read already.
+    columns : collection of str
+        The columns that must be there, in any order.
+    optional : collection of str
+        Columns that may be there; others are kept as :attr:`Row.extra`.
+
+    Returns
+    -------
+    Table
+        ``row["rate_rps"].number()`` reads a cell of one of its rows.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read or is no such table: a column that is missing or there twice, no
+        row, a row with too few or too many cells, a quote that is never closed.
+
+    Examples
+    --------
+    >>> text = "service,rate_rps\\nchat,12.5\\n"
+    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
+    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
+    chat 25/2 2
+    """
+    source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
+    found = records(source)
+    line, cells = next(found, (1, []))
+    header = _header(source, line, [cell.strip() for cell in cells], columns, optional)
+    rows: list[Row] = []
+    for line, cells in found:
+        if len(cells) != len(header.index):
+            raise _wrong_width(header, line, cells)
+        rows.append(Row(header, line, tuple([cell.strip() for cell in cells])))
+    if not rows:
+        raise FileError(source.name, "the table has no row", expected="rows below the header")
+    return Table(header, tuple(rows))
+
+
+def _header(
+    source: Source,
+    line: int,
+    names: list[str],
+    required: Collection[str],
+    optional: Collection[str],
+) -> Header:
+    def error(what: str, expected: str | None, fix: str | None) -> FileError:
+        return FileError(source.name, what, line=line, expected=expected, fix=fix)
+
+    if len(names) == 1 and len(required) > 1:
+        for separator, shown in ((";", "';'"), ("\t", "tabs"), ("|", "'|'")):
+            if separator in names[0]:
+                what = f"the columns are separated by {shown}"
+                raise error(what, "commas", "save it as comma-separated text")
+    index: dict[str, int] = {}
+    for at, name in enumerate(names):
+        if not name:
+            fix = "name it, or remove the comma that begins it"
+            raise error(f"column {at + 1} has no name", None, fix)
+        if name in index:
+            raise error(f"two columns are called {name!r}", None, "rename or remove one of them")
+        index[name] = at
+    extra = tuple(name for name in names if name not in required and name not in optional)
+    for name in required:
+        if name not in index:
+            expected = f"a header with {', '.join(required)}"
+            raise error(f"there is no column {name!r}", expected, nearest(name, extra, lead=""))
+    return Header(source, line, index, extra)
+
+
+def _wrong_width(header: Header, line: int, cells: list[str]) -> FileError:
+    fix = None
+    if len(cells) > len(header.index):
+        fix = 'if a cell has a comma, quote it ("a, b"); a decimal comma is a point: 12.5'
+    return FileError(
+        header.source.name,
+        f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}",
+        line=line,
+        expected=f"{len(header.index)} as in the header on line {header.line}",
+        fix=fix,
+    )

@@ -1,0 +1,56 @@
+"""How errors show what a file holds: quoted, printable on any terminal, not too long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+_LONGEST = 60
+
+
+def quoted(text: str) -> str:
+    """Show a text in double quotes, as JSON has it.
+
+    Examples
+    --------
+    >>> print(quoted("bert"), quoted("two\\nlines"))
+    "bert" "two\\nlines"
+    """
+    # A terminal may not be able to print half of a surrogate pair, or may obey a control character.
+    return shortened(json.dumps(text, ensure_ascii=not text.isprintable()))
+
+
+def plain(name: str) -> str:
+    """Show a name without quotes, unless it has characters that cannot be printed.
+
+    Examples
+    --------
+    >>> print(plain("3g.40gb"), plain("bell\\x07"))
+    3g.40gb "bell\\u0007"
+    """
+    return name if name.isprintable() else quoted(name)
+
+
+def shortened(text: str) -> str:
+    """Cut a long text off in the middle of its line.
+
+    Examples
+    --------
+    >>> shortened("7" * 100)
+    '7777777777777777777777777777777777777777... (100 characters)'
+    """
+    return text if len(text) <= _LONGEST else f"{text[:40]}... ({len(text)} characters)"
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Word what was expected where only some names are allowed.
+
+    Examples
+    --------
+    >>> one_of(["1g", "2g"])
+    'one of 1g, 2g'
+    """
+    known = [plain(name) for name in names]
+    if not known:
+        return "none: there are no names to choose from"
+    return f"one of {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"

@@ -1,0 +1,88 @@
+"""The wing for people with GPUs: hardware, services, plans.
+
+Every name is loaded when it is first used, so that importing this costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .hardware import Gpu, gpu, gpus, mps_shares, read_gpu
+    from .serving import (
+        RULES,
+        LatencyRule,
+        OperatingPoint,
+        Plan,
+        QueueingRule,
+        Scenario,
+        Service,
+        ServingProblem,
+        as_problem,
+        read_operating_points,
+        read_parvagpu_profiles,
+        read_parvagpu_slo,
+        read_plan,
+        read_services,
+        write_plan,
+    )
+
+#: Where each name is defined.
+_HOME = {
+    "Gpu": "hardware",
+    "gpu": "hardware",
+    "gpus": "hardware",
+    "mps_shares": "hardware",
+    "read_gpu": "hardware",
+    "Service": "serving",
+    "OperatingPoint": "serving",
+    "read_services": "serving",
+    "read_operating_points": "serving",
+    "read_parvagpu_profiles": "serving",
+    "read_parvagpu_slo": "serving",
+    "QueueingRule": "serving",
+    "LatencyRule": "serving",
+    "RULES": "serving",
+    "as_problem": "serving",
+    "ServingProblem": "serving",
+    "Scenario": "serving",
+    "Plan": "serving",
+    "read_plan": "serving",
+    "write_plan": "serving",
+}
+
+__all__ = [
+    # hardware
+    "Gpu",
+    "gpu",
+    "gpus",
+    "mps_shares",
+    "read_gpu",
+    # services and plans
+    "Service",
+    "OperatingPoint",
+    "read_services",
+    "read_operating_points",
+    "read_parvagpu_profiles",
+    "read_parvagpu_slo",
+    "QueueingRule",
+    "LatencyRule",
+    "RULES",
+    "as_problem",
+    "ServingProblem",
+    "Scenario",
+    "Plan",
+    "read_plan",
+    "write_plan",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,24 @@
+"""The GPU catalogue: device files, and the placement rules that turn them into configurations."""
+
+from __future__ import annotations
+
+from .catalogue import gpu, gpus
+from .device import Gpu
+from .device_file import read_gpu
+from .enumeration import LayoutCounts
+from .mps import MPS_CLIENTS, mps_shares
+from .profile import Evidence, Layout, Placement, Profile
+
+__all__ = [
+    "gpu",
+    "gpus",
+    "read_gpu",
+    "mps_shares",
+    "Gpu",
+    "Profile",
+    "Placement",
+    "Layout",
+    "LayoutCounts",
+    "Evidence",
+    "MPS_CLIENTS",
+]

@@ -1,0 +1,110 @@
+"""The devices that come with the package, found by key, product name or PCI device id."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from ...errors import InvalidOption
+from ...files.json_text import parse_json
+from ...files.source import read_source
+from .device import Gpu
+from .device_file import read_device
+
+_DEVICES = Path(__file__).parent / "devices"
+
+
+def gpu(name: str) -> Gpu:
+    """Return a device of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+        Its key (``a100-80gb``), a product name as drivers and node labels print it (``NVIDIA
+        A100-SXM4-80GB``, ``NVIDIA-A100-SXM4-80GB``) or its PCI device id (``0x234810DE``). Upper
+        and lower case count as equal, and so do blanks, hyphens and underscores.
+
+    Returns
+    -------
+    Gpu
+        The same object for the same device.
+
+    Raises
+    ------
+    InvalidOption
+        If there is none; the message has the keys, the likely ones first.
+
+    See Also
+    --------
+    read_gpu : a device file of your own.
+
+    Examples
+    --------
+    >>> gpu("NVIDIA A100-SXM4-80GB").key
+    'a100-80gb'
+    >>> gpu("a100")
+    Traceback (most recent call last):
+        ...
+    cms.errors.InvalidOption: unknown GPU 'a100'; did you mean a100-40gb or a100-80gb? ...
+    """
+    if not isinstance(name, str):
+        raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
+    folded = _fold(name)
+    keys = _keys()
+    key = folded if folded in keys else _other_names().get(folded)
+    if key is not None:
+        return _load(key)
+    likely = _likely(folded, keys)
+    guess = f"did you mean {' or '.join(likely)}? " if likely else ""
+    raise InvalidOption(
+        f"unknown GPU {name!r}; {guess}Known: {', '.join(keys)}. "
+        "For another card, read_gpu reads a device file of your own"
+    )
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """Return all devices of the catalogue, in the order of their keys.
+
+    Examples
+    --------
+    >>> [device.key for device in gpus()][:3]
+    ['a100-40gb', 'a100-80gb', 'a30-24gb']
+    """
+    return tuple(_load(key) for key in _keys())
+
+
+@cache
+def _load(key: str) -> Gpu:
+    return read_device(read_source(_DEVICES / f"{key}.json", holds="a device"))
+
+
+@cache
+def _keys() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _DEVICES.glob("*.json")))
+
+
+@cache
+def _other_names() -> dict[str, str]:
+    """Aliases and PCI device ids of all devices: parsed, but not checked or enumerated."""
+    names: dict[str, str] = {}
+    for key in _keys():
+        device = parse_json(read_source(_DEVICES / f"{key}.json"))
+        for name in (*device["aliases"], *device["pci_device_ids"]):
+            names[_fold(name)] = key
+    return names
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.strip().casefold()).removeprefix("nvidia-")
+
+
+def _likely(folded: str, keys: tuple[str, ...]) -> list[str]:
+    from difflib import get_close_matches  # only ever needed on the way to an error
+
+    begins = [key for key in keys if key.startswith(folded)] if folded else []
+    if begins:
+        return begins
+    names = dict.fromkeys(keys) | _other_names()
+    close = get_close_matches(folded, names, n=3)
+    return list(dict.fromkeys(names[name] or name for name in close))

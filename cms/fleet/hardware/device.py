@@ -1,0 +1,287 @@
+"""A GPU of the catalogue: its profiles, and the configurations that its placement rules allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ...errors import InvalidOption
+from ...frozen import FrozenMap
+from ...model import Configuration
+from ...names import nearest
+from . import enumeration
+from .enumeration import Counts, LayoutCounts, Places, Shape, Table
+from .profile import Evidence, Layout, Placement, Profile
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that can be cut into instances.
+
+    Nothing about configurations is stored: layouts and multisets are enumerated from the starts,
+    sizes and maxima of the profiles, once a set of profiles. A *layout* is a non-empty set of
+    placed instances; it is *maximal* if no further instance fits. A *multiset* forgets the starts;
+    a *maximal multiset* is contained in no other that can be placed.
+
+    Methods that take `profiles` take names, in any order; None means `base_profiles`.
+
+    Parameters
+    ----------
+    key : str
+        What users write, and the name of its machine type.
+    aliases : tuple of str
+        Product names as drivers print them.
+    pci_device_ids : tuple of str
+        ``0xDDDDVVVV`` (device, vendor), or with the subsystem ``0xDDDDVVVV:0xSSSSWWWW``.
+    architecture : str
+    compute_slices, memory_slices : int
+    mode_change_needs_reset : bool or None
+        Whether switching MIG on or off needs a reset of the GPU.
+    profiles : tuple of Profile
+    sources : tuple of Evidence
+    version : int
+        Of the device file's content.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> a100 = gpu("a100-80gb")
+    >>> len(a100.layouts()), len(a100.maximal_layouts()), len(a100.maximal_multisets())
+    (297, 19, 12)
+    >>> print(*a100.place({"3g.40gb": 1, "2g.20gb": 2}))
+    2g.20gb@0 2g.20gb@2 3g.40gb@4
+    """
+
+    key: str
+    aliases: tuple[str, ...]
+    pci_device_ids: tuple[str, ...]
+    architecture: str
+    compute_slices: int
+    memory_slices: int
+    mode_change_needs_reset: bool | None
+    profiles: tuple[Profile, ...]
+    sources: tuple[Evidence, ...]
+    version: int
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile of this name, or the one that another driver calls so.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        InvalidOption
+            If the device has none; the message lists those it has.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> gpu("a100-80gb").profile("7g.79gb").name
+        '7g.80gb'
+        """
+        for profile in self.profiles:
+            if profile.name == name or name in profile.other_names:
+                return profile
+        names = [profile.name for profile in self.profiles]
+        raise InvalidOption(
+            f"{self.key} has no profile {name!r}{nearest(str(name), names)}; "
+            f"its profiles: {', '.join(names)}"
+        )
+
+    @property
+    def base_profiles(self) -> tuple[str, ...]:
+        """Names of the profiles without attributes and without double memory, in file order."""
+        return tuple(profile.name for profile in self.profiles if profile.is_base)
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The maximal multisets of the base profiles, as configurations of machine type `key`.
+
+        Blocks may idle, so these say all that an optimiser needs to know.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> [str(configuration) for configuration in gpu("a30-24gb").configurations]
+        ['4g.24gb', '2 x 2g.12gb', '2 x 1g.6gb + 2g.12gb', '4 x 1g.6gb']
+        """
+        return self.configurations_of(None)
+
+    def configurations_of(
+        self, profiles: Iterable[str] | None, *, prefix: str = ""
+    ) -> tuple[Configuration, ...]:
+        """Return the maximal multisets of some profiles as configurations.
+
+        Parameters
+        ----------
+        profiles : iterable of str or None
+        prefix : str
+            Put before every block's name (``"h100-80gb:"``): a 3g.40gb of another card supplies
+            something else, so with several GPU types its block needs another name.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> gpu("a30-24gb").configurations_of(["2g.12gb"], prefix="a30-24gb:")
+        (Configuration(2 x a30-24gb:2g.12gb on a30-24gb),)
+        """
+        return tuple(
+            Configuration({f"{prefix}{name}": n for name, n in counts.items()}, machine=self.key)
+            for counts in self.maximal_multisets(profiles)
+        )
+
+    def placements(self, profiles: Iterable[str] | None = None) -> Layout:
+        """Return every place an instance can take on the empty GPU, by start."""
+        chosen = self._chosen(profiles)
+        return _layout(chosen, enumeration.placements(self._table(chosen)))
+
+    def layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
+        """Return every layout, each in the order of starts."""
+        chosen = self._chosen(profiles)
+        found = enumeration.nodes(self._table(chosen))
+        return tuple(_layout(chosen, node.places) for node in found)
+
+    def maximal_layouts(self, profiles: Iterable[str] | None = None) -> tuple[Layout, ...]:
+        """Return the layouts into which no further instance fits."""
+        chosen = self._chosen(profiles)
+        found = enumeration.maximal_nodes(self._table(chosen))
+        return tuple(_layout(chosen, node.places) for node in found)
+
+    def multisets(self, profiles: Iterable[str] | None = None) -> tuple[FrozenMap[str, int], ...]:
+        """Return every multiset that can be placed, the one with the largest instances first."""
+        chosen = self._chosen(profiles)
+        return _named(chosen, enumeration.multisets(self._table(chosen)))
+
+    def maximal_layout_multisets(
+        self, profiles: Iterable[str] | None = None
+    ) -> tuple[FrozenMap[str, int], ...]:
+        """Return the multisets of the maximal layouts; one may be contained in another."""
+        chosen = self._chosen(profiles)
+        return _named(chosen, enumeration.maximal_layout_multisets(self._table(chosen)))
+
+    def maximal_multisets(
+        self, profiles: Iterable[str] | None = None
+    ) -> tuple[FrozenMap[str, int], ...]:
+        """Return the multisets that are contained in no other that can be placed."""
+        chosen = self._chosen(profiles)
+        return _named(chosen, enumeration.maximal_multisets(self._table(chosen)))
+
+    def layout_counts(self, profiles: Iterable[str] | None = None) -> LayoutCounts:
+        """Return how many layouts and multisets there are.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> print(gpu("h200-141gb").layout_counts())
+        297 layouts (19 maximal) and 37 multisets (14 of the maximal layouts, 12 maximal)
+        """
+        return enumeration.layout_counts(self._table(self._chosen(profiles)))
+
+    def place(self, counts: Mapping[str, int]) -> Layout | None:
+        """Find a layout with exactly these instances.
+
+        The answer is looked up in the enumeration, so it is exact: None means that there is none.
+
+        Parameters
+        ----------
+        counts : Mapping[str, int]
+            How many instances of each profile; zeros are allowed.
+
+        Returns
+        -------
+        Layout or None
+            The same for the same counts, whatever their order: the first in the order of starts
+            with larger instances before smaller ones. No instances at all: the empty layout.
+
+        Raises
+        ------
+        InvalidOption
+            If a profile is unknown or a count is not a whole number >= 0.
+
+        See Also
+        --------
+        Gpu.why_not : the reason in words.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> print(*gpu("h100-80gb").place({"3g.40gb": 1, "4g.40gb": 1}))
+        4g.40gb@0 3g.40gb@4
+        >>> gpu("h100-80gb").place({"1g.20gb": 4, "1g.10gb": 1}) is None
+        True
+        """
+        wanted = self._checked(counts)
+        if not wanted:
+            return ()
+        chosen = self._chosen(wanted)
+        counts_in_order = tuple(wanted[profile.name] for profile in chosen)
+        places = enumeration.first_layouts(self._table(chosen)).get(counts_in_order)
+        return None if places is None else _layout(chosen, places)
+
+    def why_not(self, counts: Mapping[str, int]) -> str:
+        """Say in words why these instances cannot be placed together.
+
+        Parameters
+        ----------
+        counts : Mapping[str, int]
+
+        Returns
+        -------
+        str
+            Empty if they can be placed.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> print(gpu("a100-40gb").why_not({"1g.10gb": 4, "1g.5gb": 3}))
+        4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8
+        """
+        if self.place(counts) is not None:
+            return ""
+        wanted = self._checked(counts)
+        from .explain import reason  # only ever needed on the way to words
+
+        chosen = self._chosen(wanted)
+        counts_in_order = tuple(wanted[profile.name] for profile in chosen)
+        return reason(self.key, chosen, self._table(chosen), counts_in_order)
+
+    def _chosen(self, profiles: Iterable[str] | None) -> tuple[Profile, ...]:
+        """Return profiles by name: more memory first, then more compute, then as in the file."""
+        if isinstance(profiles, str):
+            raise InvalidOption(f"profiles is the text {profiles!r}; expected a list of names")
+        names = set(self.base_profiles if profiles is None else profiles)
+        own = {self.profile(name).name for name in names}
+        chosen = [profile for profile in self.profiles if profile.name in own]
+        return tuple(sorted(chosen, key=lambda profile: (-profile.memory, -profile.compute)))
+
+    def _table(self, chosen: Iterable[Profile]) -> Table:
+        shapes = tuple(
+            Shape(p.compute, p.memory, p.starts, p.max, p.has_media_engines) for p in chosen
+        )
+        return Table(shapes, self.compute_slices, self.memory_slices)
+
+    def _checked(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Return the counts above 0 under the profiles' own names."""
+        wanted: dict[str, int] = {}
+        for name, count in counts.items():
+            if isinstance(count, bool) or not hasattr(count, "__index__") or count < 0:
+                raise InvalidOption(f"count of {name!r} is {count!r}; expected a whole number >= 0")
+            own = self.profile(name).name
+            if count:
+                wanted[own] = wanted.get(own, 0) + int(count)
+        return wanted
+
+
+def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:
+    return tuple(Placement(chosen[i].name, start) for i, start in places)
+
+
+def _named(
+    chosen: tuple[Profile, ...], multisets: Iterable[Counts]
+) -> tuple[FrozenMap[str, int], ...]:
+    return tuple(
+        FrozenMap({p.name: count for p, count in zip(chosen, counts, strict=True) if count})
+        for counts in multisets
+    )

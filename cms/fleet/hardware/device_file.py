@@ -1,0 +1,328 @@
+"""A device file becomes a `Gpu`, or an error that names the file, the line and the field.
+
+Shape of a file (``devices/`` has examples): one object with the fields of `Gpu`, an entry of
+``profiles`` for each `Profile`, and ``sources``: who says so. Whatever nobody has seen is null.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ...errors import FileError
+from ...files.json_text import parse_json
+from ...files.node import Node
+from ...files.source import Source, StrPath, read_source
+from .device import Gpu
+from .enumeration import LayoutCounts
+from .profile import Evidence, Profile
+
+#: Of the format of device files that this version reads.
+SCHEMA = 1
+
+# Layouts grow exponentially with the slices: a mistyped number must not hang. Cards have 4 or 8.
+_MOST_SLICES = 16
+_KEY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
+_PCI = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_NAME = re.compile(
+    r"(?:(?P<c>[1-9]\d*)c\.)?(?P<g>[1-9]\d*)g\.[1-9]\d*gb"
+    r"(?P<suffix>[+-](?P<attributes>[a-z]+(?:\.[a-z]+)*(?:,[a-z]+(?:\.[a-z]+)*)*))?",
+    re.ASCII,
+)
+_NAME_FORM = '[<C>c.]<G>g.<M>gb[+attribute,...|-attribute], such as "3g.40gb" or "1g.10gb+me"'
+_EVIDENCE = ("page", "code", "capture", "measured")
+_FIELDS = ("schema", "version", "key", "architecture", "compute_slices", "memory_slices")
+_OPTIONAL = ("aliases", "pci_device_ids", "geometry")
+_PROFILE_FIELDS = ("id", "name", "family", "compute", "memory", "starts", "max", "sms")
+_PROFILE_OPTIONAL = ("since_driver", "other_names")
+
+#: What the base profiles must allow where a device has the slices and families of known cards.
+KNOWN_COUNTS = {
+    (7, 8, frozenset({"1g", "2g", "3g", "4g", "7g"})): LayoutCounts(297, 19, 37, 14, 12),
+    (4, 4, frozenset({"1g", "2g", "4g"})): LayoutCounts(25, 5, 9, 4, 4),
+}
+
+
+def read_gpu(path: StrPath) -> Gpu:
+    """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    Gpu
+        To be used wherever a name of the catalogue is.
+
+    Raises
+    ------
+    FileError
+        With file, line and column, if a field is missing, unknown or of the wrong kind, or the
+        file contradicts itself: an instance that ends beyond the last memory slice, two profiles
+        of one name or id, a `max` that does not fit, a name that disagrees with its compute slices
+        or attributes, or a table with the slices of the known cards and other layouts than theirs
+        (unless it says ``geometry: own``).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "mine.yaml")
+    >>> _ = path.write_text('''
+    ... schema: 1
+    ... version: 1
+    ... key: mine
+    ... architecture: ampere
+    ... compute_slices: 2
+    ... memory_slices: 2
+    ... mode_change_needs_reset: null
+    ... profiles:
+    ... - {id: 1, name: 1g.5gb, family: 1g, compute: 1, memory: 1, starts: [0, 1], max: 2,
+    ...    sms: null, memory_mib: null, attributes: []}
+    ... - {id: 0, name: 2g.10gb, family: 2g, compute: 2, memory: 2, starts: [0], max: 1,
+    ...    sms: null, memory_mib: null, attributes: []}
+    ... sources:
+    ... - {fields: [starts], evidence: capture, source: my card, driver: "580.95", date: 2026-11-01}
+    ... ''')
+    >>> [str(configuration) for configuration in read_gpu(path).configurations]
+    ['2g.10gb', '2 x 1g.5gb']
+    >>> folder.cleanup()
+    """
+    suffix = Path(os.fspath(path)).suffix.lower()
+    if suffix not in (".json", ".yaml", ".yml"):
+        raise FileError(
+            path if isinstance(path, str) else os.fspath(path),
+            f"the name ends with {suffix!r}" if suffix else "the name has no ending",
+            expected="a device file: .json, .yaml or .yml",
+        )
+    source = read_source(path, holds="a device")
+    if suffix != ".json":
+        from .yaml_text import yaml_source  # not on the way to a device of the catalogue
+
+        source = yaml_source(source)
+    return read_device(source)
+
+
+def read_device(source: Source) -> Gpu:
+    """Build and check a device from the text of a JSON file (or a `YamlSource`)."""
+    document = Node(parse_json(source), source)
+    if isinstance(document.value, dict) and document.value.get("schema", SCHEMA) != SCHEMA:
+        # First of all: a file of another schema may have other fields, too.
+        raise document.at("schema").wrong(
+            str(SCHEMA), "this version of the package reads no other schema of device files"
+        )
+    fields = document.object(
+        (*_FIELDS, "mode_change_needs_reset", "profiles", "sources"), _OPTIONAL
+    )
+    compute_slices = _whole(fields["compute_slices"], 1, _MOST_SLICES)
+    memory_slices = _whole(fields["memory_slices"], 1, _MOST_SLICES)
+    entries = _some(fields["profiles"])
+    profiles = tuple(_profile(entry, compute_slices, memory_slices) for entry in entries)
+    _refuse_duplicates(entries, profiles)
+    gpu = Gpu(
+        key=_matching(fields["key"], _KEY, 'a key in lower case, such as "a100-80gb"'),
+        aliases=_texts(fields.get("aliases")),
+        pci_device_ids=tuple(
+            _matching(entry, _PCI, '"0xDDDDVVVV" or "0xDDDDVVVV:0xSSSSWWWW"')
+            for entry in (fields["pci_device_ids"].array() if "pci_device_ids" in fields else ())
+        ),
+        architecture=_matching(fields["architecture"], _KEY, 'a word such as "hopper"'),
+        compute_slices=compute_slices,
+        memory_slices=memory_slices,
+        mode_change_needs_reset=_yes_no_unknown(fields["mode_change_needs_reset"]),
+        profiles=profiles,
+        sources=tuple(_evidence(entry) for entry in _some(fields["sources"])),
+        version=_whole(fields["version"], 1),
+    )
+    _check_maxima(entries, gpu)
+    if "geometry" in fields:
+        fields["geometry"].one_of(("own",))
+    else:
+        _check_geometry(fields["profiles"], gpu)
+    return gpu
+
+
+def _profile(node: Node, compute_slices: int, memory_slices: int) -> Profile:
+    if isinstance(node.value, dict) and isinstance(node.value.get("name"), str):
+        node.about = f"profile {node.value['name']!r}"
+    fields = node.object((*_PROFILE_FIELDS, "memory_mib", "attributes"), _PROFILE_OPTIONAL)
+    compute = _whole(fields["compute"], 1, compute_slices)
+    memory = _whole(fields["memory"], 1, memory_slices)
+    attributes = _texts(fields["attributes"])
+    _check_name(fields["name"], compute, attributes)
+    _check_family(fields["family"], fields["name"].text(), compute)
+    return Profile(
+        name=fields["name"].text(),
+        family=fields["family"].text(),
+        id=_or_null(fields["id"]),
+        compute=compute,
+        memory=memory,
+        starts=_starts(fields["starts"], memory, memory_slices),
+        max=_whole(fields["max"], 1),
+        sms=_or_null(fields["sms"], 1),
+        memory_mib=_or_null(fields["memory_mib"], 1),
+        attributes=attributes,
+        since_driver=_text_or_null(fields.get("since_driver")),
+        other_names=_texts(fields.get("other_names")),
+    )
+
+
+def _starts(node: Node, memory: int, memory_slices: int) -> tuple[int, ...]:
+    starts: list[int] = []
+    for entry in _some(node):
+        start = _whole(entry, 0)
+        if start + memory > memory_slices:
+            raise entry.error(
+                f"{entry.label}: an instance of {memory} memory slices from slice {start} ends "
+                f"beyond the last of {memory_slices}",
+                expected=f"a start of at most {memory_slices - memory}",
+            )
+        if starts and start <= starts[-1]:
+            raise entry.wrong(f"more than the start before it, {starts[-1]}", "sort the starts")
+        starts.append(start)
+    return tuple(starts)
+
+
+def _check_name(node: Node, compute: int, attributes: tuple[str, ...]) -> None:
+    match = _NAME.fullmatch(node.text())
+    if match is None:
+        raise node.wrong(_NAME_FORM)
+    if int(match["g"]) != compute:
+        raise node.error(
+            f"{node.label} says {match['g']} compute slices, but compute is {compute}",
+            expected="the same number",
+        )
+    if match["c"] and int(match["c"]) > compute:
+        raise node.wrong(f"at most {compute}c, as many as there are compute slices")
+    sign = "-" if (match["suffix"] or "").startswith("-") else ""
+    named = (match["attributes"] or "").split(",") if match["suffix"] else []
+    if tuple(sign + attribute for attribute in named) != attributes:
+        wanted = ", ".join(f'"{sign}{attribute}"' for attribute in named)
+        raise node.error(
+            f"{node.label} and its attributes {list(attributes)} disagree",
+            expected=f"attributes [{wanted}], as the name says",
+        )
+
+
+def _check_family(node: Node, name: str, compute: int) -> None:
+    match = _NAME.fullmatch(name)
+    suffix = (match["suffix"] or "") if match else ""
+    plain, double = f"{compute}g{suffix}", f"{compute}g.double{suffix}"
+    if node.text() not in (plain, double):
+        raise node.wrong(f'"{plain}", or "{double}" for the one with double memory')
+
+
+def _refuse_duplicates(entries: list[Node], profiles: tuple[Profile, ...]) -> None:
+    for field, fix in (
+        ("name", "names tell profiles apart"),
+        ("id", "write null for an id that nobody has seen"),
+        ("family", 'the one with double memory is a "<G>g.double"'),
+    ):
+        seen: dict[object, str] = {}
+        for entry, profile in zip(entries, profiles, strict=True):
+            value = getattr(profile, field)
+            if value is not None and value in seen:
+                raise entry.at(field).error(
+                    f"{entry.at(field).label} is {value!r}, as in profile {seen[value]!r}",
+                    expected=f"another {field}",
+                    fix=fix,
+                )
+            seen[value] = profile.name
+    names = {profile.name for profile in profiles}
+    for entry, profile in zip(entries, profiles, strict=True):
+        for position, other in enumerate(profile.other_names):
+            if other in names:
+                raise (
+                    entry.at("other_names")
+                    .at(position)
+                    .wrong("a name that no profile of this device has, under any driver")
+                )
+            names.add(other)
+
+
+def _check_maxima(entries: list[Node], gpu: Gpu) -> None:
+    """Each profile's maximum must fit at once, when nothing else is there."""
+    for entry, profile in zip(entries, gpu.profiles, strict=True):
+        if gpu.place({profile.name: profile.max}) is None:
+            fits = max(counts[profile.name] for counts in gpu.multisets([profile.name]))
+            wrong = entry.at("max")
+            raise wrong.error(
+                f"{wrong.label} is {profile.max}, but only {fits} of {profile.name!r} fit at once",
+                expected=f"at most {fits}",
+            )
+
+
+def _check_geometry(node: Node, gpu: Gpu) -> None:
+    """Compare the layouts with those of the known cards that have these slices and families."""
+    slices = (gpu.compute_slices, gpu.memory_slices)
+    families = frozenset(profile.family for profile in gpu.profiles if profile.is_base)
+    known = KNOWN_COUNTS.get((*slices, families))
+    if known is not None and (found := gpu.layout_counts()) != known:
+        raise node.error(
+            f"{node.label}: these starts, sizes and maxima allow {found}",
+            expected=f"{known}, as every known card with {slices[0]} compute and {slices[1]} "
+            "memory slices",
+            fix="compare them with `nvidia-smi mig -lgipp`; if a driver does print this table, add "
+            "the field geometry with the value own",
+        )
+
+
+def _evidence(node: Node) -> Evidence:
+    fields = node.object(("fields", "evidence", "source"), ("driver", "date"))
+    date = fields.get("date")
+    return Evidence(
+        fields=_texts(fields["fields"]),
+        evidence=fields["evidence"].one_of(_EVIDENCE),
+        source=_filled(fields["source"]),
+        driver=_text_or_null(fields.get("driver")),
+        date=None
+        if date is None or date.value is None
+        else _matching(date, _DATE, "a date such as 2026-11-01"),
+    )
+
+
+def _some(node: Node) -> list[Node]:
+    entries = list(node.array())
+    if not entries:
+        raise node.error(f"{node.label} is empty", expected="at least one entry")
+    return entries
+
+
+def _whole(node: Node, least: int, most: int | None = None) -> int:
+    value = node.integer(least)
+    if most is not None and value > most:
+        raise node.wrong(f"at most {most}")
+    return value
+
+
+def _or_null(node: Node, least: int = 0) -> int | None:
+    return None if node.value is None else node.integer(least)
+
+
+def _filled(node: Node) -> str:
+    if not node.text().strip():
+        raise node.error(f"{node.label} is empty", expected="a text")
+    return node.text()
+
+
+def _text_or_null(node: Node | None) -> str | None:
+    return None if node is None or node.value is None else _filled(node)
+
+
+def _texts(node: Node | None) -> tuple[str, ...]:
+    return () if node is None else tuple(_filled(entry) for entry in node.array())
+
+
+def _matching(node: Node, pattern: re.Pattern[str], expected: str) -> str:
+    if not pattern.fullmatch(node.text()):
+        raise node.wrong(expected)
+    return node.text()
+
+
+def _yes_no_unknown(node: Node) -> bool | None:
+    if node.value is not None and not isinstance(node.value, bool):
+        raise node.wrong("true, false, or null if unknown")
+    return node.value

@@ -1,0 +1,186 @@
+"""Every layout of a GPU, by exhaustive search over its placement table.
+
+A layout is a set of instances such that (1) every instance starts where its profile may start and
+ends within the memory slices, (2) no two share a memory slice, (3) no profile occurs more often
+than its maximum and (4) the compute slices suffice; and (5) at most one instance holds media
+engines, which exist once. Everything else (multisets, maximality, where a multiset can be placed)
+is read off this one enumeration.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+#: How many instances of each shape, in the order of `Table.shapes`.
+Counts: TypeAlias = tuple[int, ...]
+#: Instances as (index of the shape, start), in the order of starts.
+Places: TypeAlias = tuple[tuple[int, int], ...]
+
+# Few profile sets are asked for, and cards share them; the largest shipped one has 2318 layouts.
+_CACHED_TABLES = 64
+
+
+class Shape(NamedTuple):
+    """What the rules of placement know of a profile."""
+
+    compute: int
+    memory: int
+    starts: tuple[int, ...]
+    max: int
+    media: bool
+
+
+class Table(NamedTuple):
+    """What the enumeration depends on, and nothing else: the key under which it is kept.
+
+    It has no names, so that all cards with one placement table share one enumeration.
+
+    Parameters
+    ----------
+    shapes : tuple of Shape
+        The largest first: "largest first" is then the order of all results.
+    compute_slices, memory_slices : int
+    """
+
+    shapes: tuple[Shape, ...]
+    compute_slices: int
+    memory_slices: int
+
+
+class LayoutCounts(NamedTuple):
+    """How many layouts and multisets there are: the finger print of a placement table.
+
+    Parameters
+    ----------
+    layouts, maximal_layouts, multisets : int
+    maximal_layout_multisets : int
+        Multisets of the maximal layouts.
+    maximal_multisets : int
+        Multisets contained in no other.
+
+    Notes
+    -----
+    19 maximal layouts and 12 maximal multisets alone do not tell the table of the known 7-slice
+    cards from a wrong one in circulation, in which a 3g has three memory slices.
+    """
+
+    layouts: int
+    maximal_layouts: int
+    multisets: int
+    maximal_layout_multisets: int
+    maximal_multisets: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.layouts} layouts ({self.maximal_layouts} maximal) and {self.multisets} "
+            f"multisets ({self.maximal_layout_multisets} of the maximal layouts, "
+            f"{self.maximal_multisets} maximal)"
+        )
+
+
+class Node(NamedTuple):
+    """One layout with its sums: a node of the search tree."""
+
+    places: Places
+    counts: Counts
+    occupied: int  # bit s is set: memory slice s is taken
+    compute: int
+    media: int
+
+
+@lru_cache(_CACHED_TABLES)
+def placements(table: Table) -> Places:
+    """Every place an instance can take on an empty GPU, by start, the largest shape first."""
+    return tuple(
+        (i, start)
+        for start in range(table.memory_slices)
+        for i, shape in enumerate(table.shapes)
+        if start in shape.starts and start + shape.memory <= table.memory_slices
+    )
+
+
+@lru_cache(_CACHED_TABLES)
+def nodes(table: Table) -> tuple[Node, ...]:
+    """Every layout but the empty one, in the order of a depth-first search over `placements`."""
+    places = placements(table)
+    found: list[Node] = []
+
+    def extend(node: Node, first: int) -> None:
+        # Instances are added in the order of `places`, so each layout is reached once.
+        for position in range(first, len(places)):
+            child = _with(table, node, places[position])
+            if child is not None:
+                found.append(child)
+                extend(child, position + 1)
+
+    extend(Node((), (0,) * len(table.shapes), 0, 0, 0), 0)
+    return tuple(found)
+
+
+def _with(table: Table, node: Node, place: tuple[int, int]) -> Node | None:
+    """Add one instance, or return None if a rule of the layout forbids it."""
+    i, start = place
+    shape = table.shapes[i]
+    mask = ((1 << shape.memory) - 1) << start
+    if node.occupied & mask or node.counts[i] >= shape.max:
+        return None
+    compute, media = node.compute + shape.compute, node.media + shape.media
+    if compute > table.compute_slices or media > 1:
+        return None
+    counts = (*node.counts[:i], node.counts[i] + 1, *node.counts[i + 1 :])
+    return Node((*node.places, place), counts, node.occupied | mask, compute, media)
+
+
+@lru_cache(_CACHED_TABLES)
+def maximal_nodes(table: Table) -> tuple[Node, ...]:
+    """The layouts into which no further instance fits."""
+    places = placements(table)
+    return tuple(
+        node for node in nodes(table) if all(_with(table, node, place) is None for place in places)
+    )
+
+
+@lru_cache(_CACHED_TABLES)
+def first_layouts(table: Table) -> dict[Counts, Places]:
+    """Each multiset that can be placed, with the first layout that places it."""
+    first: dict[Counts, Places] = {}
+    for node in nodes(table):
+        first.setdefault(node.counts, node.places)
+    return first
+
+
+def multisets(table: Table) -> tuple[Counts, ...]:
+    """Every multiset that can be placed, the one with the largest instances first."""
+    return tuple(sorted(first_layouts(table), reverse=True))
+
+
+def maximal_layout_multisets(table: Table) -> tuple[Counts, ...]:
+    """The multisets of the maximal layouts; one may be contained in another."""
+    return tuple(sorted({node.counts for node in maximal_nodes(table)}, reverse=True))
+
+
+def maximal_multisets(table: Table) -> tuple[Counts, ...]:
+    """The multisets contained in no other that can be placed."""
+    realisable = first_layouts(table)
+    # Taking an instance away keeps a layout valid, so a multiset contained in a larger one is
+    # contained in one that is larger by a single instance.
+    return tuple(
+        counts
+        for counts in multisets(table)
+        if not any(
+            (*counts[:i], counts[i] + 1, *counts[i + 1 :]) in realisable for i in range(len(counts))
+        )
+    )
+
+
+@lru_cache(_CACHED_TABLES)
+def layout_counts(table: Table) -> LayoutCounts:
+    """Count everything that is enumerated here."""
+    return LayoutCounts(
+        len(nodes(table)),
+        len(maximal_nodes(table)),
+        len(first_layouts(table)),
+        len(maximal_layout_multisets(table)),
+        len(maximal_multisets(table)),
+    )

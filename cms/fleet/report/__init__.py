@@ -1,0 +1,1 @@
+"""Reports of plans and solutions: for the terminal, and as pictures."""

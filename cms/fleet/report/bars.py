@@ -1,0 +1,176 @@
+"""A plan's GPUs as bars of slices: what the terminal report and the pictures both draw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..serving.operating_point import mps_share
+
+if TYPE_CHECKING:
+    from ..hardware import Gpu
+    from ..serving import GpuGroup, Instances, Plan
+
+_PER_CENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A run of slices on a GPU: an instance, or nothing.
+
+    Parameters
+    ----------
+    start, width : int
+        In slices of the bar.
+    profile : str
+        The instance's profile; empty for slices that no instance takes.
+    service : str or None
+        What runs on it; None for an idle instance and for free slices.
+    point : str
+        How it runs ("p=2 b=16"); empty if nothing does.
+    """
+
+    start: int
+    width: int
+    profile: str = ""
+    service: str | None = None
+    point: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One way a GPU is used, and how many GPUs are used so.
+
+    Parameters
+    ----------
+    gpu : str
+        The GPU's key.
+    slices : int
+        Memory slices of the GPU; 100 for a GPU that is shared by MPS in per cent.
+    cells : tuple of Cell
+        In the order of their starts; together they cover the bar.
+    count : int
+        GPUs.
+    """
+
+    gpu: str
+    slices: int
+    cells: tuple[Cell, ...]
+    count: int = 1
+
+    @property
+    def shared(self) -> bool:
+        """Whether the GPU is shared by MPS instead of cut up by MIG."""
+        return self.slices == _PER_CENT
+
+
+class Occupancy(NamedTuple):
+    """How much of the GPUs of one key serves.
+
+    Attributes
+    ----------
+    gpus : int
+        How many there are in the plan.
+    cut : int
+        How many of them are cut up by MIG; the slices below are theirs.
+    compute, memory : int
+        Slices of instances that serve.
+    """
+
+    gpus: int
+    cut: int
+    compute: int
+    memory: int
+
+
+def bars(plan: Plan) -> tuple[Bar, ...]:
+    """Return the distinct GPUs of a plan, the most frequent of each GPU type first.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    tuple of Bar
+        Empty if there is no schedule.
+    """
+    order = {service.name: place for place, service in enumerate(plan.serving.services)}
+    types = [gpu.key for gpu in plan.serving.gpus]
+    found: Counter[tuple[str, int, tuple[Cell, ...]]] = Counter()
+    for group in plan.groups:
+        gpu = plan.serving.gpu_of(group.gpu)
+        if any(mps_share(instances.profile) is not None for instances in group.instances):
+            found[gpu.key, _PER_CENT, tuple(_shares(group))] += group.count
+        else:
+            found[gpu.key, gpu.memory_slices, tuple(_slices(gpu, group))] += group.count
+
+    def rank(bar: Bar) -> tuple[object, ...]:
+        look = [(-cell.width, order.get(cell.service or "", len(order))) for cell in bar.cells]
+        return types.index(bar.gpu), bar.slices, -bar.count, look
+
+    return tuple(sorted((Bar(*bar, count) for bar, count in found.items()), key=rank))
+
+
+def _slices(gpu: Gpu, group: GpuGroup) -> Iterator[Cell]:
+    """Place the instances of a GPU that is cut up by MIG."""
+    counts: Counter[str] = Counter()
+    waiting: dict[str, list[Instances]] = {}
+    for instances in group.instances:
+        profile = gpu.profile(instances.profile).name
+        counts[profile] += instances.count
+        waiting.setdefault(profile, []).extend([instances] * instances.count)
+    layout = gpu.place(counts)
+    if layout is None:
+        raise AssertionError(f"a configuration of {gpu.key} that has no place: {dict(counts)}")
+    at = 0
+    for placed in sorted(layout, key=lambda placed: placed.start):
+        if placed.start > at:
+            yield Cell(at, placed.start - at)
+        width = gpu.profile(placed.profile).memory
+        yield _cell(placed.start, width, waiting[placed.profile].pop(0))
+        at = placed.start + width
+    if at < gpu.memory_slices:
+        yield Cell(at, gpu.memory_slices - at)
+
+
+def _shares(group: GpuGroup) -> Iterator[Cell]:
+    """Line up the shares of a GPU under MPS; one that nothing uses is no process, so not drawn."""
+    at = 0
+    used = [instances for instances in group.instances if instances.service is not None]
+    for instances in sorted(used, key=lambda own: -(mps_share(own.profile) or 0)):
+        for _ in range(instances.count):
+            width = mps_share(instances.profile) or 0
+            yield _cell(at, width, instances)
+            at += width
+    if at < _PER_CENT:
+        yield Cell(at, _PER_CENT - at)
+
+
+def _cell(start: int, width: int, instances: Instances) -> Cell:
+    point = instances.point
+    how = f"p={point.processes} b={point.batch}" if point is not None else ""
+    return Cell(start, width, instances.profile, instances.service, how)
+
+
+def occupancy(gpu: Gpu, drawn: Sequence[Bar]) -> Occupancy:
+    """Count the slices that serve on the GPUs of one type.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    drawn : sequence of Bar
+        Bars of this GPU's key.
+    """
+    cut = [bar for bar in drawn if not bar.shared]
+    serving = [
+        (bar.count, gpu.profile(cell.profile)) for bar in cut for cell in bar.cells if cell.service
+    ]
+    return Occupancy(
+        sum(bar.count for bar in drawn),
+        sum(bar.count for bar in cut),
+        sum(count * profile.compute for count, profile in serving),
+        sum(count * profile.memory for count, profile in serving),
+    )

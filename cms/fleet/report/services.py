@@ -1,0 +1,137 @@
+"""The table of a plan's services: wanted, served, spare, and what each instance runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+
+from ..serving.operating_point import mps_share
+from .palette import colour
+from .tables import table
+from .words import decimal, percent, printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..serving import Plan, ServicePlan, Use
+
+MOST_SERVICES = 40
+"""Services of which a report shows all."""
+SHOWN_OF_MANY = 20
+"""Rows where there are more: the services that take most slices."""
+_NARROWEST_NAME = 8
+
+
+class _Style(NamedTuple):
+    """How much a table says: the richest one that fits into the terminal is taken."""
+
+    model: bool
+    limit: bool
+    terse: bool
+
+
+_STYLES = (
+    _Style(model=True, limit=True, terse=False),
+    _Style(model=False, limit=True, terse=False),
+    _Style(model=False, limit=True, terse=True),
+    _Style(model=False, limit=False, terse=True),
+)
+
+
+def services_table(plan: Plan, width: int) -> list[RenderableType]:
+    """Return the table of the services, and a line about those it leaves out.
+
+    Parameters
+    ----------
+    plan : Plan
+    width : int
+        Columns of the terminal.
+
+    Returns
+    -------
+    list of renderable
+    """
+    shown = list(enumerate(plan.services))
+    if len(shown) > MOST_SERVICES:
+        largest = sorted(shown, key=lambda entry: -_slices(plan, entry[1]))[:SHOWN_OF_MANY]
+        shown = sorted(largest, key=lambda entry: entry[0])
+    own_names = all(one.service.name == one.service.model for one in plan.services)
+    for style in _STYLES:
+        if style.model and own_names:
+            continue
+        heads = _heads(style)
+        rows = [_row(plan, place, service, style) for place, service in shown]
+        columns = _widths(heads, rows)
+        excess = sum(columns) + (1 if style.terse else 2) * (len(heads) - 1) - width
+        if excess <= 0:
+            break
+    result = table(*heads)
+    if style.terse:
+        result.padding = (0, 0, 0, 0)
+    if excess > 0:  # long names are folded before anything else is
+        result.columns[1].max_width = max(_NARROWEST_NAME, columns[1] - excess)
+    for (place, _), (key, *cells) in zip(shown, rows, strict=True):
+        result.add_row(
+            Text(key, Style(color="#000000", bgcolor=colour(place))), *map(_lines, cells)
+        )
+    if (more := len(plan.services) - len(shown)) == 0:
+        return [result]
+    note = f"... and {decimal(more)} more services, which take fewer slices (all with --json)"
+    return [result, Text(note, "dim")]
+
+
+def _slices(plan: Plan, service: ServicePlan) -> int:
+    """Memory slices, or hundredths of a GPU under MPS in the same measure."""
+    total = 0
+    for use in service.uses:
+        gpu, percents = plan.serving.gpu_of(use.gpu), mps_share(use.profile)
+        if percents is None:
+            total += use.count * gpu.profile(use.profile).memory
+        else:
+            total += use.count * percents * gpu.memory_slices // 100
+    return total
+
+
+def _heads(style: _Style) -> list[str]:
+    model = ["model"] if style.model else []
+    limit = [">limit"] if style.limit else []
+    return [">#", "service", *model, *limit, ">wanted/s", ">served/s", ">spare", "instances"]
+
+
+def _row(plan: Plan, place: int, service: ServicePlan, style: _Style) -> list[str]:
+    asked = service.service
+    return [
+        str(place + 1),
+        asked.name,
+        *([asked.model] if style.model else []),
+        *([f"{decimal(asked.latency_limit_ms)} ms"] if style.limit else []),
+        decimal(service.wanted_rps),
+        decimal(service.provided_rps),
+        percent(service.headroom) if service.headroom is not None else "-",
+        "\n".join(_instance(plan, use, terse=style.terse) for use in service.uses) or "-",
+    ]
+
+
+def _instance(plan: Plan, use: Use, *, terse: bool) -> str:
+    """Say how many instances run what: ``3 x 2g.20gb (p=2 b=8, 812/s, 41 ms)``."""
+    where = f" on {use.gpu}" if len(plan.serving.gpus) > 1 else ""
+    what = f"{decimal(use.count)} x {use.profile}{where}"
+    point = f"p={use.point.processes} b={use.point.batch}"
+    rate, latency = f"{decimal(use.supply_rps)}/s", f"{decimal(use.point.latency_ms)} ms"
+    if terse:
+        return f"{what} {point} {rate} {latency}"
+    return f"{what} ({point}, {rate}, {latency})"
+
+
+def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns' widths if nothing is folded."""
+    columns = zip((head.lstrip(">") for head in heads), *rows, strict=True)
+    return [max(map(cell_len, "\n".join(column).splitlines())) for column in columns]
+
+
+def _lines(cell: str) -> Text:
+    return Text("\n".join(printable(line) for line in cell.splitlines()))

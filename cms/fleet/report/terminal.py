@@ -1,0 +1,138 @@
+"""Plans for the terminal: GPUs as bars of slices, services as a table, the bound in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from ..serving.operating_point import mps_share
+from .bars import Bar, bars, occupancy
+from .drawing import draw
+from .reasons import reasons
+from .scarcity import scarcest_line, worth_line, worths
+from .services import services_table
+from .tables import hanging
+from .words import circumstances, count, decimal, printable, verdict
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..serving import Plan
+
+MOST_BARS = 16
+"""Distinct GPUs of one type of which a report draws all."""
+SHOWN_OF_MANY = 8
+"""Bars where there are more."""
+
+
+def plan_report(plan: Plan, title: str, width: int) -> list[RenderableType]:
+    """Describe a plan for a person.
+
+    Parameters
+    ----------
+    plan : Plan
+    title : str
+        What is planned: a scenario's name, or the file of the services.
+    width : int
+        Columns of the terminal.
+
+    Returns
+    -------
+    list of renderable
+        To be printed one after the other with :class:`rich.console.Console`.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> from cms.solve import solve
+    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
+    >>> serving = as_problem([service], [point], ["a30-24gb"])
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> console = Console(width=60, color_system=None)
+    >>> for part in plan_report(plan, "chat", 60):
+    ...     console.print(part)  # doctest: +NORMALIZE_WHITESPACE
+    chat
+    1 service on a30-24gb, batch latency < 0.45 x the limit
+    ...
+    1 GPU, proved >= 1: optimal, proof checked
+    ...
+    """
+    report: list[RenderableType] = [_heading(plan, title)]
+    if plan.solution.status == "infeasible":
+        report += [Text(), hanging(*(("-", reason) for reason in reasons(plan)))]
+    drawn = bars(plan)
+    if drawn:
+        scarcity = "\n".join(_scarcity(plan))
+        report += [*_gpus(plan, drawn, width), Text(), *services_table(plan, width)]
+        if scarcity:
+            report.append(Text(f"\n{scarcity}"))
+    report.append(_verdict(plan))
+    return report
+
+
+def _heading(plan: Plan, title: str) -> Text:
+    serving = plan.serving
+    head = Text(printable(title), style="bold")
+    rule = f"{serving.rule}" if hasattr(serving.rule, "share") else f"rule {serving.rule.name}"
+    keys = ", ".join(gpu.key for gpu in serving.gpus)
+    head.append(f"\n{count(len(serving.services), 'service')} on {keys}, {rule}", "not bold")
+    return head
+
+
+def _gpus(plan: Plan, drawn: Sequence[Bar], width: int) -> Iterator[RenderableType]:
+    """Draw the GPUs of each type under a line that says how many there are."""
+    places = {service.name: place for place, service in enumerate(plan.serving.services)}
+    for gpu in plan.serving.gpus:
+        own = [bar for bar in drawn if bar.gpu == gpu.key]
+        if not own:
+            continue
+        there = occupancy(gpu, own)
+        line = Text(f"\n{decimal(there.gpus)} x {printable(gpu.key)}", style="bold")
+        if there.cut:
+            line.append(
+                f", {there.compute:,} of {there.cut * gpu.compute_slices:,} compute and "
+                f"{there.memory:,} of {there.cut * gpu.memory_slices:,} memory slices serve",
+                "not bold",
+            )
+        if there.gpus > there.cut:
+            shared = decimal(there.gpus - there.cut) if there.cut else "all"
+            line.append(f", {shared} shared by MPS (a bar is 100 % of a GPU)", "not bold")
+        yield line
+        for _, alike in groupby(own, key=lambda bar: bar.slices):
+            group = list(alike)
+            shown = group if len(group) <= MOST_BARS else group[:SHOWN_OF_MANY]
+            yield draw(shown, places, width)
+            if rest := group[len(shown) :]:
+                gpus = count(sum(bar.count for bar in rest), "GPU")
+                yield Text(f"      ... and {count(len(rest), 'more layout')} on {gpus}", "dim")
+    note = "width: memory slices; p processes, b batch; /// no instance"
+    if any(cell.profile and not cell.service for bar in drawn for cell in bar.cells):
+        note += "; ░░░ idle"
+    yield Text(f"      {note}", "dim")
+
+
+def _scarcity(plan: Plan) -> Iterator[str]:
+    found = worths(plan.solution, plan.serving.problem)
+    if found is None:
+        return
+    yield worth_line(found, "GPU")
+    slices = {}
+    for block in found.shares:
+        key, profile = plan.serving.instance_of(block)
+        gpu = plan.serving.gpu_of(key)
+        if mps_share(profile) is None:
+            slices[block] = gpu.profile(profile).compute, gpu.compute_slices
+    if line := scarcest_line(found, slices):
+        yield line
+
+
+def _verdict(plan: Plan) -> Text:
+    solution = plan.solution
+    proved = solution.proof == "checked"
+    end = Text("\n").append(verdict(solution, "GPU"), "bold green" if proved else "bold yellow")
+    return end.append(f"\n({circumstances(solution)})", "dim")

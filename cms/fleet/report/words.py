@@ -1,0 +1,164 @@
+"""Numbers and verdicts in plain words, shared by the terminal report and the pictures."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...solution import Solution
+
+_LARGEST_READABLE_DENOMINATOR = 999
+
+
+def decimal(value: Fraction | int, digits: int = 4) -> str:
+    """Write a number for reading: exact if short, otherwise rounded to ``digits`` digits.
+
+    Examples
+    --------
+    >>> decimal(12), decimal(Fraction(837, 2)), decimal(Fraction(1, 3)), decimal(1234567)
+    ('12', '418.5', '0.3333', '1,234,567')
+    """
+    exact = Fraction(value)
+    if exact.denominator == 1:
+        if abs(exact.numerator) < 10**15:
+            return f"{exact.numerator:,}"
+        return _scientific(exact, digits)
+    magnitude = _magnitude(exact)
+    if magnitude >= 15 or magnitude < -digits:
+        return _scientific(exact, digits)
+    places = max(0, digits - 1 - magnitude)
+    scaled = round(exact * 10**places)
+    sign = "-" if scaled < 0 else ""
+    whole, part = divmod(abs(scaled), 10**places)
+    text = f"{sign}{whole:,}"
+    tail = str(part).rjust(places, "0").rstrip("0") if places else ""
+    return f"{text}.{tail}" if tail else text
+
+
+def _magnitude(value: Fraction) -> int:
+    """The power of ten of the first digit: 0 for 1 to 9.99, -1 for 0.1 to 0.99."""
+    numerator, denominator = abs(value.numerator), value.denominator
+    guess = len(str(numerator)) - len(str(denominator))
+    return guess if Fraction(numerator, denominator) >= Fraction(10) ** guess else guess - 1
+
+
+def _scientific(value: Fraction, digits: int) -> str:
+    power = _magnitude(value)
+    mantissa = round(value / Fraction(10) ** power * 10 ** (digits - 1))
+    if abs(mantissa) >= 10**digits:
+        mantissa, power = mantissa // 10, power + 1
+    return f"{decimal(Fraction(mantissa, 10 ** (digits - 1)), digits)}e{power}"
+
+
+def percent(share: Fraction, *, up: bool = False) -> str:
+    """Write a share as a percentage with one place, rounded down (or up).
+
+    Head-room is rounded down and a gap up, so that neither flatters.
+
+    Examples
+    --------
+    >>> percent(Fraction(1, 3)), percent(Fraction(1, 12), up=True), percent(Fraction(1, 2))
+    ('33.3 %', '8.4 %', '50 %')
+    """
+    tenths = math.ceil(share * 1000) if up else math.floor(share * 1000)
+    return f"{decimal(Fraction(tenths, 10), digits=9)} %"
+
+
+def fraction(value: Fraction) -> str:
+    """Write a number as a fraction, if it is one that a person can read.
+
+    Examples
+    --------
+    >>> fraction(Fraction(7, 15)), fraction(Fraction(1)), fraction(Fraction(12345, 99991))
+    ('7/15', '1', '0.1235')
+    """
+    if value.denominator <= _LARGEST_READABLE_DENOMINATOR:
+        return str(value)
+    return decimal(value)
+
+
+def count(number: int, what: str) -> str:
+    """Write a number with its noun, in the plural where that is due.
+
+    Examples
+    --------
+    >>> count(1, "GPU"), count(12, "GPU"), count(2, "branch")
+    ('1 GPU', '12 GPUs', '2 branches')
+    """
+    if number == 1:
+        return f"1 {what}"
+    return f"{decimal(number)} {what}{'es' if what.endswith(('ch', 'x', 's')) else 's'}"
+
+
+def printable(name: str) -> str:
+    """Return a name with characters that would steer a terminal written as escapes.
+
+    Examples
+    --------
+    >>> printable("bert [red]"), printable("a\\x1b[31mb")
+    ('bert [red]', 'a\\\\x1b[31mb')
+    """
+    if name.isprintable():
+        return name
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
+    )
+
+
+def verdict(solution: Solution, machine: str = "machine") -> str:
+    """Say in one sentence what was found and what is proved.
+
+    Parameters
+    ----------
+    solution : Solution
+    machine : str, default "machine"
+        What the machines are called: "GPU".
+
+    Returns
+    -------
+    str
+        ``12 GPUs, proved >= 12: optimal, proof checked``
+    """
+    if solution.status == "infeasible":
+        who = "proof checked" if solution.proof == "checked" else "on a solver's word alone"
+        return f"infeasible, {who}"
+    priced = solution.cost != solution.machine_count
+    if solution.cost is None or solution.machine_count is None:
+        bound = f"; any has a cost >= {decimal(solution.lower_bound)}"
+        return "no schedule was found" + (bound if solution.lower_bound > 0 else "")
+    found = count(solution.machine_count, machine)
+    if priced:
+        found += f" at a cost of {decimal(solution.cost)}"
+    found += f", proved >= {decimal(solution.lower_bound)}"
+    if solution.status == "optimal":
+        if solution.proof == "checked":
+            return f"{found}: optimal, proof checked"
+        return f"{found}; optimal on a solver's word alone"
+    claim = ""
+    if solution.claimed_bound is not None and solution.claimed_bound > solution.lower_bound:
+        claim = f" (a solver claims >= {decimal(solution.claimed_bound)})"
+    gap, relative = solution.gap or Fraction(0), solution.relative_gap or Fraction(0)
+    over = f"{decimal(gap)} in cost" if priced else count(int(gap), machine)
+    return f"{found}{claim}: at most {over} ({percent(relative, up=True)}) above the optimum"
+
+
+_STOPPED = {
+    "proved": "ended with a proof",
+    "finished": "the method had finished",
+    "gap": "the wanted gap was reached",
+    "time_limit": "stopped at the time limit",
+    "interrupted": "interrupted",
+}
+
+
+def circumstances(solution: Solution) -> str:
+    """Say by which method, in what time, and why the run ended.
+
+    Returns
+    -------
+    str
+        ``auto, 0.21 s, ended with a proof``
+    """
+    return f"{solution.method}, {solution.seconds:.2f} s, {_STOPPED[solution.stop_reason]}"

@@ -1,0 +1,200 @@
+"""Operating points sorted by model, GPU and profile, with every name checked on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...errors import InvalidOption, InvalidProblem
+from ...names import nearest
+from ..hardware import Gpu, gpu, gpus
+from .operating_point import OperatingPoint, mps_share
+from .service import Service
+
+__all__ = ["Instance", "Measured", "Measurements", "is_called", "measurements", "points_for"]
+
+#: A kind of instance: the GPU's key and the profile.
+Instance: TypeAlias = tuple[str, str]
+#: The operating points of each model on each kind of instance.
+Measured: TypeAlias = Mapping[str, Mapping[Instance, Sequence[OperatingPoint]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """The points a plan may use, and why others may not be.
+
+    Parameters
+    ----------
+    measured : Measured
+        ``{model: {(GPU key, profile): points}}``.
+    elsewhere : dict
+        ``{model: reasons}`` for points that were left out, for the errors.
+    """
+
+    measured: dict[str, dict[Instance, list[OperatingPoint]]] = field(default_factory=dict)
+    elsewhere: dict[str, dict[str, None]] = field(default_factory=dict)
+
+
+def measurements(
+    points: Iterable[OperatingPoint],
+    fleet: Sequence[Gpu],
+    *,
+    mps: bool = True,
+    max_processes: int | None = None,
+) -> Measurements:
+    """Sort operating points by model, GPU and profile; leave out those that may not be used.
+
+    Raises
+    ------
+    InvalidProblem
+        If a device or profile is not known, a point is there twice, or a GPU of the fleet has no
+        point at all.
+    """
+    found = Measurements()
+    devices: dict[str, Gpu | None] = {}
+    instances: dict[Instance, str] = {}
+    seen: set[tuple[str, str, str, int, int]] = set()
+    for point in points:
+        if point.device not in devices:
+            devices[point.device] = _measured_on(point, fleet)
+        on = devices[point.device]
+        if on is None:
+            _leave_out(found, point, f"on {point.device}")
+            continue
+        if (on.key, point.profile) not in instances:
+            instances[on.key, point.profile] = _profile_called(point, on)
+        profile = instances[on.key, point.profile]
+        key = (point.model, on.key, profile, point.processes, point.batch)
+        if key in seen:
+            raise point.fault(
+                f"there are two operating points of {point.model!r} on {on.key}, {point.setting}; "
+                "keep one of them"
+            )
+        seen.add(key)
+        if max_processes is not None and point.processes > max_processes:
+            _leave_out(found, point, f"with more than max_processes = {max_processes}")
+        elif not mps and mps_share(point.profile) is not None:
+            _leave_out(found, point, "under MPS shares, which are switched off")
+        else:
+            own = found.measured.setdefault(point.model, {})
+            own.setdefault((on.key, profile), []).append(point)
+    for one in fleet:
+        if not any(where[0] == one.key for own in found.measured.values() for where in own):
+            raise InvalidProblem(_nothing_on(one, devices, found))
+    return found
+
+
+def is_called(one: Gpu, name: str) -> bool:
+    """Whether this is a GPU's key or one of its product names, in whatever case."""
+    return name.casefold() in (one.key.casefold(), *(alias.casefold() for alias in one.aliases))
+
+
+def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
+    """Return the GPU of the fleet that is the point's device, None if it is another known one."""
+    for one in fleet:
+        if is_called(one, point.device):
+            return one
+    try:
+        known = gpu(point.device)
+    except InvalidOption:
+        keys = {one.key: None for one in (*fleet, *gpus())}
+        raise point.fault(
+            f"operating points were measured on the device {point.device!r}, which is not known"
+            f"{nearest(point.device, keys)}; expected one of {', '.join(keys)} or a product name, "
+            "or give your own device file"
+        ) from None
+    # the catalogue also knows spellings and PCI device ids
+    return next((one for one in fleet if one == known), None)
+
+
+def _profile_called(point: OperatingPoint, on: Gpu) -> str:
+    if mps_share(point.profile) is not None:
+        return point.profile
+    try:
+        return on.profile(point.profile).name
+    except InvalidOption as fault:
+        raise point.fault(f"an operating point of model {point.model!r}: {fault}") from None
+
+
+def _leave_out(found: Measurements, point: OperatingPoint, reason: str) -> None:
+    found.elsewhere.setdefault(point.model, {})[reason] = None
+
+
+def _nothing_on(one: Gpu, devices: Mapping[str, Gpu | None], found: Measurements) -> str:
+    if not devices:
+        return "there are no operating points; give at least one for each model"
+    if one in devices.values():
+        reasons = {reason: None for own in found.elsewhere.values() for reason in own}
+        return f"every operating point on {one.key} was left out: {', '.join(reasons)}"
+    return (
+        f"nothing was measured on {one.key}, only on {', '.join(devices)}; measure it, or leave "
+        "that GPU out"
+    )
+
+
+def points_for(
+    service: Service, known: Measurements, fleet: Sequence[Gpu]
+) -> dict[Instance, list[OperatingPoint]]:
+    """Return the points of a service's model on the profiles it allows.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is none: the model, or a profile, is misspelt or was not measured.
+    """
+    own = known.measured.get(service.model)
+    if own is None:
+        raise service.fault(_not_measured(service, known))
+    if service.allowed_profiles is None:
+        return own
+    allowed = {
+        where: None for name in service.allowed_profiles for where in _meant(name, service, fleet)
+    }
+    chosen = {where: points for where, points in own.items() if where in allowed}
+    if not chosen:
+        raise service.fault(
+            f"service {service.name!r} allows only {', '.join(service.allowed_profiles)}, and its "
+            f"model {service.model!r} was measured on {', '.join(where[1] for where in own)}; "
+            "measure it there, or allow one of these"
+        )
+    return chosen
+
+
+def _not_measured(service: Service, known: Measurements) -> str:
+    if service.model in known.elsewhere:
+        reasons = ", ".join(known.elsewhere[service.model])
+        return (
+            f"every operating point of model {service.model!r} was left out ({reasons}), and "
+            f"service {service.name!r} runs it"
+        )
+    models = {**known.measured, **known.elsewhere}
+    return (
+        f"service {service.name!r} runs the model {service.model!r}, which was not measured"
+        f"{nearest(service.model, models)}; there are operating points of {', '.join(models)}"
+    )
+
+
+def _meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[Instance]:
+    """Return the instances an allowed profile means: on every GPU that has a profile so called.
+
+    With ``key:`` before it, as in a block's name, on that GPU alone.
+    """
+    found: list[Instance] = []
+    names: dict[str, None] = {}
+    for one in fleet:
+        plain = name.removeprefix(f"{one.key}:")
+        if plain.startswith("mps:") and mps_share(plain) is not None:
+            found.append((one.key, plain))
+            continue
+        for profile in one.profiles:
+            names[profile.name] = None
+            if plain in (profile.name, *profile.other_names):
+                found.append((one.key, profile.name))
+    if not found:
+        raise service.fault(
+            f"service {service.name!r} allows the profile {name!r}, which none of "
+            f"{', '.join(one.key for one in fleet)} has{nearest(name, names)}; expected one of "
+            f"{', '.join(names)}"
+        )
+    return found

@@ -1,0 +1,145 @@
+"""An operating point: what was measured for one way of running a model on one instance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...errors import InvalidProblem
+from ...frozen import FrozenMap
+from ...numbers import Number, exact, format_exact
+from .service import NO_EXTRA, require_name
+
+__all__ = ["MPS_PREFIX", "OperatingPoint", "mps_share"]
+
+MPS_PREFIX = "mps:"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OperatingPoint:
+    """A model on one instance with so many processes and such a batch: throughput and latency.
+
+    Parameters
+    ----------
+    model : str
+        The model.
+    device : str
+        The GPU it was measured on: a catalogue key (``a100-80gb``) or an alias of one
+        (``A100-SXM4-80GB``).
+    profile : str
+        The MIG profile (``3g.40gb``), or ``mps:40`` for 40 % of a whole GPU under MPS.
+    processes : int
+        Processes inside the instance, >= 1. Under MPS shares each process is a client with a share
+        of its own, so there it is 1.
+    batch : int
+        Items a batch holds, >= 1.
+    throughput_rps : number
+        Items per second of the whole instance, all its processes together, > 0.
+    latency_ms : number
+        Milliseconds one batch takes, > 0, without the wait before it.
+    extra : mapping, optional
+        Further columns of the user's table, kept as they were written.
+    origin : str, optional
+        Where it was read (``points.csv:14``), said in errors about it; equality ignores it.
+
+    Raises
+    ------
+    InvalidProblem
+        If a name is empty or a number is out of its range.
+
+    Examples
+    --------
+    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "104.84", 19)
+    >>> print(point)
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
+    """
+
+    model: str
+    device: str
+    profile: str
+    processes: int
+    batch: int
+    throughput_rps: Fraction
+    latency_ms: Fraction
+    extra: FrozenMap[str, str]
+    origin: str = field(compare=False, repr=False)
+
+    def __init__(
+        self,
+        model: str,
+        device: str,
+        profile: str,
+        processes: int,
+        batch: int,
+        throughput_rps: Number,
+        latency_ms: Number,
+        extra: Mapping[str, str] | None = None,
+        origin: str = "",
+    ) -> None:
+        put = object.__setattr__
+        put(self, "model", require_name(model, "model"))
+        put(self, "device", require_name(device, "device"))
+        put(self, "profile", require_name(profile, "profile"))
+        put(self, "processes", processes)
+        put(self, "batch", batch)
+        for what, count in (("processes", processes), ("batch", batch)):
+            if type(count) is not int or count < 1:
+                raise InvalidProblem(
+                    f"an operating point of {model!r} on {profile} has {what} = {count!r}; "
+                    "expected an integer >= 1"
+                )
+        put(self, "throughput_rps", exact(throughput_rps, "the throughput of an operating point"))
+        put(self, "latency_ms", exact(latency_ms, "the latency of an operating point"))
+        if not (self.throughput_rps and self.latency_ms):
+            raise InvalidProblem(
+                f"{self} cannot be; leave points that did not run out of the table"
+            )
+        if mps_share(profile) is not None and processes != 1:
+            raise InvalidProblem(
+                f"an operating point of {model!r} on {profile} has processes = {processes}; each "
+                "process under MPS is a client with a share of its own, so expected 1"
+            )
+        put(self, "extra", FrozenMap(extra) if extra else NO_EXTRA)
+        put(self, "origin", origin)
+
+    @property
+    def setting(self) -> str:
+        """How the instance is run, in words: ``2g.20gb, 3 processes, batch 8``."""
+        processes = "1 process" if self.processes == 1 else f"{self.processes} processes"
+        return f"{self.profile}, {processes}, batch {self.batch}"
+
+    def fault(self, what: str) -> InvalidProblem:
+        """Build an error about this point that says where it was read."""
+        return InvalidProblem(f"{self.origin}: {what}" if self.origin else what)
+
+    def __str__(self) -> str:
+        throughput, latency = format_exact(self.throughput_rps), format_exact(self.latency_ms)
+        return f"{self.model} on {self.setting}: {throughput} items/s at {latency} ms"
+
+
+def mps_share(profile: str) -> int | None:
+    """Read the share out of ``mps:40``: whole per cent of a GPU, or None for a MIG profile.
+
+    Raises
+    ------
+    InvalidProblem
+        If the name begins with ``mps:`` and no whole number from 1 to 100 follows, written in the
+        one way that names a block.
+
+    Examples
+    --------
+    >>> mps_share("mps:40"), mps_share("3g.40gb")
+    (40, None)
+    """
+    if not profile.startswith(MPS_PREFIX):
+        return None
+    written = profile.removeprefix(MPS_PREFIX)
+    # "mps:040" and "mps:40" must not become two blocks
+    if re.fullmatch("[1-9][0-9]?|100", written):
+        return int(written)
+    raise InvalidProblem(
+        f"the profile {profile!r} is no share of a GPU; expected {MPS_PREFIX}1 to {MPS_PREFIX}100, "
+        "in whole per cent"
+    )

@@ -1,0 +1,223 @@
+"""The files of the ParvaGPU artifact: profiles of eleven models and six demand scenarios.
+
+M. Lee et al., ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud
+Environments, SC '24; artifact MunQ-Lee/ParvaGPU_SC24 (MIT).
+
+Its units differ from ours: latency in seconds, throughput of *one* process, instance sizes as a
+number of compute slices, points that did not run as non-positive numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from ...errors import FileError
+from ...files.csv_records import records
+from ...files.source import StrPath, read_source
+from ...files.tables import Cell, Header, Row, read_table
+from ..hardware import Gpu, gpu
+from .operating_point import OperatingPoint
+from .service import Service
+
+__all__ = ["PARVAGPU_MODELS", "read_parvagpu_profiles", "read_parvagpu_slo"]
+
+#: The models of the SLO files, in the order of their columns.
+PARVAGPU_MODELS = (
+    "bert",
+    "densenet121",
+    "densenet169",
+    "densenet201",
+    "inceptionv3",
+    "mobilenetv2",
+    "resnet101",
+    "resnet152",
+    "resnet50",
+    "vgg16",
+    "vgg19",
+)
+_SIZE, _BATCH, _PROCESSES = "Mig instance", "Batch size", "Workload Number"
+_THROUGHPUT, _LATENCY = "Throughput", "Latency"
+_DEVICE = "A100-SXM4-80GB"
+
+
+def read_parvagpu_profiles(
+    paths: StrPath | Iterable[StrPath], *, device: str | Gpu = _DEVICE
+) -> tuple[OperatingPoint, ...]:
+    """Read the profiles of one or several models.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files ``<model>.csv``, or a folder of them (the artifact's ``prof_data``). The columns are
+        ``Mig instance,Batch size,Workload Number,Throughput,Latency``.
+    device : str or Gpu, default the A100-80GB of the artifact
+        The GPU they were measured on; an instance size stands for its base profile with so many
+        compute slices.
+
+    Returns
+    -------
+    tuple of OperatingPoint
+        Throughput of the whole instance, latency in milliseconds; without the points that did not
+        run.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bert.csv"
+    >>> _ = path.write_text(
+    ...     "Mig instance,Batch size,Workload Number,Throughput,Latency\\r\\n"
+    ...     "1,1,2,52.42,0.019\\r\\n"
+    ...     "1,1,5,0,0\\r\\n"
+    ... )
+    >>> print(*read_parvagpu_profiles(path))
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
+    """
+    on = device if isinstance(device, Gpu) else gpu(device)
+    name = on.key if isinstance(device, Gpu) else device
+    sizes = {on.profile(profile).compute: profile for profile in on.base_profiles}
+    return tuple(point for path in _profile_files(paths) for point in _points(path, name, sizes))
+
+
+def _profile_files(paths: StrPath | Iterable[StrPath]) -> list[Path]:
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    files: list[Path] = []
+    for path in [Path(one) for one in given]:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        inside = sorted(path.glob("*.csv"))
+        if not inside:
+            raise FileError(path, "this folder has no file *.csv", expected="one file a model")
+        files += inside
+    return files
+
+
+def _points(path: Path, device: str, sizes: dict[int, str]) -> Iterator[OperatingPoint]:
+    lines: dict[tuple[str, ...], int] = {}
+    for row in read_table(path, [_SIZE, _BATCH, _PROCESSES, _THROUGHPUT, _LATENCY]):
+        key = (row[_SIZE].text, row[_BATCH].text, row[_PROCESSES].text)
+        if key in lines:
+            raise row.error(
+                f"a second row for size {key[0]}, batch {key[1]}, {key[2]} processes; the first "
+                f"is line {lines[key]}",
+                expected="one row a point",
+                fix="keep one of them",
+            )
+        lines[key] = row.line
+        profile = _profile(row[_SIZE], sizes)
+        processes, batch = row[_PROCESSES].integer(minimum=1), row[_BATCH].integer(minimum=1)
+        throughput, latency = _measured(row)
+        if throughput > 0 and latency > 0:
+            total, milliseconds = throughput * processes, latency * 1000
+            yield OperatingPoint(
+                path.stem,
+                device,
+                profile,
+                processes,
+                batch,
+                total,
+                milliseconds,
+                origin=f"{path}:{row.line}",
+            )
+
+
+def _measured(row: Row) -> tuple[Fraction, Fraction]:
+    return row[_THROUGHPUT].number(minimum=None), row[_LATENCY].number(minimum=None)
+
+
+def _profile(cell: Cell, sizes: dict[int, str]) -> str:
+    size = cell.integer(minimum=1)
+    if size not in sizes:
+        raise cell.error(
+            f"{_SIZE} is {size}", expected=f"one of {', '.join(map(str, sorted(sizes)))}"
+        )
+    return sizes[size]
+
+
+def read_parvagpu_slo(
+    rates: StrPath, latencies: StrPath, *, models: Sequence[str] = PARVAGPU_MODELS
+) -> tuple[tuple[Service, ...], ...]:
+    """Read the demand scenarios.
+
+    Parameters
+    ----------
+    rates, latencies : path
+        The artifact's ``SLO_req_rate.csv`` (items per second) and ``SLO_latency.csv``
+        (milliseconds): no header, one line a scenario, one column a model, ``N/A`` where the
+        scenario does not have it.
+    models : sequence of str
+        The models of the columns.
+
+    Returns
+    -------
+    tuple of tuple of Service
+        The services of each scenario. The artifact itself cuts numbers down to integers (418.5
+        becomes 418); here they stay what they are.
+
+    Raises
+    ------
+    FileError
+        With file and line.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "rate.csv").write_text("19,N/A\\n46,728")
+    >>> _ = (folder / "limit.csv").write_text("6434,N/A\\n4294,126.5")
+    >>> for scenario in read_parvagpu_slo(
+    ...     folder / "rate.csv", folder / "limit.csv", models=["bert", "vgg16"]
+    ... ):
+    ...     print(*scenario, sep="; ")
+    bert: 19 items/s within 6434 ms
+    bert: 46 items/s within 4294 ms; vgg16: 728 items/s within 126.5 ms
+    """
+    rate_rows, limit_rows = _headerless(rates, models), _headerless(latencies, models)
+    if len(rate_rows) != len(limit_rows):
+        raise FileError(
+            os.fspath(latencies),
+            f"the file has {len(limit_rows)} scenarios",
+            expected=f"{len(rate_rows)}, as many as {rates}",
+        )
+    return tuple(
+        tuple(_services(rate_row, limit_row))
+        for rate_row, limit_row in zip(rate_rows, limit_rows, strict=True)
+    )
+
+
+def _headerless(path: StrPath, models: Sequence[str]) -> list[Row]:
+    source = read_source(path, holds="a CSV table without a header")
+    header = Header(source, 0, {model: index for index, model in enumerate(models)}, ())
+    rows = []
+    for line, cells in records(source):
+        if len(cells) != len(models):
+            raise FileError(
+                source.name,
+                f"this row has {len(cells)} cells",
+                line=line,
+                expected=f"{len(models)}, one for each of {', '.join(models)}",
+            )
+        rows.append(Row(header, line, tuple(cell.strip() for cell in cells)))
+    return rows
+
+
+def _services(rates: Row, limits: Row) -> Iterator[Service]:
+    for model in rates:
+        rate, limit = rates[model], limits[model]
+        if rate.is_missing != limit.is_missing:
+            present, absent = (limit, rate) if rate.is_missing else (rate, limit)
+            raise absent.error(
+                f"{model} is {absent.text or 'empty'} here and {present.text} in the other file",
+                expected="a number in both files, or N/A in both",
+            )
+        if not rate.is_missing:
+            origin = f"{rates.header.source.name}:{rates.line}"
+            yield Service(model, model, rate.number(), limit.number(above=0), origin=origin)

@@ -1,0 +1,225 @@
+"""A plan: a solution of a serving problem, read as GPUs, instances and services."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from ...errors import InvalidSchedule
+from ...model import Block, Configuration
+from ...schedule import MachineGroup
+from ...solution import Solution
+from .operating_point import OperatingPoint
+from .service import Service
+from .serving_problem import ServingProblem
+
+__all__ = ["GpuGroup", "Instances", "Plan", "ServicePlan", "Use"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Instances of one kind that serve one service, on all GPUs together.
+
+    Parameters
+    ----------
+    block : str
+        The block in the problem.
+    gpu, profile : str
+        The GPU's key and the profile.
+    point : OperatingPoint
+        What each instance runs.
+    supply_rps : Fraction
+        What each counts for under the queueing rule.
+    count : int
+    """
+
+    block: Block
+    gpu: str
+    profile: str
+    point: OperatingPoint
+    supply_rps: Fraction
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan:
+    """What a plan gives one service.
+
+    Parameters
+    ----------
+    service : Service
+    uses : tuple of Use
+        In the order of the problem's blocks.
+    """
+
+    service: Service
+    uses: tuple[Use, ...]
+
+    @property
+    def wanted_rps(self) -> Fraction:
+        """The rate the service asks for."""
+        return self.service.rate_rps
+
+    @property
+    def provided_rps(self) -> Fraction:
+        """What its instances supply together."""
+        return sum((use.count * use.supply_rps for use in self.uses), Fraction(0))
+
+    @property
+    def headroom_rps(self) -> Fraction:
+        """Provided minus wanted; negative where there is no schedule."""
+        return self.provided_rps - self.wanted_rps
+
+    @property
+    def headroom(self) -> Fraction | None:
+        """Head-room as a share of the rate wanted; None for a rate of 0."""
+        return self.headroom_rps / self.wanted_rps if self.wanted_rps else None
+
+    @property
+    def instances(self) -> int:
+        """Number of instances that serve it."""
+        return sum(use.count for use in self.uses)
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """Equal instances on one GPU.
+
+    Parameters
+    ----------
+    block, profile : str
+    count : int
+        How many on *one* GPU.
+    service : str or None
+        What they serve; None if they idle.
+    point : OperatingPoint or None
+        What each runs; None if they idle.
+    """
+
+    block: Block
+    profile: str
+    count: int
+    service: str | None = None
+    point: OperatingPoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuGroup:
+    """GPUs that are cut and used alike.
+
+    Parameters
+    ----------
+    gpu : str
+        Their key.
+    configuration : Configuration
+    instances : tuple of Instances
+        Of one GPU: the used ones in the order of the problem's blocks and services, then the idle.
+    count : int
+        How many such GPUs.
+    """
+
+    gpu: str
+    configuration: Configuration
+    instances: tuple[Instances, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A solution of a serving problem, in the words of the people who asked.
+
+    Parameters
+    ----------
+    serving : ServingProblem
+    solution : Solution
+        Of ``serving.problem``.
+
+    Raises
+    ------
+    InvalidSchedule
+        If the solution is of another problem.
+
+    Examples
+    --------
+    >>> from cms import solve
+    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
+    >>> serving = as_problem([service], [point])
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> plan.services[0].provided_rps, plan.services[0].headroom
+    (Fraction(121, 1), Fraction(21, 100))
+    >>> [(group.count, group.gpu, len(group.instances)) for group in plan.groups]
+    [(1, 'a100-80gb', 1)]
+    """
+
+    serving: ServingProblem
+    solution: Solution
+
+    def __post_init__(self) -> None:
+        mine, theirs = self.serving.problem.sha256, self.solution.problem_sha256
+        if mine != theirs:
+            raise InvalidSchedule(
+                f"the solution is of another problem (SHA-256 {theirs[:12]}...), not of the "
+                f"serving problem's (SHA-256 {mine[:12]}...); solve serving.problem"
+            )
+
+    @cached_property
+    def groups(self) -> tuple[GpuGroup, ...]:
+        """The GPUs, alike ones together, in the order of the schedule; empty without one."""
+        return tuple(self._group(group) for group in self.solution.schedule.groups)
+
+    @cached_property
+    def services(self) -> tuple[ServicePlan, ...]:
+        """What each service gets, in the order of the problem."""
+        counts: dict[str, dict[Block, int]] = {}
+        for group in self.solution.schedule.groups:
+            for (block, name), count in group.assignment.items():
+                own = counts.setdefault(name, {})
+                own[block] = own.get(block, 0) + group.count * count
+        return tuple(
+            ServicePlan(service, tuple(self._uses(service, counts.get(service.name, {}))))
+            for service in self.serving.services
+        )
+
+    def service(self, name: str) -> ServicePlan:
+        """Return what one service gets; KeyError if there is none of this name."""
+        return self.services[self.serving.problem.job_index(name)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a document of the format ``cms-plan``; see :func:`write_plan`."""
+        from .plan_writing import plan_to_json
+
+        return plan_to_json(self)
+
+    def _uses(self, service: Service, counts: dict[Block, int]) -> list[Use]:
+        serving = self.serving
+        uses = []
+        for block in sorted(counts, key=lambda block: serving.problem.block_index[block]):
+            # a block may be given to a service that it cannot serve: wasteful, but valid
+            if point := serving.points.get((service.name, block)):
+                gpu, profile = serving.instance_of(block)
+                supply = serving.supply(service.name, block)
+                uses.append(Use(block, gpu, profile, point, supply, counts[block]))
+        return uses
+
+    def _group(self, group: MachineGroup) -> GpuGroup:
+        serving, index = self.serving, self.serving.problem.block_index
+        idle = dict(group.configuration.blocks)
+        used = []
+        for (block, name), count in sorted(
+            group.assignment.items(),
+            key=lambda entry: (index[entry[0][0]], serving.problem.job_index(entry[0][1])),
+        ):
+            if point := serving.points.get((name, block)):
+                idle[block] -= count
+                used.append(Instances(block, serving.profile_of(block), count, name, point))
+        rest = (
+            Instances(block, serving.profile_of(block), idle[block])
+            for block in sorted(idle, key=lambda block: index[block])
+            if idle[block]
+        )
+        gpu = serving.gpu_of(group.configuration.machine).key
+        return GpuGroup(gpu, group.configuration, (*used, *rest), group.count)

@@ -1,0 +1,280 @@
+"""Plans are read from JSON documents; their parts must agree with each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...check import check
+from ...errors import CmsError, FileError
+from ...files.documents import check_head, read_document
+from ...files.layout import number_to_json
+from ...files.node import Node
+from ...files.problems import problem_from_json
+from ...files.solutions import solution_from_json
+from ...files.source import Source, StrPath
+from ...frozen import FrozenMap
+from ...model import Block
+from ...problem import Problem
+from ..hardware import Gpu
+from ..hardware.device_file import read_device
+from .operating_point import OperatingPoint
+from .plan import Plan
+from .plan_writing import group_to_json
+from .queueing import RULES, LatencyRule, QueueingRule
+from .service import Service
+from .serving_problem import ServingProblem
+
+__all__ = ["plan_from_json", "read_plan"]
+
+
+def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
+    """Read a plan from a JSON file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+    rule : QueueingRule, optional
+        The rule of a plan that was made with a rule of one's own.
+
+    Returns
+    -------
+    Plan
+        Its schedule is checked again; the certificate is what ``cms check`` rechecks.
+
+    Raises
+    ------
+    FileError
+        With line and column, if the file is no plan or its parts contradict each other.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cms import solve
+    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, write_plan
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> serving = as_problem(
+    ...     [service], [OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)]
+    ... )
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+    >>> write_plan(plan, path)
+    >>> read_plan(path) == plan
+    True
+    """
+    return plan_from_json(read_document(path, "cms-plan"), rule=rule)
+
+
+def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | None = None) -> Plan:
+    """Turn a parsed document into a plan.
+
+    Parameters
+    ----------
+    document : Node or Mapping
+        With a node, errors have the line and column of the file it was read from.
+    rule : QueueingRule, optional
+        The rule of a plan that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong, or the parts contradict each other.
+    """
+    node = document if isinstance(document, Node) else Node(document)
+    check_head(node, "cms-plan")
+    fields = node.object(
+        (
+            "format", "schema", "rule", "max_processes", "services", "operating_points", "groups",
+            "warnings", "unservable", "devices", "problem", "solution",
+        )
+    )  # fmt: skip
+    problem = problem_from_json(fields["problem"])
+    how = _rule(fields["rule"], rule)
+    gpus = tuple(_device(entry) for entry in fields["devices"].array())
+    machines = [machine.name for machine in problem.machine_types]
+    _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)
+    services = tuple(_service(entry) for entry in fields["services"].array())
+    _require_same(fields["services"], [each.name for each in services], problem.job_names)
+    for entry, service, job in zip(fields["services"].array(), services, problem.jobs, strict=True):
+        if service.rate_rps != job.demand:
+            demand = number_to_json(job.demand)
+            raise entry.at("rate_rps").wrong(f"{demand}, as in the problem")
+    serving = ServingProblem(
+        problem=problem,
+        services=services,
+        gpus=gpus,
+        rule=how,
+        points=_points(fields["operating_points"], problem, services),
+        warnings=tuple(entry.text() for entry in fields["warnings"].array()),
+        unservable=FrozenMap(
+            {name: entry.text() for name, entry in fields["unservable"].entries()}
+        ),
+        max_processes=fields["max_processes"].integer_or_null(minimum=1),
+    )
+    _require_supplies(fields["operating_points"], serving)
+    solution = solution_from_json(fields["solution"])
+    for violation in check(problem, solution.schedule) if solution.cost is not None else ():
+        raise fields["solution"].error(f"{fields['solution'].label} is not valid: {violation}")
+    try:
+        plan = Plan(serving, solution)
+    except CmsError as fault:
+        raise fields["solution"].error(f"{fields['solution'].label}: {fault}") from None
+    _require_derived(node, plan)
+    return plan
+
+
+def _rule(node: Node, own: QueueingRule | None) -> QueueingRule:
+    if not isinstance(node.value, dict) or "name" not in node.value:
+        raise node.wrong('an object with "name"')
+    name = node.at("name").text()
+    if own is not None:
+        if own.name != name:
+            raise node.at("name").wrong(f'"{own.name}", the rule that was given')
+        return own
+    if "latency_share" not in node.value:
+        raise node.error(
+            f"the rule {name!r} is not known here", fix="give read_plan the rule it was made with"
+        )
+    fields = node.object(("name", "latency_share", "strict"), ("source",))
+    if not isinstance(fields["strict"].value, bool):
+        raise fields["strict"].wrong("true or false")
+    source = fields["source"].text() if "source" in fields else ""
+    try:
+        rule = LatencyRule(
+            name, fields["latency_share"].number(), strict=fields["strict"].value, source=source
+        )
+    except CmsError as fault:
+        raise fields["latency_share"].error(str(fault)) from None
+    known = RULES.get(name)
+    if known is not None and (known.share, known.strict) != (rule.share, rule.strict):
+        raise node.error(
+            f"{node.label} is {rule}", expected=f"{known}, which is what {name!r} means"
+        )
+    return rule if known is None else known
+
+
+def _device(node: Node) -> Gpu:
+    try:
+        # a device file inside a plan: read as a file of its own, reported as this entry
+        return read_device(Source(node.label, json.dumps(node.value)))
+    except FileError as fault:
+        raise node.error(
+            f"{node.label}: {fault.what}", expected=fault.expected, fix=fault.fix
+        ) from None
+
+
+def _service(node: Node) -> Service:
+    fields = node.object(
+        (
+            "name", "model", "rate_rps", "latency_limit_ms", "allowed_profiles", "extra",
+            "provided_rps", "instances",
+        )
+    )  # fmt: skip
+    allowed = fields["allowed_profiles"]
+    try:
+        return Service(
+            fields["name"].text(),
+            fields["model"].text(),
+            fields["rate_rps"].number(),
+            fields["latency_limit_ms"].number(),
+            None if allowed.value is None else [entry.text() for entry in allowed.array()],
+            {name: entry.text() for name, entry in fields["extra"].entries()},
+        )
+    except CmsError as fault:
+        raise _refused(node, fault) from None
+
+
+def _points(
+    node: Node, problem: Problem, services: Iterable[Service]
+) -> FrozenMap[tuple[str, Block], OperatingPoint]:
+    names = [service.name for service in services]
+    points: dict[tuple[str, Block], OperatingPoint] = {}
+    for entry in node.array():
+        fields = entry.object(
+            (
+                "service", "block", "gpu", "model", "device", "profile", "processes", "batch",
+                "throughput_rps", "latency_ms", "supply_rps", "extra",
+            )
+        )  # fmt: skip
+        pair = fields["service"].one_of(names), fields["block"].one_of(problem.blocks)
+        if pair in points:
+            raise entry.error(f"{entry.label} is the second point of {pair[0]!r} on {pair[1]}")
+        points[pair] = _point(entry, fields)
+    return FrozenMap(points)
+
+
+def _require_supplies(node: Node, serving: ServingProblem) -> None:
+    """Every supply of the problem has a point, and is what the rule makes of that point."""
+    for entry in node.array():
+        name, block = entry.at("service").text(), entry.at("block").text()
+        supply, stated = serving.supply(name, block), entry.at("supply_rps")
+        if stated.number() != supply:
+            raise stated.wrong(f"{number_to_json(supply)}, as in the problem")
+        ruled = serving.rule.supply(serving.service(name), serving.points[name, block])
+        if ruled != supply:
+            raise stated.wrong(f"{number_to_json(ruled)} by the rule {serving.rule.name!r}")
+        if entry.at("gpu").text() != serving.instance_of(block)[0]:
+            raise entry.at("gpu").wrong(f'"{serving.instance_of(block)[0]}", where {block} is')
+    for service in serving.services:
+        for block in serving.problem.blocks:
+            pair = service.name, block
+            if serving.supply(*pair) and pair not in serving.points:
+                raise node.error(
+                    f"{node.label}: there is no point of service {service.name!r} on {block}",
+                    expected="one, since the problem says that it serves it",
+                )
+
+
+def _point(node: Node, fields: Mapping[str, Node]) -> OperatingPoint:
+    try:
+        return OperatingPoint(
+            fields["model"].text(),
+            fields["device"].text(),
+            fields["profile"].text(),
+            fields["processes"].integer(minimum=1),
+            fields["batch"].integer(minimum=1),
+            fields["throughput_rps"].number(),
+            fields["latency_ms"].number(),
+            {name: entry.text() for name, entry in fields["extra"].entries()},
+        )
+    except CmsError as fault:
+        raise _refused(node, fault) from None
+
+
+def _refused(node: Node, fault: CmsError) -> CmsError:
+    """Give what a record refuses its place; what the node refused has one."""
+    return fault if isinstance(fault, FileError) else node.error(f"{node.label}: {fault}")
+
+
+def _require_same(node: Node, found: Sequence[str], wanted: Sequence[str]) -> None:
+    if list(found) != list(wanted):
+        expected = f"{', '.join(wanted)}, as in the problem"
+        raise node.error(f"{node.label} are {', '.join(found)}", expected=expected)
+
+
+def _require_derived(node: Node, plan: Plan) -> None:
+    """Compare what is written out for readers with what the solution says."""
+    for entry, given in zip(node.at("services").array(), plan.services, strict=True):
+        if entry.at("provided_rps").number() != given.provided_rps:
+            raise entry.at("provided_rps").wrong(
+                f"{number_to_json(given.provided_rps)}, what its instances supply"
+            )
+        if entry.at("instances").integer() != given.instances:
+            raise entry.at("instances").wrong(f"{given.instances}, as the solution has")
+    groups = [group_to_json(group) for group in plan.groups]
+    for entry, group in zip(node.at("groups").array(len(groups)), groups, strict=True):
+        if _without_own_keys(entry.value) != group:
+            raise entry.error(
+                f"{entry.label} is not what the solution says", expected=json.dumps(group)
+            )
+
+
+def _without_own_keys(value: Any) -> Any:
+    """Leave out keys that start with ``x-``: they are the user's own, here as everywhere."""
+    if isinstance(value, dict):
+        return {
+            key: _without_own_keys(item) for key, item in value.items() if not key.startswith("x-")
+        }
+    return [_without_own_keys(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,160 @@
+"""Plans become JSON documents (format ``cms-plan``): everything to draw, replay or recheck one.
+
+A plan embeds the documents of its problem and solution, so that both can be rechecked from it, the
+services with their limits, the operating point behind every supply (processes, batch, throughput,
+latency), the queueing rule and the device files. What each service gets and how each GPU is cut is
+written out too, for programs that only want to read a plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...files.documents import head
+from ...files.layout import number_to_json, write_document
+from ...files.problems import problem_to_json
+from ...files.solutions import solution_to_json
+from ...files.source import StrPath
+from ...model import Block
+from ..hardware import Gpu, Profile
+from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
+from .plan import GpuGroup, Plan, ServicePlan
+from .service import Service
+from .serving_problem import ServingProblem
+
+__all__ = ["group_to_json", "plan_to_json", "write_plan"]
+
+
+def write_plan(plan: Plan, path: StrPath) -> None:
+    """Write a plan to a JSON file.
+
+    Parameters
+    ----------
+    plan : Plan
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    write_document(lambda: plan_to_json(plan), path)
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Turn a plan into the document that :func:`read_plan` reads."""
+    serving = plan.serving
+    return {
+        **head("cms-plan"),
+        "rule": serving.rule.to_json(),
+        "max_processes": serving.max_processes,
+        "services": [_service_to_json(each) for each in plan.services],
+        "operating_points": [
+            _point_to_json(serving, service, block)
+            for service in serving.services
+            for block in serving.problem.blocks
+            if (service.name, block) in serving.points
+        ],
+        "groups": [group_to_json(group) for group in plan.groups],
+        "warnings": list(serving.warnings),
+        "unservable": dict(serving.unservable),
+        "devices": [_device_to_json(gpu) for gpu in serving.gpus],
+        "problem": problem_to_json(serving.problem),
+        "solution": solution_to_json(plan.solution),
+    }
+
+
+def _service_to_json(given: ServicePlan) -> dict[str, Any]:
+    service = given.service
+    allowed = service.allowed_profiles
+    return {
+        "name": service.name,
+        "model": service.model,
+        "rate_rps": number_to_json(service.rate_rps),
+        "latency_limit_ms": number_to_json(service.latency_limit_ms),
+        "allowed_profiles": None if allowed is None else list(allowed),
+        "extra": dict(service.extra),
+        "provided_rps": number_to_json(given.provided_rps),
+        "instances": given.instances,
+    }
+
+
+def _point_to_json(serving: ServingProblem, service: Service, block: Block) -> dict[str, Any]:
+    point = serving.points[service.name, block]
+    gpu, _ = serving.instance_of(block)
+    return {
+        "service": service.name,
+        "block": block,
+        "gpu": gpu,
+        "model": point.model,
+        "device": point.device,
+        "profile": point.profile,
+        "processes": point.processes,
+        "batch": point.batch,
+        "throughput_rps": number_to_json(point.throughput_rps),
+        "latency_ms": number_to_json(point.latency_ms),
+        "supply_rps": number_to_json(serving.supply(service.name, block)),
+        "extra": dict(point.extra),
+    }
+
+
+def group_to_json(group: GpuGroup) -> dict[str, Any]:
+    """Write GPUs that are cut alike; a service and a block lead to the operating point."""
+    return {
+        "gpu": group.gpu,
+        "count": group.count,
+        "instances": [
+            {
+                "block": each.block,
+                "profile": each.profile,
+                "count": each.count,
+                "service": each.service,
+            }
+            for each in group.instances
+        ],
+    }
+
+
+def _device_to_json(gpu: Gpu) -> dict[str, Any]:
+    """Write a device as its file has it, so that plans for users' own cards explain themselves."""
+    return {
+        "schema": DEVICE_SCHEMA,
+        "version": gpu.version,
+        "key": gpu.key,
+        "aliases": list(gpu.aliases),
+        "pci_device_ids": list(gpu.pci_device_ids),
+        "architecture": gpu.architecture,
+        "compute_slices": gpu.compute_slices,
+        "memory_slices": gpu.memory_slices,
+        "mode_change_needs_reset": gpu.mode_change_needs_reset,
+        "geometry": "own",  # its geometry was judged when the device was read
+        "profiles": [_profile_to_json(profile) for profile in gpu.profiles],
+        "sources": [
+            {
+                "fields": list(each.fields),
+                "evidence": each.evidence,
+                "source": each.source,
+                "driver": each.driver,
+                "date": each.date,
+            }
+            for each in gpu.sources
+        ],
+    }
+
+
+def _profile_to_json(profile: Profile) -> dict[str, Any]:
+    return {
+        "id": profile.id,
+        "name": profile.name,
+        "family": profile.family,
+        "compute": profile.compute,
+        "memory": profile.memory,
+        "starts": list(profile.starts),
+        "max": profile.max,
+        "sms": profile.sms,
+        "memory_mib": profile.memory_mib,
+        "attributes": list(profile.attributes),
+        "since_driver": profile.since_driver,
+        "other_names": list(profile.other_names),
+    }

@@ -1,0 +1,70 @@
+"""A scenario: services, the points measured for them, and what is known about the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...frozen import FrozenMap
+from ..hardware import Gpu
+from .operating_point import OperatingPoint
+from .queueing import QueueingRule
+from .service import Service
+from .serving_problem import DEFAULT_GPU, ServingProblem, as_problem
+
+__all__ = ["Scenario"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A named serving problem with its known values and their source.
+
+    Parameters
+    ----------
+    name, title, source : str
+    services : tuple of Service
+    operating_points : tuple of OperatingPoint
+    gpus : tuple of str or Gpu, default ``("a100-80gb",)``
+    rule : str or QueueingRule, default ``"parvagpu"``
+    max_processes : int, optional
+        At most so many processes in an instance.
+    optimum : Fraction or None
+        The fewest GPUs (the least cost); None if nobody knows.
+    bounds : Mapping[str, Fraction]
+        Known values of other quantities, such as ``{"LP_DW": Fraction(176, 15)}``.
+
+    Examples
+    --------
+    >>> scenario = Scenario(
+    ...     name="tiny",
+    ...     title="one service",
+    ...     source="by hand",
+    ...     services=(Service("chat", "bert", rate_rps=100, latency_limit_ms=100),),
+    ...     operating_points=(OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, 200, 5),),
+    ...     optimum=Fraction(1),
+    ... )
+    >>> scenario.as_problem().problem
+    Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
+    """
+
+    name: str
+    title: str
+    source: str
+    services: tuple[Service, ...]
+    operating_points: tuple[OperatingPoint, ...]
+    gpus: tuple[str | Gpu, ...] = (DEFAULT_GPU,)
+    rule: str | QueueingRule = "parvagpu"
+    max_processes: int | None = None
+    optimum: Fraction | None = None
+    bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
+
+    def as_problem(self) -> ServingProblem:
+        """Build the problem; see :func:`cms.fleet.serving.as_problem`."""
+        return as_problem(
+            self.services,
+            self.operating_points,
+            self.gpus,
+            rule=self.rule,
+            max_processes=self.max_processes,
+        )

@@ -1,0 +1,124 @@
+"""A service: a model, the rate it must serve and the latency each answer may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...errors import InvalidProblem
+from ...frozen import FrozenMap
+from ...names import checked_names
+from ...numbers import Number, exact, format_exact
+
+__all__ = ["NO_EXTRA", "Service", "require_name"]
+
+NO_EXTRA: FrozenMap[str, str] = FrozenMap()
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Service:
+    """One model to serve.
+
+    Parameters
+    ----------
+    name : str
+        The service's own name; several services may run the same model.
+    model : str
+        The model, as the operating points call it.
+    rate_rps : number
+        Items per second that must be served, >= 0.
+    latency_limit_ms : number
+        The latency an answer may take, in milliseconds, > 0. How much of it one batch may use is
+        the queueing rule's decision (:mod:`cms.fleet.serving.queueing`).
+    allowed_profiles : iterable of str, optional
+        Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
+        every one that has been measured.
+    extra : mapping, optional
+        Further columns of the user's table, kept as they were written.
+    origin : str, optional
+        Where it was read (``services.csv:3``), said in errors about it; equality ignores it.
+
+    Raises
+    ------
+    InvalidProblem
+        If a name is empty or a number is out of its range.
+
+    Examples
+    --------
+    >>> service = Service("chat", "bert", 19, "418.5", allowed_profiles=["3g.40gb"])
+    >>> service.rate_rps, service.latency_limit_ms
+    (Fraction(19, 1), Fraction(837, 2))
+    """
+
+    name: str
+    model: str
+    rate_rps: Fraction
+    latency_limit_ms: Fraction
+    allowed_profiles: tuple[str, ...] | None
+    extra: FrozenMap[str, str]
+    origin: str = field(compare=False, repr=False)
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        rate_rps: Number,
+        latency_limit_ms: Number,
+        allowed_profiles: Iterable[str] | None = None,
+        extra: Mapping[str, str] | None = None,
+        origin: str = "",
+    ) -> None:
+        put = object.__setattr__
+        put(self, "name", require_name(name, "service"))
+        put(self, "model", require_name(model, "model"))
+        put(self, "rate_rps", exact(rate_rps, f"the rate of service {name!r}"))
+        limit = exact(latency_limit_ms, f"the latency limit of service {name!r}")
+        if not limit:
+            raise InvalidProblem(
+                f"the latency limit of service {name!r} is 0 ms; expected a number > 0"
+            )
+        put(self, "latency_limit_ms", limit)
+        put(self, "allowed_profiles", _profiles(allowed_profiles, name))
+        put(self, "extra", FrozenMap(extra) if extra else NO_EXTRA)
+        put(self, "origin", origin)
+
+    def fault(self, what: str) -> InvalidProblem:
+        """Build an error about this service that says where it was read."""
+        return InvalidProblem(f"{self.origin}: {what}" if self.origin else what)
+
+    def __str__(self) -> str:
+        rate, limit = format_exact(self.rate_rps), format_exact(self.latency_limit_ms)
+        model = "" if self.model == self.name else f" ({self.model})"
+        return f"{self.name}{model}: {rate} items/s within {limit} ms"
+
+
+def _profiles(profiles: Iterable[str] | None, service: str) -> tuple[str, ...] | None:
+    if profiles is None:
+        return None
+    if isinstance(profiles, str):
+        raise InvalidProblem(
+            f"the allowed profiles of service {service!r} are the text {profiles!r}; expected a "
+            f"list of names: [{profiles!r}]"
+        )
+    names = tuple(dict.fromkeys(require_name(p, "profile") for p in profiles))
+    if not names:
+        raise InvalidProblem(
+            f"service {service!r} allows no profile at all; name one, or leave the list out to "
+            "allow every measured one"
+        )
+    return names
+
+
+def require_name(name: str, what: str) -> str:
+    """Return a name that can stand in tables and documents, or refuse it.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is no text, empty, or has control characters in it.
+    """
+    # hundreds of points are read in a few milliseconds: the full check is for the odd ones
+    if type(name) is str and name and name.isprintable():
+        return name
+    return checked_names([name], what)[0]

@@ -1,0 +1,295 @@
+"""From services and operating points to a problem, with the point behind every supply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from ...errors import InvalidOption
+from ...frozen import FrozenMap
+from ...model import Block, Configuration, Job, MachineType, SizeBoundedConfigurations
+from ...names import nearest
+from ...numbers import Number, format_exact
+from ...problem import Problem
+from ..hardware import Gpu, gpu, mps_shares
+from .guards import limit_warnings, shrinking_warnings, unit_warnings
+from .measurements import Instance, is_called, measurements, points_for
+from .operating_point import OperatingPoint, mps_share
+from .queueing import QueueingRule, queueing_rule
+from .service import Service
+
+T = TypeVar("T")
+
+__all__ = ["DEFAULT_GPU", "ServingProblem", "as_problem"]
+
+DEFAULT_GPU = "a100-80gb"
+
+
+@dataclass(frozen=True, slots=True)
+class ServingProblem:
+    """A problem, and what its jobs and blocks stand for.
+
+    Parameters
+    ----------
+    problem : Problem
+        One job a service, its demand the rate; one block a profile (``3g.40gb``, with several GPU
+        types ``a100-80gb:3g.40gb``); machine types are GPU keys.
+    services : tuple of Service
+        In the order of the problem's jobs.
+    gpus : tuple of Gpu
+        In the order of the problem's machine types.
+    rule : QueueingRule
+        What turned operating points into supply.
+    points : FrozenMap
+        ``{(service, block): OperatingPoint}``: what an instance runs that serves this service.
+    warnings : tuple of str
+        What looks odd about the data; show them.
+    unservable : FrozenMap
+        ``{service: why}`` for services that no operating point can serve within their limit, with
+        the best one and the limit it needs. If there is one, the problem is infeasible.
+    max_processes : int or None
+        Points with more processes in an instance were left out.
+    """
+
+    problem: Problem
+    services: tuple[Service, ...]
+    gpus: tuple[Gpu, ...]
+    rule: QueueingRule
+    points: FrozenMap[tuple[str, Block], OperatingPoint]
+    warnings: tuple[str, ...] = ()
+    unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
+    max_processes: int | None = None
+
+    def service(self, name: str) -> Service:
+        """Return a service by its name; KeyError if there is none."""
+        return self.services[self.problem.job_index(name)]
+
+    def supply(self, service: str, block: Block) -> Fraction:
+        """Return the items per second that one such block counts for; 0 if it cannot serve it."""
+        row = self.problem.rows.row(self.problem.job_index(service))
+        return Fraction(row.supply[self.problem.block_index[block]], row.denominator)
+
+    def gpu_of(self, machine: str | None) -> Gpu:
+        """Return the GPU behind a machine type; KeyError if there is none."""
+        for found in self.gpus:
+            if found.key == machine or (machine is None and len(self.gpus) == 1):
+                return found
+        raise KeyError(machine)
+
+    def profile_of(self, block: Block) -> str:
+        """Return a block's profile, without the GPU's key before it.
+
+        Examples
+        --------
+        >>> point = OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 1, 300, 10)
+        >>> other = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 1, 180, 14)
+        >>> service = Service("chat", "bert", rate_rps=1000, latency_limit_ms=60)
+        >>> serving = as_problem([service], [point, other], ["a100-80gb", "h100-80gb"])
+        >>> serving.problem.blocks, serving.profile_of("h100-80gb:3g.40gb")
+        (('a100-80gb:3g.40gb', 'h100-80gb:3g.40gb'), '3g.40gb')
+        """
+        return self.instance_of(block)[1]
+
+    def instance_of(self, block: Block) -> Instance:
+        """Return the GPU's key and the profile behind a block."""
+        if len(self.gpus) == 1:
+            return self.gpus[0].key, block
+        key, _, profile = block.partition(":")
+        return key, profile
+
+
+def as_problem(
+    services: Iterable[Service],
+    operating_points: Iterable[OperatingPoint],
+    gpus: str | Gpu | Sequence[str | Gpu] = (DEFAULT_GPU,),
+    *,
+    rule: str | QueueingRule = "parvagpu",
+    max_processes: int | None = None,
+    limits: Mapping[str, int] | None = None,
+    costs: Mapping[str, Number] | None = None,
+    mps: bool = True,
+) -> ServingProblem:
+    """Turn services and measured operating points into a problem.
+
+    Each GPU may take a maximal multiset of the MIG profiles that were measured for one of the
+    services and that it allows, or be shared under MPS as a whole where shares were measured. An
+    instance serves a service at the admissible operating point with the largest supply.
+
+    Parameters
+    ----------
+    services : iterable of Service
+    operating_points : iterable of OperatingPoint
+        Those of models that no service runs and of other GPUs than `gpus` are left aside.
+    gpus : str, Gpu or a sequence of them, default ``a100-80gb``
+        Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`).
+    rule : str or QueueingRule, default ``"parvagpu"``
+        How much of a limit a batch may take; see :data:`cms.fleet.serving.RULES`.
+    max_processes : int, optional
+        Leave out operating points with more processes in an instance.
+    limits : mapping, optional
+        ``{gpu: number there are}``; without an entry, any number.
+    costs : mapping, optional
+        ``{gpu: cost of one}``; without an entry, 1.
+    mps : bool, default True
+        Whether points measured under MPS shares of a whole GPU (``mps:40``) may be used.
+
+    Returns
+    -------
+    ServingProblem
+
+    Raises
+    ------
+    InvalidProblem
+        If a service or point is there twice, or a model, device or profile is not known or was not
+        measured; the message has the nearest name.
+    InvalidOption
+        If there is no such GPU or rule.
+
+    Examples
+    --------
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> points = [
+    ...     OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13),
+    ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "202.1", 10),
+    ... ]
+    >>> serving = as_problem([service], points)
+    >>> serving.problem.jobs[0]
+    Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
+Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
+    >>> print(serving.points["chat", "3g.40gb"])
+    bert on 3g.40gb, 1 process, batch 2: 202.1 items/s at 10 ms
+    """
+    fleet = _fleet(gpus)
+    how = queueing_rule(rule)
+    _require_processes(max_processes)
+    wanted = _unique(services)
+    known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
+    prefix = {one.key: f"{one.key}:" if len(fleet) > 1 else "" for one in fleet}
+    points: dict[tuple[str, Block], OperatingPoint] = {}
+    unservable: dict[str, str] = {}
+    used: dict[Instance, None] = {}
+    jobs = []
+    for service in wanted:
+        candidates = points_for(service, known, fleet)
+        used.update(dict.fromkeys(candidates))
+        supply: dict[Block, Fraction] = {}
+        for (key, profile), own in candidates.items():
+            amount, point = _best(service, own, how)
+            if amount:
+                block = prefix[key] + profile
+                supply[block], points[service.name, block] = amount, point
+        if service.rate_rps and not supply:
+            unservable[service.name] = _why_unservable(service, candidates, how)
+        jobs.append(Job(service.name, service.rate_rps, supply))
+    problem = Problem(
+        configurations=[shape for one in fleet for shape in _shapes(one, used, prefix[one.key])],
+        jobs=jobs,
+        machine_types=_machine_types(fleet, limits, costs),
+    )
+    mine = {service.model: known.measured[service.model] for service in wanted}
+    units = unit_warnings([p for own in mine.values() for each in own.values() for p in each])
+    # latencies in a wrong unit make every limit look wrong: one mistake, one warning
+    odd_limits = () if units else limit_warnings(wanted, mine)
+    warnings = (*units, *odd_limits, *shrinking_warnings(mine, fleet))
+    return ServingProblem(
+        problem=problem,
+        services=wanted,
+        gpus=fleet,
+        rule=how,
+        points=FrozenMap(points),
+        warnings=warnings,
+        unservable=FrozenMap(unservable),
+        max_processes=max_processes,
+    )
+
+
+def _fleet(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
+    chosen = (gpus,) if isinstance(gpus, str | Gpu) else tuple(gpus)
+    fleet = tuple(one if isinstance(one, Gpu) else gpu(one) for one in chosen)
+    if not fleet:
+        raise InvalidOption(f"no GPU type to plan with; name at least one, such as {DEFAULT_GPU!r}")
+    keys = [one.key for one in fleet]
+    if len(set(keys)) < len(keys):
+        raise InvalidOption(f"a GPU type is named twice: {', '.join(keys)}; name each once")
+    return fleet
+
+
+def _require_processes(max_processes: int | None) -> None:
+    if max_processes is not None and (type(max_processes) is not int or max_processes < 1):
+        raise InvalidOption(f"max_processes is {max_processes!r}; expected an integer >= 1")
+
+
+def _unique(services: Iterable[Service]) -> tuple[Service, ...]:
+    found: dict[str, Service] = {}
+    for service in services:
+        if service.name in found:
+            raise service.fault(
+                f"two services are called {service.name!r}; every service needs a name of its own"
+            )
+        found[service.name] = service
+    return tuple(found.values())
+
+
+def _best(
+    service: Service, points: Sequence[OperatingPoint], rule: QueueingRule
+) -> tuple[Fraction, OperatingPoint]:
+    """Return the largest supply; ties go to the lower latency, fewer processes, smaller batch."""
+    ranked = (
+        (rule.supply(service, point), -point.latency_ms, -point.processes, -point.batch, at)
+        for at, point in enumerate(points)
+    )
+    amount, *_, at = max(ranked)
+    return amount, points[at]
+
+
+def _why_unservable(
+    service: Service, candidates: Mapping[Instance, Sequence[OperatingPoint]], rule: QueueingRule
+) -> str:
+    """Name the point that comes nearest to the limit, and the limit that would admit it."""
+    fastest = min(
+        (point for own in candidates.values() for point in own),
+        key=lambda point: (point.latency_ms, -point.throughput_rps),
+    )
+    return (
+        f"{service.name}: no profile meets {format_exact(service.latency_limit_ms)} ms under the "
+        f"rule {rule.name!r}; best: {fastest.setting}: {rule.refusal(service, fastest)}"
+    )
+
+
+def _shapes(
+    one: Gpu, used: Iterable[Instance], prefix: str
+) -> Iterable[Configuration | SizeBoundedConfigurations]:
+    """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS."""
+    profiles = [profile for key, profile in used if key == one.key]
+    shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
+    if mig := [name for name in profiles if mps_share(name) is None]:
+        yield from one.configurations_of(mig, prefix=prefix)
+    if shares:
+        yield mps_shares(shares, machine=one.key, prefix=prefix)
+
+
+def _machine_types(
+    fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
+) -> list[MachineType]:
+    limit, cost = _by_key("limits", limits, fleet), _by_key("costs", costs, fleet)
+    return [
+        MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet
+    ]
+
+
+def _by_key(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
+    result: dict[str, T] = {}
+    for name, value in (given or {}).items():
+        called = [one.key for one in fleet if is_called(one, name)]
+        if not called:
+            keys = [one.key for one in fleet]
+            raise InvalidOption(
+                f"{what} names the GPU {name!r}, which is not in this fleet{nearest(name, keys)}; "
+                f"expected one of {', '.join(keys)}"
+            )
+        if called[0] in result:
+            raise InvalidOption(f"{what} names {called[0]} twice, once as {name!r}; name it once")
+        result[called[0]] = value
+    return result

@@ -1,0 +1,188 @@
+"""Services and operating points from the two CSV tables a user writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, TypeVar, cast
+
+from ...errors import FileError, InvalidProblem
+from ...files.source import StrPath
+from ...files.tables import Cell, Row, Table, read_table
+from ...names import nearest
+from .operating_point import OperatingPoint
+from .service import Service
+
+__all__ = ["POINT_COLUMNS", "SERVICE_COLUMNS", "read_operating_points", "read_services"]
+
+SERVICE_COLUMNS = ("service", "model", "rate_rps", "latency_limit_ms")
+POINT_COLUMNS = (
+    "model",
+    "device",
+    "profile",
+    "processes",
+    "batch",
+    "throughput_rps",
+    "latency_ms",
+)
+T = TypeVar("T")
+
+_ALLOWED = "allowed_profiles"
+_SEPARATORS = re.compile(r"[;\s]+")
+
+
+def read_services(path: StrPath) -> tuple[Service, ...]:
+    """Read the services from a CSV table.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``service,model,rate_rps,latency_limit_ms`` and, if wanted, ``allowed_profiles``:
+        names with blanks or semicolons between them, empty for all. Further columns are kept in
+        ``Service.extra``.
+
+    Returns
+    -------
+    tuple of Service
+        In the order of the file.
+
+    Raises
+    ------
+    FileError
+        With file, line and column: a number that is none, a service that is there twice, ...
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "services.csv"
+    >>> _ = path.write_text("service,model,rate_rps,latency_limit_ms\\nchat,bert,19,6434\\n")
+    >>> print(*read_services(path))
+    chat (bert): 19 items/s within 6434 ms
+    """
+    table = read_table(path, SERVICE_COLUMNS, [_ALLOWED])
+    _refuse_near_misses(table, [_ALLOWED])
+    lines: dict[str, int] = {}
+    services = []
+    for row in table:
+        name = row["service"].word()
+        if name in lines:
+            raise row["service"].error(
+                f'service "{name}" is there twice, first on line {lines[name]}',
+                expected="one row a service",
+                fix="give the second one a name of its own, or remove it",
+            )
+        lines[name] = row.line
+        services.append(_service(row, name))
+    return tuple(services)
+
+
+def _service(row: Row, name: str) -> Service:
+    allowed = row.value(
+        _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
+    )
+    rate, limit = row["rate_rps"].number(), row["latency_limit_ms"].number(above=0)
+    try:
+        return Service(name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row))
+    except InvalidProblem as fault:
+        raise row.error(str(fault)) from None
+
+
+def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
+    """Read measured operating points from a CSV table.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``model,device,profile,processes,batch,throughput_rps,latency_ms``: throughput of
+        the whole instance in items per second, latency of a batch in milliseconds. Further columns
+        are kept in ``OperatingPoint.extra``.
+
+    Returns
+    -------
+    tuple of OperatingPoint
+        In the order of the file.
+
+    Raises
+    ------
+    FileError
+        With file, line and column: a number that is none, a point that is there twice, ...
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
+    >>> _ = path.write_text(
+    ...     "model,device,profile,processes,batch,throughput_rps,latency_ms\\n"
+    ...     "bert,a100-80gb,1g.10gb,2,1,104.84,19\\n"
+    ... )
+    >>> print(*read_operating_points(path))
+    bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
+    """
+    table = read_table(path, POINT_COLUMNS)
+    lines: dict[tuple[str, str, str, int, int], int] = {}
+    memory: dict[tuple[str, str], Any] = {}
+    points = []
+    for row in table:
+        point = _point(row, memory)
+        key = (point.model, point.device, point.profile, point.processes, point.batch)
+        if key in lines:
+            raise row.error(
+                f"a second row for {point.model} on {point.device}, {point.setting}; the first is "
+                f"line {lines[key]}",
+                expected="one row a point",
+                fix="keep one of them",
+            )
+        lines[key] = row.line
+        points.append(point)
+    return tuple(points)
+
+
+def _point(row: Row, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
+    def read(name: str, as_what: Callable[[Cell], T]) -> T:
+        # tables of measurements repeat themselves: most cells were read further up already
+        key = name, row.texts[row.header.index[name]]
+        if key not in memory:
+            memory[key] = as_what(row[name])
+        return cast("T", memory[key])
+
+    try:
+        return OperatingPoint(
+            read("model", Cell.word),
+            read("device", Cell.word),
+            read("profile", Cell.word),
+            read("processes", _at_least_1),
+            read("batch", _at_least_1),
+            read("throughput_rps", _above_0),
+            read("latency_ms", _above_0),
+            row.extra,
+            _origin(row),
+        )
+    except InvalidProblem as fault:
+        raise row.error(str(fault)) from None
+
+
+def _origin(row: Row) -> str:
+    return f"{row.header.source.name}:{row.line}"
+
+
+def _at_least_1(cell: Cell) -> int:
+    return cell.integer(minimum=1)
+
+
+def _above_0(cell: Cell) -> Fraction:
+    return cell.number(above=0)
+
+
+def _refuse_near_misses(table: Table, optional: Sequence[str]) -> None:
+    """A misspelt optional column would change the plan in silence; any other column is kept."""
+    absent = [name for name in optional if name not in table.columns]
+    for name in table.header.extra:
+        if hint := nearest(name, absent, lead=""):
+            raise FileError(
+                table.header.source.name,
+                f"the column {name!r} is not known",
+                line=table.header.line,
+                expected="a known column, or a name that is unlike one",
+                fix=hint,
+            )

@@ -1,0 +1,71 @@
+"""An immutable, hashable, picklable mapping: the shape of every small table in the model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", covariant=True)
+
+
+class FrozenMap(Mapping[K, V]):
+    """A mapping that never changes, with its items in the order of their keys.
+
+    Parameters
+    ----------
+    items : Mapping
+        What it holds; the keys must be comparable with each other.
+
+    Notes
+    -----
+    ``types.MappingProxyType`` neither hashes nor pickles, and problems must do both: worker
+    processes of a benchmark receive them.
+
+    Examples
+    --------
+    >>> counts = FrozenMap({"3g": 1, "1g": 4})
+    >>> counts["3g"], list(counts)
+    (1, ['1g', '3g'])
+    >>> hash(counts) == hash(FrozenMap({"1g": 4, "3g": 1}))
+    True
+    """
+
+    __slots__ = ("_items",)
+    _items: dict[K, Any]
+
+    def __init__(self, items: Mapping[K, V] | None = None) -> None:
+        source = {} if items is None else items
+        ordered = {key: source[key] for key in sorted(source)}  # type: ignore[type-var]
+        object.__setattr__(self, "_items", ordered)
+
+    def __getitem__(self, key: K) -> V:
+        return self._items[key]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, FrozenMap):
+            return self._items == other._items
+        if isinstance(other, Mapping):
+            return self._items == dict(other)
+        return NotImplemented
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self._items),)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._items!r})"

@@ -1,0 +1,144 @@
+"""Names of jobs and blocks: checked once, and made lazily where they are only numbers."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+from .errors import InvalidProblem
+
+# What a terminal or a file would take for an order or a line end; surrogates are no text at all.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Comparing two texts takes time that grows with the product of their lengths.
+_LONGEST_COMPARED = 200
+
+
+class NumberedNames(Sequence[str]):
+    """The names ``j0, j1, ...`` without a string a job.
+
+    Examples
+    --------
+    >>> names = NumberedNames("j", 3)
+    >>> list(names), names.index("j2")
+    (['j0', 'j1', 'j2'], 2)
+    """
+
+    __slots__ = ("_n", "_prefix")
+
+    def __init__(self, prefix: str, n: int) -> None:
+        self._prefix, self._n = prefix, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        numbers = range(self._n)
+        if isinstance(index, slice):
+            return [f"{self._prefix}{number}" for number in numbers[index]]
+        return f"{self._prefix}{numbers[index]}"
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of a name; ValueError if it is not one of them."""
+        # a Sequence is asked for anything at all
+        digits = name[len(self._prefix) :] if isinstance(name, str) else ""
+        if digits and name.startswith(self._prefix) and re.fullmatch(r"0|[1-9][0-9]*", digits):
+            number = int(digits)
+            if start <= number < (self._n if stop is None else stop):
+                return number
+        raise ValueError(f"{name!r} is not one of {self._prefix}0 ... {self._prefix}{self._n - 1}")
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, NumberedNames):
+            return (self._prefix, self._n) == (other._prefix, other._n)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self._prefix, self._n))
+
+    def __repr__(self) -> str:
+        return f"NumberedNames({self._prefix!r}, {self._n})"
+
+
+def checked_names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return the names as a tuple; refuse empty, duplicate and unprintable ones.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Subclasses of str (numpy's, enumerations) become plain texts.
+    what : str
+        What they name ("job"), for the error.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the first name at fault.
+    """
+    if isinstance(names, str):
+        raise InvalidProblem(f"{what} names are the text {names!r}; expected a list of names")
+    try:
+        given = iter(names)
+    except TypeError:
+        raise InvalidProblem(f"{what} names are {names!r}; expected a list of names") from None
+    result = tuple(
+        name if type(name) is str and name else _plain(name, f"{what} name") for name in given
+    )
+    if _CONTROL.search("".join(result)):
+        bad = next(name for name in result if _CONTROL.search(name))
+        raise InvalidProblem(f"{what} name {bad!r} contains a control character; remove it")
+    if len(set(result)) != len(result):
+        seen: set[str] = set()
+        for name in result:
+            if name in seen:
+                raise InvalidProblem(
+                    f"two {what}s are called {name!r}; every {what} needs a name of its own"
+                )
+            seen.add(name)
+    return result
+
+
+def checked_name(name: str, what: str) -> str:
+    """Return one name as a plain text, or refuse it as :func:`checked_names` does."""
+    return checked_names([name], what)[0]
+
+
+def _plain(name: object, what: str) -> str:
+    if not (isinstance(name, str) and name):
+        raise InvalidProblem(f"{what} is {name!r}; expected a text that is not empty")
+    return str.__str__(name)  # not str(name): a subclass may print as something else
+
+
+def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
+    """Word the known name nearest to a wrong one as the end of an error, or nothing.
+
+    Case does not count: ``3G`` is near ``3g``.
+
+    Parameters
+    ----------
+    name : str
+        Anything else is near to nothing.
+    names : iterable of str
+        Those that are known.
+    lead : str, default "; "
+        What stands before it, if there is one.
+
+    Examples
+    --------
+    >>> nearest("bert-lrage", ["bert-large", "resnet"])
+    "; nearest: 'bert-large'"
+    >>> nearest("3G", ["1g", "3g"], lead="")
+    "nearest: '3g'"
+    >>> nearest("vgg", ["bert-large"])
+    ''
+    """
+    if not isinstance(name, str) or len(name) > _LONGEST_COMPARED:
+        return ""
+    known = {other.casefold(): other for other in names if len(other) <= _LONGEST_COMPARED}
+    close = difflib.get_close_matches(name.casefold(), known, n=1)
+    return f"{lead}nearest: {known[close[0]]!r}" if close else ""

@@ -1,0 +1,194 @@
+"""Watching an algorithm at work: what it claims, changes, raises and leaves behind in one run."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from .algorithm import Algorithm, Budget, Claim, Support
+from .errors import CmsError
+from .guarantee import Guarantee
+from .problem import Problem
+from .schedule import Schedule
+from .solution import Solution
+from .solve import run_checked, schedule_digest
+
+
+@dataclass
+class Observation:
+    """One run, seen from outside.
+
+    Attributes
+    ----------
+    problem : Problem
+        As it was before the run; the algorithm was given a copy.
+    claims : list
+        Everything the algorithm yielded, in order, whether it held or not.
+    solution : Solution or None
+        The driver's answer; None if it refused a claim or the algorithm failed.
+    refusal : CmsError or None
+        Why the driver gave no answer.
+    raised : BaseException or None
+        What the algorithm itself raised.
+    changed : list of str
+        The inputs that are no longer what they were.
+    started, ended : bool
+        Whether the algorithm was run, and had ended when the driver gave its answer.
+    cancels : int
+        Cancels still registered when the algorithm had ended.
+    cancel_raised : BaseException or None
+        What a cancel raised when it was called.
+    """
+
+    problem: Problem
+    claims: list[object] = field(default_factory=list)
+    solution: Solution | None = None
+    refusal: CmsError | None = None
+    raised: BaseException | None = None
+    changed: list[str] = field(default_factory=list)
+    started: bool = False
+    ended: bool = False
+    cancels: int = 0
+    cancel_raised: BaseException | None = None
+
+
+def observe(
+    algorithm: Algorithm,
+    trusted: bool,
+    problem: Problem,
+    *,
+    options: Mapping[str, object],
+    on_claim: Callable[[], object] | None = None,
+    start: Schedule | None = None,
+    **limits: Any,
+) -> Observation:
+    """Run an algorithm once through the driver, on a copy of a problem, and watch it.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    trusted : bool
+        Whether a solver's word is accepted from it.
+    problem : Problem
+    options : Mapping[str, object]
+    on_claim : callable, optional
+        Called in the algorithm's thread before each claim is handed over.
+    start : Schedule, optional
+    **limits
+        Further arguments of :func:`cms.solve`.
+    """
+    seen = Observation(problem)
+    watched = _Watched(algorithm, seen, on_claim)
+    copy: Problem = pickle.loads(pickle.dumps(problem))
+    own_start: Schedule | None = pickle.loads(pickle.dumps(start))
+    start_before = schedule_digest(own_start)
+    try:
+        seen.solution = run_checked(
+            watched, trusted, copy, options=options, start=own_start, **limits
+        )
+    except CmsError as fault:
+        seen.refusal = fault
+    seen.ended = seen.started and watched.over.is_set()
+    if copy.compute_sha256() != problem.sha256:
+        seen.changed.append("problem")
+    if schedule_digest(own_start) != start_before:
+        seen.changed.append("start schedule")
+    if watched.options_before != watched.options_after:
+        seen.changed.append("options")
+    return seen
+
+
+class _Watched:
+    """The algorithm itself, with a note of everything that passes."""
+
+    def __init__(
+        self, algorithm: Algorithm, seen: Observation, on_claim: Callable[[], object] | None
+    ) -> None:
+        self._algorithm, self._seen, self._on_claim = algorithm, seen, on_claim
+        self.name: str = algorithm.name
+        self.options_type: type[Any] = algorithm.options_type
+        self.over = threading.Event()
+        self.options_before = self.options_after = ""
+
+    def support(self, problem: Problem, options: Any) -> Support:
+        return self._algorithm.support(problem, options)
+
+    def guarantee(self, problem: Problem, options: Any) -> Guarantee | None:
+        return self._algorithm.guarantee(problem, options)
+
+    def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
+        seen = self._seen
+        watched = _WatchedBudget(budget, seen)
+        seen.started = True
+        self.options_before = self.options_after = repr(options)
+        try:
+            claims = iter(self._algorithm.run(problem, options, watched))
+            try:
+                for claim in claims:
+                    seen.claims.append(claim)
+                    if self._on_claim is not None:
+                        self._on_claim()
+                    yield claim
+            finally:
+                close = getattr(claims, "close", None)
+                if close is not None:
+                    close()
+        except GeneratorExit:
+            raise
+        except BaseException as fault:
+            seen.raised = fault
+            raise
+        finally:
+            self.options_after = repr(options)
+            self.over.set()
+
+
+class _WatchedBudget:
+    """The driver's budget, with a note of the cancels."""
+
+    def __init__(self, budget: Budget, seen: Observation) -> None:
+        self._budget, self._seen = budget, seen
+
+    @property
+    def seed(self) -> int:
+        return self._budget.seed
+
+    @property
+    def threads(self) -> int:
+        return self._budget.threads
+
+    @property
+    def lower_bound(self) -> Fraction:
+        return self._budget.lower_bound
+
+    @property
+    def best(self) -> Schedule | None:
+        return self._budget.best
+
+    @property
+    def stopped(self) -> bool:
+        return self._budget.stopped
+
+    def remaining(self) -> float:
+        return self._budget.remaining()
+
+    @contextmanager
+    def on_stop(self, cancel: Callable[[], object]) -> Iterator[None]:
+        def noted() -> None:
+            try:
+                cancel()
+            except BaseException as fault:
+                self._seen.cancel_raised = fault
+                raise
+
+        self._seen.cancels += 1
+        with self._budget.on_stop(noted):
+            try:
+                yield
+            finally:
+                self._seen.cancels -= 1

@@ -1,0 +1,481 @@
+"""The problem: configurations of machines, jobs with demands, and what blocks give to jobs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .errors import InvalidProblem
+from .frozen import FrozenMap
+from .model import (
+    DEFAULT_MACHINE,
+    Block,
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from .names import NumberedNames, checked_names, nearest
+from .numbers import exact
+from .rows import Rows, common_step
+
+AnyConfiguration: TypeAlias = Configuration | SizeBoundedConfigurations
+T = TypeVar("T")
+
+
+class Problem:
+    """A problem of Configurable Machine Scheduling (CMS); immutable, hashable, picklable.
+
+    Every machine takes one configuration, which cuts it into blocks; every block serves one job and
+    satisfies an amount of its demand that depends on job and block; all demands are to be met at
+    the least cost of machines.
+
+    Parameters
+    ----------
+    configurations : Configuration, SizeBoundedConfigurations or a sequence of them
+    jobs : sequence of Job
+    machine_types : sequence of MachineType, optional
+        Without it there is a single type of cost 1 and no limit, called ``"machine"``.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the job, block, configuration or machine type at fault.
+
+    See Also
+    --------
+    Problem.from_arrays : for many jobs, from numpy arrays.
+
+    References
+    ----------
+    Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines,
+    APPROX/RANDOM 2024, LIPIcs 317, 22:1-22:20, doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22.
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"7g": 1}), Configuration({"4g": 1, "3g": 1})],
+    ...     jobs=[Job("bert", demand=1200, demand_function={"3g": "310.5", "4g": 420, "7g": 800})],
+    ... )
+    >>> problem.blocks
+    ('7g', '3g', '4g')
+    >>> problem.rows.row(0)
+    Row(demand=2400, supply=(1600, 621, 840), denominator=2)
+    """
+
+    __slots__ = ("_cache", "blocks", "configurations", "job_names", "machine_types", "rows")
+    blocks: tuple[Block, ...]
+    configurations: tuple[AnyConfiguration, ...]
+    machine_types: tuple[MachineType, ...]
+    job_names: Sequence[str]
+    rows: Rows
+    _cache: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        configurations: AnyConfiguration | Iterable[AnyConfiguration],
+        jobs: Iterable[Job] = (),
+        machine_types: Iterable[MachineType] = (),
+    ) -> None:
+        types, shapes = _configurations(configurations, machine_types)
+        blocks = _blocks_of(shapes)
+        jobs = tuple(jobs)
+        for job in jobs:
+            if not isinstance(job, Job):
+                raise InvalidProblem(f"jobs contains {job!r}; expected Job objects")
+        names = checked_names((job.name for job in jobs), "job")
+        rows = Rows.from_fractions(
+            ((job.demand, _evaluate(job, blocks)) for job in jobs), len(blocks)
+        )
+        self._fill(blocks, shapes, types, names, rows)
+
+    def _fill(
+        self,
+        blocks: tuple[Block, ...],
+        configurations: tuple[AnyConfiguration, ...],
+        machine_types: tuple[MachineType, ...],
+        job_names: Sequence[str],
+        rows: Rows,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "blocks", blocks)
+        put(self, "configurations", configurations)
+        put(self, "machine_types", machine_types)
+        put(self, "job_names", job_names)
+        put(self, "rows", rows)
+        put(self, "_cache", {})
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        demands: ArrayLike,
+        supply: ArrayLike,
+        configurations: ArrayLike | AnyConfiguration | Sequence[AnyConfiguration],
+        blocks: Sequence[Block] | None = None,
+        job_names: Sequence[str] | None = None,
+        configuration_machines: Sequence[str] | None = None,
+        machine_types: Iterable[MachineType] | None = None,
+    ) -> Problem:
+        """Build a problem of up to millions of jobs from arrays, without an object a job.
+
+        Parameters
+        ----------
+        demands : array_like, shape (n,)
+            Ints, floats (meaning their shortest decimal) or exact numbers.
+        supply : array_like, shape (n, k)
+            What one block of type i gives job j.
+        configurations : array_like of int, shape (c, k), or configurations as for ``Problem``
+            Blocks of each type in each configuration.
+        blocks : sequence of k names, optional
+            ``b0, b1, ...`` by default.
+        job_names : sequence of n names, optional
+            ``j0, j1, ...`` by default, made lazily.
+        configuration_machines : sequence of c names, optional
+            The machine type of each row of an array of configurations.
+        machine_types : sequence of MachineType, optional
+
+        Raises
+        ------
+        InvalidProblem
+            Naming the job, block or configuration at fault, or the shapes that do not match.
+
+        Examples
+        --------
+        >>> problem = Problem.from_arrays(
+        ...     demands=[1.5, 2.0], supply=[[0.5, 1.0], [1.0, 0.0]], configurations=[[2, 0], [0, 1]]
+        ... )
+        >>> problem.jobs[0]
+        Job(name='j0', demand=Fraction(3, 2), demand_function=DemandFunction({'b0': \
+Fraction(1, 2), 'b1': Fraction(1, 1)}))
+        """
+        shape = np.shape(supply)
+        if len(shape) != 2:
+            raise InvalidProblem(f"supply has shape {shape}; expected (n, k)")
+        if blocks is None:
+            blocks = tuple(NumberedNames("b", shape[1]))
+        blocks = checked_names(blocks, "block")
+        if len(blocks) != shape[1]:
+            raise InvalidProblem(f"{len(blocks)} blocks are named, supply has {shape[1]} columns")
+        listed = _from_counts(configurations, blocks, configuration_machines)
+        types, shapes = _configurations(listed, machine_types or ())
+        for block in _blocks_of(shapes):
+            if block not in blocks:
+                raise InvalidProblem(
+                    f"a configuration has the block {block!r}, which is not among the blocks"
+                    + nearest(block, blocks)
+                )
+        n = len(np.asarray(demands))
+        names: Sequence[str] = NumberedNames("j", n)
+        if job_names is not None:
+            names = checked_names(job_names, "job")
+            if len(names) != n:
+                raise InvalidProblem(f"{len(names)} job names for {n} demands")
+        problem = cls.__new__(cls)
+        rows = Rows.from_arrays(demands, supply, names, blocks)
+        problem._fill(blocks, shapes, types, names, rows)
+        return problem
+
+    @classmethod
+    def _rebuild(
+        cls,
+        blocks: tuple[Block, ...],
+        configurations: tuple[AnyConfiguration, ...],
+        machine_types: tuple[MachineType, ...],
+        job_names: Sequence[str],
+        rows: Rows,
+    ) -> Problem:
+        """Put parts together that are known to be valid."""
+        problem = cls.__new__(cls)
+        problem._fill(blocks, configurations, machine_types, job_names, rows)
+        return problem
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Problem is immutable: {name!r} cannot be set; use replace()")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Problem is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.blocks, self.configurations, self.machine_types, self.job_names, self.rows)
+        return Problem._rebuild, parts
+
+    def replace(
+        self,
+        *,
+        configurations: Iterable[AnyConfiguration] | None = None,
+        machine_types: Iterable[MachineType] | None = None,
+        rows: Rows | None = None,
+        job_names: Sequence[str] | None = None,
+    ) -> Problem:
+        """Return a problem with some parts exchanged; blocks keep their order.
+
+        Examples
+        --------
+        >>> problem = Problem(configurations=Configuration({"a": 1}))
+        >>> problem.replace(machine_types=[MachineType("machine", limit=3)]).machine_types[0].limit
+        3
+        """
+        types, shapes = _configurations(
+            self.configurations if configurations is None else configurations,
+            self.machine_types if machine_types is None else machine_types,
+        )
+        for block in _blocks_of(shapes):
+            if block not in self.block_index:
+                raise InvalidProblem(f"a configuration has the unknown block {block!r}")
+        new_rows = self.rows if rows is None else rows
+        names = self.job_names if job_names is None else checked_names(job_names, "job")
+        if len(names) != len(new_rows) or new_rows.n_blocks != len(self.blocks):
+            raise InvalidProblem("rows, job names and blocks do not have matching lengths")
+        return Problem._rebuild(self.blocks, shapes, types, names, new_rows)
+
+    @property
+    def n_jobs(self) -> int:
+        """Number of jobs."""
+        return len(self.rows)
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The jobs; each object is made when asked for."""
+        return _Jobs(self)
+
+    @property
+    def block_index(self) -> Mapping[Block, int]:
+        """The column of each block in ``rows``."""
+        return self._cached(
+            "block_index", lambda: FrozenMap({b: i for i, b in enumerate(self.blocks)})
+        )
+
+    def job_index(self, name: str) -> int:
+        """Return the row of a job; KeyError if there is none of this name."""
+        if isinstance(self.job_names, NumberedNames):
+            try:
+                return self.job_names.index(name)
+            except ValueError:
+                raise KeyError(name) from None
+        index: dict[str, int] = self._cached(
+            "job_index", lambda: {job: j for j, job in enumerate(self.job_names)}
+        )
+        return index[name]
+
+    def machine_type(self, name: str | None) -> MachineType:
+        """Return a machine type by name; KeyError if there is none of this name."""
+        for machine in self.machine_types:
+            if machine.name == name:
+                return machine
+        raise KeyError(name)
+
+    @property
+    def listed_configurations(self) -> tuple[Configuration, ...]:
+        """The configurations given one by one."""
+        return tuple(c for c in self.configurations if isinstance(c, Configuration))
+
+    @property
+    def size_bounded_configurations(self) -> tuple[SizeBoundedConfigurations, ...]:
+        """The sets of configurations given by a capacity."""
+        return tuple(c for c in self.configurations if isinstance(c, SizeBoundedConfigurations))
+
+    @property
+    def cost_step(self) -> Fraction:
+        """The largest number of which every cost is a whole multiple; 0 if all costs are 0."""
+        return self._cached(
+            "cost_step", lambda: common_step(machine.cost for machine in self.machine_types)
+        )
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of names and canonical reduced rationals; the same for every equal problem."""
+        return self._cached("sha256", self.compute_sha256)
+
+    def compute_sha256(self) -> str:
+        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+        digest = hashlib.sha256(b"cms-problem-1\n")
+        order = sorted(range(len(self.blocks)), key=lambda i: self.blocks[i])
+        head = {
+            "blocks": sorted(self.blocks),
+            "configurations": [_canonical(c) for c in self.configurations],
+            "machine_types": [
+                {"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in self.machine_types
+            ],
+        }
+        text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        digest.update(text.encode() + b"\n")
+        if len(self.job_names):
+            digest.update("\n".join(self.job_names).encode() + b"\n")
+        digest.update(b"\n")
+        rows = self.rows
+        table = np.empty((len(rows), len(order) + 2), dtype="<i8")
+        table[:, 0], table[:, 1] = rows.denominators, rows.demands
+        table[:, 2:] = rows.supplies[:, order]
+        digest.update(table.tobytes())
+        for j, row in rows.wide.items():
+            numbers = (j, row.denominator, row.demand, *(row.supply[i] for i in order))
+            digest.update((":".join(str(number) for number in numbers) + "\n").encode())
+        return digest.hexdigest()
+
+    def _cached(self, key: str, make: Callable[[], T]) -> T:
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast("T", self._cache[key])
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return self is other or self.sha256 == other.sha256
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.n_jobs} jobs, {len(self.blocks)} blocks, "
+            f"{len(self.configurations)} configurations, {len(self.machine_types)} machine types)"
+        )
+
+
+class _Jobs(Sequence[Job]):
+    """Jobs as objects, made on demand from the rows."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    def __len__(self) -> int:
+        return self._problem.n_jobs
+
+    @overload
+    def __getitem__(self, index: int) -> Job: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Job]: ...
+    def __getitem__(self, index: int | slice) -> Job | Sequence[Job]:
+        if isinstance(index, slice):
+            return [self[j] for j in range(*index.indices(len(self)))]
+        j = range(len(self))[index]
+        problem = self._problem
+        row = problem.rows.row(j)
+        table = {
+            block: Fraction(f, row.denominator)
+            for block, f in zip(problem.blocks, row.supply, strict=True)
+            if f
+        }
+        name = problem.job_names[j]
+        return Job(name, Fraction(row.demand, row.denominator), DemandFunction(table, name))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} jobs>"
+
+
+def _configurations(
+    configurations: AnyConfiguration | Iterable[AnyConfiguration],
+    machine_types: Iterable[MachineType],
+) -> tuple[tuple[MachineType, ...], tuple[AnyConfiguration, ...]]:
+    """Check configurations against machine types; fill in the type where it goes without saying."""
+    if isinstance(configurations, Configuration | SizeBoundedConfigurations):
+        configurations = (configurations,)
+    types = tuple(machine_types) or (MachineType(DEFAULT_MACHINE),)
+    for machine in types:
+        if not isinstance(machine, MachineType):
+            raise InvalidProblem(
+                f"machine_types contains {machine!r}; expected MachineType objects"
+            )
+    names = checked_names((machine.name for machine in types), "machine type")
+    shapes: list[AnyConfiguration] = []
+    for shape in configurations:
+        if not isinstance(shape, Configuration | SizeBoundedConfigurations):
+            raise InvalidProblem(
+                f"configurations contains {shape!r}; expected Configuration or "
+                "SizeBoundedConfigurations objects"
+            )
+        name = shape.machine
+        if name is None:
+            if len(names) > 1:
+                raise InvalidProblem(
+                    f"configuration {shape!r} does not say its machine type; write "
+                    f"machine=... with one of {', '.join(names)}"
+                )
+            name = names[0]
+        if name not in names:
+            raise InvalidProblem(
+                f"configuration {shape!r} belongs to the unknown machine type {name!r}; known: "
+                + ", ".join(names)
+                + nearest(name, names)
+            )
+        if isinstance(shape, Configuration):
+            shapes.append(Configuration(shape.blocks, name))
+        else:
+            shapes.append(
+                SizeBoundedConfigurations(shape.sizes, shape.capacity, name, shape.max_blocks)
+            )
+    return types, tuple(shapes)
+
+
+def _blocks_of(configurations: Iterable[AnyConfiguration]) -> tuple[Block, ...]:
+    found: dict[Block, None] = {}
+    for shape in configurations:
+        found |= dict.fromkeys(shape.blocks if isinstance(shape, Configuration) else shape.sizes)
+    return tuple(found)
+
+
+def _from_counts(
+    configurations: ArrayLike | AnyConfiguration | Sequence[AnyConfiguration],
+    blocks: tuple[Block, ...],
+    machines: Sequence[str] | None,
+) -> AnyConfiguration | Iterable[AnyConfiguration]:
+    """Turn a (c, k) array of counts into configurations; leave objects as they are."""
+    if isinstance(configurations, Configuration | SizeBoundedConfigurations):
+        return configurations
+    if isinstance(configurations, Sequence) and any(
+        isinstance(shape, Configuration | SizeBoundedConfigurations) for shape in configurations
+    ):
+        return cast("Sequence[AnyConfiguration]", configurations)
+    counts = np.asarray(configurations)
+    if counts.ndim != 2 or counts.shape[1] != len(blocks):
+        raise InvalidProblem(
+            f"configurations has shape {counts.shape}; expected (c, {len(blocks)}): a column a block"
+        )
+    if counts.dtype.kind not in "iu":
+        raise InvalidProblem(f"configurations has dtype {counts.dtype}; expected whole numbers")
+    if machines is not None and len(machines) != len(counts):
+        raise InvalidProblem(
+            f"{len(machines)} configuration_machines for {len(counts)} configurations"
+        )
+    return [
+        Configuration(
+            {block: int(count) for block, count in zip(blocks, row, strict=True) if count},
+            None if machines is None else machines[index],
+        )
+        for index, row in enumerate(counts)
+    ]
+
+
+def _evaluate(job: Job, blocks: tuple[Block, ...]) -> list[Fraction]:
+    function = job.demand_function
+    if isinstance(function, DemandFunction):
+        for block in function:
+            if block not in blocks:
+                raise InvalidProblem(
+                    f"job {job.name!r} has a supply for the block {block!r}, which is in no "
+                    "configuration" + nearest(block, blocks)
+                )
+        return [function(block) for block in blocks]
+    return [
+        exact(function(block), f"supply of block {block!r} to job {job.name!r}") for block in blocks
+    ]
+
+
+def _canonical(shape: AnyConfiguration) -> dict[str, Any]:
+    if isinstance(shape, Configuration):
+        return {"machine": shape.machine, "blocks": dict(shape.blocks)}
+    return {
+        "machine": shape.machine,
+        "sizes": {block: str(size) for block, size in shape.sizes.items()},
+        "capacity": str(shape.capacity),
+        "max_blocks": shape.max_blocks,
+    }

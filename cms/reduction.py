@@ -1,0 +1,144 @@
+"""Safe reductions of a problem: a step of its own that can be undone.
+
+The user's problem never changes; an algorithm may work on a smaller one and translate its
+schedules back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .model import Configuration, SizeBoundedConfigurations
+from .problem import AnyConfiguration, Problem
+from .schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduced problem and the way back.
+
+    Attributes
+    ----------
+    original, problem : Problem
+        Before and after; jobs and blocks keep their names.
+    """
+
+    original: Problem
+    problem: Problem
+    _origins: tuple[tuple[Configuration, Configuration], ...]
+
+    def restore(self, schedule: Schedule) -> Schedule:
+        """Translate a schedule of the reduced problem into one of the original.
+
+        A certificate needs no translation as long as it does not branch on configurations: its
+        prices hold for the original problem as they are.
+        """
+        origin = dict(self._origins)
+        columns = schedule.columns
+        return Schedule.from_columns(
+            columns._replace(configurations=tuple(origin.get(c, c) for c in columns.configurations))
+        )
+
+
+def reduce(problem: Problem) -> Reduction:
+    """Leave out what cannot matter.
+
+    In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
+    the job anyway); blocks that serve no job; configurations that another one beats (no fewer
+    blocks of any type at no higher cost, on the same machine type or on one without a limit).
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Reduction
+        Optima, feasibility and price bounds are those of the original.
+
+    Examples
+    --------
+    >>> from cms.model import Job
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"3g": 1}), Configuration({"3g": 1, "1g": 2})],
+    ...     jobs=[Job("bert", 10, {"3g": 60}), Job("idle", 0, {"1g": 5})],
+    ... )
+    >>> small = reduce(problem)
+    >>> small.problem.configurations, small.problem.blocks, list(small.problem.job_names)
+    ((Configuration(3g on machine),), ('3g',), ['bert'])
+    """
+    jobs = np.array(
+        [j for j, d in enumerate(problem.rows.demands.tolist()) if d or j in problem.rows.wide],
+        dtype=np.int64,
+    )
+    rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
+    serves = (rows.supplies > 0).any(axis=0)
+    for row in rows.wide.values():
+        serves |= np.array([f > 0 for f in row.supply], dtype=bool)
+    kept: list[int] = np.flatnonzero(serves).tolist()
+    names = {problem.blocks[i] for i in kept}
+    trimmed = list(_trimmed(problem.configurations, names))
+    shapes = [small for small, _ in trimmed]
+    alive = [at for at in range(len(shapes)) if not _beaten(problem, shapes, at)]
+    origins = tuple(
+        (small, large)
+        for small, large in (trimmed[at] for at in alive)
+        if isinstance(small, Configuration) and isinstance(large, Configuration)
+    )
+    everything = len(jobs) == problem.n_jobs
+    reduced = Problem._rebuild(
+        tuple(problem.blocks[i] for i in kept),
+        tuple(shapes[at] for at in alive),
+        problem.machine_types,
+        problem.job_names if everything else tuple(problem.job_names[j] for j in jobs.tolist()),
+        rows.select(np.arange(len(jobs)), kept),
+    )
+    return Reduction(problem, reduced, origins)
+
+
+def _trimmed(
+    shapes: Sequence[AnyConfiguration], names: set[str]
+) -> Iterator[tuple[AnyConfiguration, AnyConfiguration]]:
+    """Yield each configuration without its useless blocks, beside the original."""
+    for shape in shapes:
+        if isinstance(shape, Configuration):
+            blocks = {block: count for block, count in shape.blocks.items() if block in names}
+            if blocks:
+                yield Configuration(blocks, shape.machine), shape
+        else:
+            sizes = {block: size for block, size in shape.sizes.items() if block in names}
+            if sizes:
+                yield (
+                    SizeBoundedConfigurations(
+                        sizes, shape.capacity, shape.machine, shape.max_blocks
+                    ),
+                    shape,
+                )
+
+
+def _beaten(problem: Problem, shapes: Sequence[AnyConfiguration], at: int) -> bool:
+    """Whether another configuration makes this one superfluous (of equals the first stays)."""
+    mine = shapes[at]
+    if not isinstance(mine, Configuration):
+        return False
+    machine = problem.machine_type(mine.machine)
+    for other_at, other in enumerate(shapes):
+        if other_at == at or not isinstance(other, Configuration):
+            continue
+        rival = problem.machine_type(other.machine)
+        if rival is not machine and (rival.limit is not None or rival.cost > machine.cost):
+            continue
+        if all(other.blocks.get(block, 0) >= count for block, count in mine.blocks.items()):
+            equal = other.blocks == mine.blocks and (
+                rival is machine or (rival.cost == machine.cost and machine.limit is None)
+            )
+            if not equal or other_at < at:
+                return True
+    return False

@@ -1,0 +1,5 @@
+"""What is checked by machine, independently of the rest of the package.
+
+:mod:`proofs_checks.checker` rechecks schedules and certificates from files and imports nothing of
+this package. The other files check one theorem each and say what stays on paper.
+"""

@@ -1,0 +1,30 @@
+"""A second checker of problem and solution files, written from the definition alone.
+
+It imports nothing of this package, only Python's standard library, so that a mistake there cannot
+hide here. It is slow and plain on purpose, and made to be read: ``reading``, ``problem``,
+``schedule``, ``knapsacks``, ``certificate``, ``solution``, in this order. All numbers are exact
+rationals; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
+
+**The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
+or any multiset of total size at most a capacity. Each block serves one job and covers as much of
+its demand as the job's demand function says. A schedule must cover every demand, within the limits
+on the machines of each type; it costs the sum of its machines' costs.
+
+**The certificate.** It gives every block a price such that no machine holds blocks worth more than
+it costs. Whoever pays for the machines then pays at least the price of their blocks, and job j's
+blocks are worth at least h_j, the price of the cheapest blocks that cover its demand. So every
+schedule costs at least the sum of the h_j. ``certificate.py`` adds limits and branches.
+
+Run ``python -m proofs_checks.checker problem.json solution.json``, or give it one plan file. The
+exit status is 0 if everything holds, 1 if something does not, 2 if a file cannot be read.
+"""
+
+from .certificate import certificate_bound as certificate_bound
+from .knapsacks import cheapest_option as cheapest_option
+from .knapsacks import dearest_filling as dearest_filling
+from .problem import check_problem as check_problem
+from .problem import problem_sha256 as problem_sha256
+from .reading import Fault as Fault
+from .reading import parse_document as parse_document
+from .schedule import check_schedule as check_schedule
+from .solution import check_solution as check_solution

@@ -1,0 +1,183 @@
+"""The certificate: a tree of prices, and the bound on every schedule's cost that it proves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from .knapsacks import cheapest_option, dearest_filling
+from .problem import Listed, Problem, multiset, read_problem
+from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A side of a branch: it holds for the schedules with sign·quantity >= sign·limit."""
+
+    kind: str  # machines_of_type, machines_of, blocks_of or blocks_of_job
+    what: Any  # the names that say what the quantity counts
+    sign: int  # +1: at least ``limit``; -1: at most ``limit``
+    limit: int
+
+
+def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
+    table = record(value, "a branch", "", "machines_of_type machines_of blocks_of blocks_of_job")
+    if len(table) != 1:
+        raise Fault(f"a branch is on {show(value)}, not on exactly one quantity")
+    ((kind, what),) = table.items()
+    if kind == "machines_of_type":
+        return kind, known_name(problem.machine_types, what, "the machine type of a branch")
+    if kind == "blocks_of":
+        return kind, known_name(problem.blocks, what, "the block of a branch")
+    if kind == "blocks_of_job":
+        fields = record(what, "a branch", "block job")
+        block = known_name(problem.blocks, fields["block"], "the block of a branch")
+        return kind, (block, known_name(problem.jobs, fields["job"], "the job of a branch"))
+    fields = record(what, "a branch", "blocks", "machine")
+    machine = problem.machine_or_only(fields.get("machine"))
+    known_name(problem.machine_types, machine, "the machine type of a branch")
+    listed = Listed(machine, multiset(fields["blocks"], "the configuration of a branch"))
+    if listed not in problem.configurations:
+        raise Fault(f"the configuration of a branch, {show(listed.blocks)}, is not a listed one")
+    # Machines of this configuration are counted by name, those of a size-bounded set are not.
+    if any(c.allows(listed.blocks) for c in problem.size_bounded if c.machine == machine):
+        raise Fault(f"the configuration of a branch, {show(listed.blocks)}, is in a set as well")
+    return kind, (machine, listed.blocks)
+
+
+def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Side, ...]]]:
+    """Each leaf with the sides of the branches above it, outermost first.
+
+    Every schedule has at most so many of something, or at least one more. So it satisfies all the
+    sides above some leaf, whatever the branches are.
+    """
+    stack: list[tuple[object, tuple[_Side, ...]]] = [(tree, ())]
+    while stack:
+        node, sides = stack.pop()
+        if "branch" not in as_a(dict, node, "a node of the certificate"):
+            yield node, sides
+            continue
+        fields = record(node, "a node of the certificate", "branch at_most below above")
+        kind, what = _read_quantity(fields["branch"], problem)
+        at_most = integer(fields["at_most"], "at_most of a branch", least=None)
+        stack.append((fields["above"], (*sides, _Side(kind, what, +1, at_most + 1))))
+        stack.append((fields["below"], (*sides, _Side(kind, what, -1, at_most))))
+
+
+def _leaf_bound(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> Fraction | None:
+    """What a leaf proves for the schedules on its sides of the branches; None: there are none.
+
+    Let a schedule have x_C machines of configuration C, of machine type m, and give job j y_ij
+    blocks of type i. The leaf has prices π_i >= 0 of blocks, prices σ_m >= 0 of limited machine
+    types, and a multiplier μ >= 0 for each side s·quantity >= s·limit. Let v_C be the worth of a
+    machine: the π of its blocks, plus s·μ for each side, as often as the machine adds to its
+    quantity. If v_C <= cost_m + σ_m for every C, then
+
+      cost >= Σ_C (v_C - σ_m) x_C
+           >= Σ_ij π_i y_ij + Σ s·μ·(quantity, of machines or their blocks) - Σ_m σ_m limit_m
+           >= Σ_j h_j + Σ s·μ·limit - Σ_m σ_m limit_m,
+
+    where h_j is the cheapest option of job j at the prices π_i, minus the s·μ of the sides that
+    count the blocks i of job j; these prices must be >= 0. If all this holds even for machines that
+    cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
+    is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
+    """
+    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers")
+    price = dict.fromkeys(problem.blocks, ZERO)
+    for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
+        price[i] = number(value, f"the price of {i!r}")
+    limit_price = dict.fromkeys(problem.machine_types, ZERO)
+    for m, value in table_over(
+        problem.machine_types, fields.get("limit_prices", {}), "limit_prices"
+    ).items():
+        limit_price[m] = number(value, f"the limit price of {m!r}")
+        if limit_price[m] > 0 and problem.machine_types[m].limit is None:
+            raise Fault(f"there is a limit price of {m!r}, which has no limit")
+    multipliers = [
+        number(value, "a multiplier")
+        for value in as_a(list, fields.get("multipliers", []), "multipliers")
+    ]
+    if len(multipliers) != len(sides):
+        raise Fault(f"a leaf has {len(multipliers)} multipliers below {len(sides)} branches")
+    # each side with its s·μ
+    weighted = [(side, side.sign * value) for side, value in zip(sides, multipliers, strict=True)]
+
+    def added(kind: str, what: object) -> Fraction:
+        """The s·μ of the sides on this quantity."""
+        return sum((w for side, w in weighted if (side.kind, side.what) == (kind, what)), ZERO)
+
+    bound = sum((w * side.limit for side, w in weighted), ZERO)
+    bound -= sum(limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
+    nobody_can = False  # whether some job is served by no block at all
+    known: dict[object, Fraction] = {}  # h of the jobs so far: many may be equal
+    for j, job in problem.jobs.items():
+        own = [price[i] - added("blocks_of_job", (i, j)) for i in problem.blocks]
+        if min(own, default=ZERO) < 0:
+            raise Fault(f"a block's price for job {j!r}, less its multipliers, is {show(min(own))}")
+        supply = [job.supply.get(i, ZERO) for i in problem.blocks]
+        row = (*own, *supply, job.demand)
+        if row not in known:
+            option = cheapest_option(own, supply, job.demand)
+            nobody_can = nobody_can or option is None
+            known[row] = option or ZERO
+        bound += known[row]
+
+    worth_nothing = True  # whether v_C <= σ_m for every C
+    on_machines = {i: price[i] + added("blocks_of", i) for i in problem.blocks}
+    for index, c in enumerate(problem.configurations):
+        if isinstance(c, Listed):
+            worth = sum((on_machines[i] * n for i, n in c.blocks.items()), ZERO)
+            worth += added("machines_of", (c.machine, c.blocks))
+        else:
+            values = [on_machines[i] for i in c.sizes]
+            worth = dearest_filling(values, list(c.sizes.values()), c.capacity, c.max_blocks)
+        worth += added("machines_of_type", c.machine)
+        machine = problem.machine_types[c.machine]
+        if worth > machine.cost + limit_price[c.machine]:
+            raise Fault(
+                f"a machine of configurations[{index}] is worth {show(worth)} at a leaf's prices, "
+                f"more than its cost {show(machine.cost)} and its limit price "
+                f"{show(limit_price[c.machine])}"
+            )
+        worth_nothing = worth_nothing and worth <= limit_price[c.machine]
+    return None if nobody_can or (worth_nothing and bound > 0) else bound
+
+
+def tree_bound(tree: object, problem: Problem) -> Fraction | None:
+    """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
+    bounds = [_leaf_bound(leaf, sides, problem) for leaf, sides in _leaves(tree, problem)]
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def certificate_bound(problem_doc: Any, tree: Any) -> Fraction | None:
+    """The lower bound on the cost of every schedule that a certificate proves.
+
+    Parameters
+    ----------
+    problem_doc, tree : object
+        The problem document, and the ``tree`` of a solution's certificate.
+
+    Returns
+    -------
+    Fraction or None
+        The exact bound, not rounded up; None if the tree proves that there is no schedule.
+
+    Raises
+    ------
+    Fault
+        If the tree proves nothing; the message names the breach.
+
+    Examples
+    --------
+    >>> problem = {
+    ...     "format": "cms-problem",
+    ...     "schema": 1,
+    ...     "configurations": [{"blocks": {"a": 2}}],
+    ...     "jobs": [{"name": "j", "demand": 1, "demand_function": {"a": "1/3"}}],
+    ... }
+    >>> certificate_bound(problem, {"prices": {"a": "1/2"}})
+    Fraction(3, 2)
+    """
+    return tree_bound(tree, read_problem(problem_doc))

@@ -1,0 +1,270 @@
+"""The problem: machine types, configurations and jobs, as a document has them; its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+from .reading import (
+    ZERO,
+    Fault,
+    as_a,
+    check_head,
+    integer,
+    known_name,
+    new_name,
+    no_duplicates,
+    number,
+    record,
+    table_over,
+)
+
+
+@dataclass(frozen=True)
+class MachineType:
+    """What a machine of this type costs, and how many there are (None: any number)."""
+
+    cost: Fraction
+    limit: int | None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One configuration of a machine type."""
+
+    machine: str
+    blocks: dict[str, int]  # without zeros
+
+    def allows(self, blocks: Mapping[str, int]) -> bool:
+        """Whether a machine can be cut into these blocks."""
+        return blocks == self.blocks
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Every multiset of blocks of total size at most ``capacity`` and of at most ``max_blocks``."""
+
+    machine: str
+    sizes: dict[str, Fraction]
+    capacity: Fraction
+    max_blocks: int | None
+
+    def allows(self, blocks: Mapping[str, int]) -> bool:
+        """Whether a machine can be cut into these blocks."""
+        return (
+            blocks.keys() <= self.sizes.keys()
+            and sum(self.sizes[i] * n for i, n in blocks.items()) <= self.capacity
+            and (self.max_blocks is None or sum(blocks.values()) <= self.max_blocks)
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """A demand, and the demand function."""
+
+    demand: Fraction
+    supply: dict[str, Fraction]  # what one block covers; 0 for a block that is absent
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The whole problem; names are keys."""
+
+    blocks: list[str]
+    machine_types: dict[str, MachineType]
+    configurations: list[Listed | Bounded]
+    jobs: dict[str, Job]
+
+    @property
+    def size_bounded(self) -> list[Bounded]:
+        """The sets among the configurations."""
+        return [c for c in self.configurations if isinstance(c, Bounded)]
+
+    def machine_or_only(self, name: object) -> Any:
+        """Fill in the machine type where it goes without saying."""
+        only = len(self.machine_types) == 1
+        return next(iter(self.machine_types)) if name is None and only else name
+
+    def round_up(self, bound: Fraction) -> Fraction:
+        """Round up to what a schedule can cost: a multiple of the costs' common step."""
+        costs = [machine.cost for machine in self.machine_types.values()]
+        unit = lcm(*(cost.denominator for cost in costs))
+        step = Fraction(gcd(*(int(cost * unit) for cost in costs)), unit)
+        return -(-bound // step) * step if step > 0 else bound
+
+
+def multiset(value: object, what: str, known: Collection[str] | None = None) -> dict[str, int]:
+    """Read blocks and their numbers; zeros are dropped."""
+    table = table_over(known, value, what)
+    counts = {i: integer(n, f"the count of {i!r} in {what}") for i, n in table.items()}
+    if not any(counts.values()):
+        raise Fault(f"{what} has no blocks")
+    return {i: n for i, n in counts.items() if n > 0}
+
+
+def _read_configuration(
+    value: object, machines: Collection[str], known: Collection[str] | None, what: str
+) -> Listed | Bounded:
+    bounded = "sizes" in as_a(dict, value, what)
+    required, optional = (
+        ("sizes capacity", "machine max_blocks") if bounded else ("blocks", "machine")
+    )
+    table = record(value, what, required, optional)
+    only = next(iter(machines)) if len(machines) == 1 else None
+    machine = known_name(machines, table.get("machine", only), f"the machine type of {what}")
+    if not bounded:
+        return Listed(machine, multiset(table["blocks"], what, known))
+    sizes = (
+        as_a(dict, table["sizes"], what)
+        if known is None
+        else table_over(known, table["sizes"], what)
+    )
+    sizes = {i: number(size, f"the size of {i!r} in {what}") for i, size in sizes.items()}
+    if not sizes or not all(sizes.values()):
+        raise Fault(f"{what} needs sizes > 0: any number of blocks of size 0 would fit")
+    most = table.get("max_blocks")
+    return Bounded(
+        machine,
+        sizes,
+        number(table["capacity"], f"the capacity of {what}"),
+        None if most is None else integer(most, f"max_blocks of {what}", least=1),
+    )
+
+
+def read_problem(document: object) -> Problem:
+    """Read a problem document; what may be left out is in docs/files.md."""
+    check_head(document, "problem")
+    table = record(
+        document, "the problem", "format schema configurations jobs", "machine_types blocks"
+    )
+    machine_types: dict[str, MachineType] = {}
+    for row in as_a(list, table.get("machine_types", []), "machine_types") or [{"name": "machine"}]:
+        fields = record(row, "a machine type", "name", "cost limit")
+        name = new_name(fields["name"], "the name of a machine type")
+        no_duplicates([*machine_types, name], "machine type")
+        limit = fields.get("limit")
+        machine_types[name] = MachineType(
+            number(fields.get("cost", 1), f"the cost of machine type {name!r}"),
+            None if limit is None else integer(limit, f"the limit of machine type {name!r}"),
+        )
+    known = as_a(list, table["blocks"], "blocks") if "blocks" in table else None
+    configurations = [
+        _read_configuration(row, machine_types, known, f"configurations[{index}]")
+        for index, row in enumerate(as_a(list, table["configurations"], "configurations"))
+    ]
+    blocks = known
+    if blocks is None:
+        in_use = [c.blocks if isinstance(c, Listed) else c.sizes for c in configurations]
+        blocks = sorted({i for c in in_use for i in c})
+    no_duplicates([new_name(i, "the name of a block") for i in blocks], "block")
+    rows = [
+        record(row, "a job", "name demand demand_function")
+        for row in as_a(list, table["jobs"], "jobs")
+    ]
+    no_duplicates([new_name(row["name"], "the name of a job") for row in rows], "job")
+    jobs = {row["name"]: _read_job(row, blocks) for row in rows}
+    return Problem(blocks, machine_types, configurations, jobs)
+
+
+def _read_job(row: Mapping[str, Any], blocks: Collection[str]) -> Job:
+    what = f"the demand function of job {row['name']!r}"
+    supply = table_over(blocks, row["demand_function"], what)
+    return Job(
+        number(row["demand"], f"the demand of job {row['name']!r}"),
+        {i: number(f, f"{what} at {i!r}") for i, f in supply.items()},
+    )
+
+
+def fingerprint(problem: Problem) -> str:
+    """Hash the names and reduced rationals, as docs/files.md has it."""
+    blocks = sorted(problem.blocks)
+    head = {
+        "blocks": blocks,
+        "configurations": [
+            {"machine": c.machine, "blocks": c.blocks}
+            if isinstance(c, Listed)
+            else {
+                "machine": c.machine,
+                "sizes": {i: str(size) for i, size in c.sizes.items()},
+                "capacity": str(c.capacity),
+                "max_blocks": c.max_blocks,
+            }
+            for c in problem.configurations
+        ],
+        "machine_types": [
+            {"name": name, "cost": str(machine.cost), "limit": machine.limit}
+            for name, machine in problem.machine_types.items()
+        ],
+    }
+    digest = hashlib.sha256(b"cms-problem-1\n")
+    text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    digest.update(text.encode() + b"\n")
+    digest.update("".join(f"{name}\n" for name in problem.jobs).encode() + b"\n")
+    too_long = ""
+    for index, job in enumerate(problem.jobs.values()):
+        row = [job.demand, *(job.supply.get(i, ZERO) for i in blocks)]
+        scale = lcm(*(value.denominator for value in row))
+        integers = [scale, *(int(scale * value) for value in row)]
+        if max(integers) >= 2**63:
+            too_long += ":".join(map(str, [index, *integers])) + "\n"
+            integers = [0] * len(integers)
+        digest.update(b"".join(n.to_bytes(8, "little", signed=True) for n in integers))
+    digest.update(too_long.encode())
+    return digest.hexdigest()
+
+
+def check_problem(problem_doc: Any) -> list[str]:
+    """Check a problem document.
+
+    Parameters
+    ----------
+    problem_doc : object
+        The document as :func:`parse_document` gives it.
+
+    Returns
+    -------
+    list of str
+        Empty if it is a problem; otherwise a sentence, on the first thing that is wrong.
+
+    Examples
+    --------
+    >>> check_problem({"format": "cms-problem", "schema": 1, "configurations": []})
+    ["the problem has no 'jobs'"]
+    """
+    try:
+        problem_sha256(problem_doc)
+    except ValueError as fault:
+        return [str(fault)]
+    return []
+
+
+def problem_sha256(problem_doc: Any) -> str:
+    """The SHA-256 of a problem, over its names and reduced rationals.
+
+    Parameters
+    ----------
+    problem_doc : object
+        The document as :func:`parse_document` gives it.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    Fault
+        If it is not a problem.
+
+    Examples
+    --------
+    >>> empty = {"format": "cms-problem", "schema": 1, "configurations": [], "jobs": []}
+    >>> problem_sha256(empty)[:8]
+    '9f80a3f2'
+    """
+    return fingerprint(read_problem(problem_doc))

@@ -1,0 +1,135 @@
+"""The schedule: groups of equal machines, and every way in which they can break the rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .problem import Problem, multiset, read_problem
+from .reading import ZERO, Fault, as_a, integer, record, show
+
+
+@dataclass(frozen=True)
+class Group:
+    """``count`` machines, equal in their configuration and in what their blocks serve."""
+
+    machine: str
+    configuration: dict[str, int]
+    count: int
+    assignment: list[tuple[str, str, int]]  # block, job, how many of these blocks on one machine
+
+
+def read_schedule(value: object, problem: Problem) -> list[Group]:
+    """Read the ``schedule`` of a solution document."""
+    table = record(value, "the schedule", "groups")
+    groups = []
+    for index, row in enumerate(as_a(list, table["groups"], "the schedule's groups")):
+        what = f"groups[{index}]"
+        fields = record(row, what, "machine configuration count assignment")
+        assignment = []
+        for entry in as_a(list, fields["assignment"], f"the assignment of {what}"):
+            if not isinstance(entry, list) or len(entry) != 3:
+                raise Fault(f"{what} assigns {show(entry)}, not [block, job, count]")
+            block, job = (as_a(str, name, f"a name in {what}") for name in entry[:2])
+            amount = integer(entry[2], f"the blocks {block!r} for {job!r} in {what}", least=None)
+            assignment.append((block, job, amount))
+        groups.append(
+            Group(
+                as_a(
+                    str, problem.machine_or_only(fields["machine"]), f"the machine type of {what}"
+                ),
+                multiset(fields["configuration"], f"the configuration of {what}"),
+                integer(fields["count"], f"the count of {what}", least=None),
+                assignment,
+            )
+        )
+    return groups
+
+
+def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
+    """List every way in which a schedule breaks the definition."""
+    faults = []
+    covered = dict.fromkeys(problem.jobs, ZERO)
+    machines: Counter[str] = Counter()
+    for index, group in enumerate(groups):
+        what = f"groups[{index}] of the schedule"
+        machines[group.machine] += group.count
+        if group.count < 1:
+            faults.append(f"{what} has {show(group.count)} machines; it needs at least 1")
+        if not any(
+            c.machine == group.machine and c.allows(group.configuration)
+            for c in problem.configurations
+        ):
+            faults.append(
+                f"{what} has the configuration {show(group.configuration)} on the machine type "
+                f"{show(group.machine)}, which the problem does not allow"
+            )
+        used: Counter[str] = Counter()
+        pairs = [(block, job) for block, job, _ in group.assignment]
+        if len(set(pairs)) < len(pairs):
+            faults.append(f"{what} assigns the same block and job twice")
+        for block, job, amount in group.assignment:
+            if block not in problem.blocks:
+                faults.append(f"{what} assigns {show(block)}, which is not a block of the problem")
+            elif job not in problem.jobs:
+                faults.append(f"{what} serves {show(job)}, which is not a job of the problem")
+            elif amount < 1:
+                faults.append(f"{what} gives {show(job)} {show(amount)} blocks {block!r}, not >= 1")
+            else:
+                used[block] += amount
+                covered[job] += problem.jobs[job].supply.get(block, ZERO) * amount * group.count
+        for block, amount in used.items():
+            has = group.configuration.get(block, 0)
+            if amount > has:
+                faults.append(
+                    f"{what} assigns {show(amount)} blocks {block!r} on a machine that has {has}"
+                )
+    for name, machine_type in problem.machine_types.items():
+        if machine_type.limit is not None and machines[name] > machine_type.limit:
+            faults.append(
+                f"the schedule has {show(machines[name])} machines of type {name!r}; "
+                f"its limit is {show(machine_type.limit)}"
+            )
+    for name, wants in problem.jobs.items():
+        if covered[name] < wants.demand:
+            faults.append(
+                f"job {name!r} has {show(covered[name])} of its demand {show(wants.demand)} covered"
+            )
+    return faults
+
+
+def check_schedule(problem_doc: Any, schedule_doc: Any) -> list[str]:
+    """Check a schedule, the ``schedule`` of a solution document, by the definition.
+
+    Parameters
+    ----------
+    problem_doc, schedule_doc : object
+        The documents as :func:`parse_document` gives them.
+
+    Returns
+    -------
+    list of str
+        Empty if the schedule covers every demand within configurations and limits; otherwise
+        sentences.
+
+    Examples
+    --------
+    >>> problem = {
+    ...     "format": "cms-problem",
+    ...     "schema": 1,
+    ...     "configurations": [{"blocks": {"a": 2}}],
+    ...     "jobs": [{"name": "j", "demand": 1, "demand_function": {"a": "1/3"}}],
+    ... }
+    >>> group = {"machine": "machine", "configuration": {"a": 2}, "assignment": [["a", "j", 2]]}
+    >>> check_schedule(problem, {"groups": [{**group, "count": 2}]})
+    []
+    >>> check_schedule(problem, {"groups": [{**group, "count": 1}]})
+    ["job 'j' has 2/3 of its demand 1 covered"]
+    """
+    try:
+        problem = read_problem(problem_doc)
+        return schedule_faults(problem, read_schedule(schedule_doc, problem))
+    except ValueError as fault:
+        return [str(fault)]

@@ -1,0 +1,30 @@
+"""What every test shares: the profiles of the property tests, and a check of the installation."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, distribution
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same cases in every run, so that a red test is red for everybody; no deadline, because a
+# shared machine's clock is no property of the code.
+settings.register_profile("dev", max_examples=50, derandomize=True, deadline=None)
+# Fresh cases every time. What it finds becomes an @example of the test that found it.
+settings.register_profile(
+    "long", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("CMS_HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_sessionstart() -> None:
+    """Stop with the reason where nothing is registered: half of the tests would fail obscurely."""
+    try:
+        distribution("configurable-machines")
+    except PackageNotFoundError:
+        pytest.exit(
+            "configurable-machines is not installed, so no algorithm is registered: "
+            "run `make install`, or `pip install -e '.[test]'`.",
+            returncode=4,
+        )

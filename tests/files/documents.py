@@ -1,0 +1,188 @@
+"""What the tests of this folder share: a problem and a solution as text, and random ones."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from cms.certificate import BlockPrices, Branch, Certificate
+from cms.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.problem import AnyConfiguration, Problem
+from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.schedule import MachineGroup, Schedule
+from cms.solution import Incumbent, Proof, Solution, Status, StopReason
+
+PROBLEM = """\
+{
+  "format": "cms-problem",
+  "schema": 1,
+  "machine_types": [
+    {"name": "a100", "cost": "1.5", "limit": 8},
+    {"name": "shared", "cost": 1, "limit": null}
+  ],
+  "blocks": ["1g", "3g", "half"],
+  "configurations": [
+    {"machine": "a100", "blocks": {"1g": 4, "3g": 1}},
+    {"machine": "shared", "sizes": {"half": "0.5"}, "capacity": 1, "max_blocks": null}
+  ],
+  "jobs": [
+    {"name": "bert", "demand": 1200, "demand_function": {"1g": 90, "3g": "310.5"}},
+    {"name": "vgg", "demand": "1/3", "demand_function": {"half": "0.1"}}
+  ]
+}
+"""
+
+SOLUTION = """\
+{
+  "format": "cms-solution",
+  "schema": 1,
+  "problem_sha256": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+  "status": "feasible",
+  "proof": "none",
+  "stop_reason": "finished",
+  "method": "greedy",
+  "seconds": 0.125,
+  "machine_count": 7,
+  "cost": "10.5",
+  "lower_bound": 9,
+  "claimed_bound": null,
+  "gap": "1.5",
+  "schedule": {
+    "groups": [
+      {"machine": "a100", "configuration": {"1g": 4, "3g": 1}, "count": 7, "assignment": [["1g", \
+"bert", 2], ["3g", "bert", 1]]}
+    ]
+  },
+  "certificate": {"problem_sha256": \
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "tree": {"branch": \
+{"blocks_of": "1g"}, "at_most": 3, "below": {"prices": {"1g": "1/7"}, "limit_prices": {}, \
+"multipliers": [0]}, "above": {"prices": {}, "limit_prices": {"a100": 2}, "multipliers": [1]}}},
+  "guarantee": {"factor": 2, "additive": "0.5", "against": "LP_AGG", "theorem": "T-2", "verdict": \
+"open"},
+  "history": [
+    {"seconds": 0.01, "cost": null, "lower_bound": 0, "claimed_bound": null, "source": "trivial"},
+    {"seconds": 0.1, "cost": "10.5", "lower_bound": 9, "claimed_bound": 9, "source": "greedy"}
+  ]
+}
+"""
+
+
+def numbers(least: int = 0) -> st.SearchStrategy[Fraction]:
+    """Numbers of every kind: whole, decimal, rational, far beyond 64 bits."""
+    return st.one_of(
+        st.integers(least, 50).map(Fraction),
+        st.decimals(max(least, 0), 1000, places=3).map(Fraction).filter(lambda x: x >= least),
+        st.fractions(least, 1000, max_denominator=97),
+        st.integers(2**62, 2**70).map(Fraction),
+    )
+
+
+def names() -> st.SearchStrategy[str]:
+    """Names with everything that a name may have."""
+    return st.text(
+        st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=6
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Problems with several machine types, listed and size-bounded configurations, zeros."""
+    blocks = draw(st.lists(names(), min_size=1, max_size=4, unique=True))
+    types = [
+        MachineType(name, draw(numbers()), draw(st.none() | st.integers(0, 10**20)))
+        for name in draw(st.lists(names(), min_size=1, max_size=3, unique=True))
+    ]
+    shapes: list[AnyConfiguration] = []
+    for _ in range(draw(st.integers(1, 4))):
+        machine = draw(st.sampled_from(types)).name
+        chosen = draw(st.lists(st.sampled_from(blocks), min_size=1, unique=True))
+        if draw(st.booleans()):
+            counts = {block: draw(st.integers(1, 9)) for block in chosen}
+            shapes.append(Configuration(counts, machine))
+            continue
+        sizes = {block: draw(numbers().filter(bool)) for block in chosen}
+        most = draw(st.none() | st.integers(1, 48))
+        shapes.append(SizeBoundedConfigurations(sizes, draw(numbers()), machine, most))
+    known = {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
+    jobs = [
+        Job(name, draw(numbers()), {b: draw(numbers()) for b in sorted(known)})
+        for name in draw(st.lists(names(), max_size=4, unique=True))
+    ]
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+
+
+def schedules(least: int = -1) -> st.SearchStrategy[Schedule]:
+    """Schedules with counts from ``least``, right or wrong: the files do not judge them."""
+    configurations = st.builds(
+        Configuration,
+        st.dictionaries(names(), st.integers(1, 9), min_size=1, max_size=3),
+        st.none() | names(),
+    )
+    groups = st.builds(
+        MachineGroup,
+        configurations,
+        st.dictionaries(st.tuples(names(), names()), st.integers(least, 10**20), max_size=3),
+        st.integers(least, 10**20),
+    )
+    return st.builds(Schedule, st.lists(groups, max_size=3))
+
+
+def certificates() -> st.SearchStrategy[Certificate]:
+    """Trees of prices, whether they hold for some problem or not."""
+    tables = st.dictionaries(names(), numbers(), max_size=2)
+    leaves = st.builds(BlockPrices, tables, tables, st.lists(numbers(), max_size=2))
+    listed = st.builds(
+        Configuration,
+        st.dictionaries(names(), st.integers(1, 9), min_size=1, max_size=2),
+        st.none() | names(),
+    )
+    quantities: st.SearchStrategy[Quantity] = st.one_of(
+        st.builds(MachinesOfType, names()),
+        st.builds(MachinesOf, listed),
+        st.builds(BlocksOf, names()),
+        st.builds(BlocksOfJob, names(), names()),
+    )
+
+    def branches(inner: st.SearchStrategy[Certificate]) -> st.SearchStrategy[Certificate]:
+        return st.builds(Branch, quantities, st.integers(-3, 10**20), inner, inner)
+
+    return st.recursive(leaves, branches, max_leaves=4)
+
+
+@st.composite
+def solutions(draw: st.DrawFn) -> Solution:
+    """Solutions of every status."""
+    status = draw(st.sampled_from(list(Status)))
+    has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
+    seconds = st.floats(0, 1e6)
+    verdicts: Any = st.builds(
+        GuaranteeVerdict,
+        st.builds(Guarantee, numbers(), numbers(), st.sampled_from(list(Reference)), st.text()),
+        st.sampled_from(list(Verdict)),
+    )
+    lines = st.builds(
+        Incumbent, seconds, st.none() | numbers(), numbers(), st.none() | numbers(), names()
+    )
+    proof = Proof.NONE
+    if status in (Status.OPTIMAL, Status.INFEASIBLE):
+        proof = draw(st.sampled_from([Proof.CHECKED, Proof.SOLVER]))
+    reasons = [why for why in StopReason if why is not StopReason.PROVED]
+    proved = [StopReason.PROVED] if proof is Proof.CHECKED else []
+    return Solution(
+        status=status,
+        proof=proof,
+        stop_reason=draw(st.sampled_from(reasons + proved)),
+        method=draw(names()),
+        seconds=draw(seconds),
+        schedule=draw(schedules(least=1)) if has_schedule else Schedule(),
+        cost=draw(numbers()) if has_schedule else None,
+        certificate=draw(certificates()),
+        lower_bound=draw(numbers()),
+        claimed_bound=draw(st.none() | numbers()),
+        guarantee=draw(st.none() | verdicts) if has_schedule else None,
+        history=tuple(draw(st.lists(lines, max_size=2))),
+        problem_sha256=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+    )

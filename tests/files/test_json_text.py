@@ -1,0 +1,161 @@
+"""JSON with exact numbers, and the positions of its values."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError
+from cms.files import Node, Source, parse_json
+from cms.files.json_text import locate
+from tests.files.documents import PROBLEM, SOLUTION
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+blanks = st.sampled_from(["", " ", "\n", "\r\n ", "\t"])
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[str, Any]:
+    """A value, and a text of it with blanks wherever JSON allows them."""
+    value = draw(values)
+
+    def write(item: Any) -> str:
+        before, after = draw(blanks), draw(blanks)
+        if isinstance(item, dict):
+            pairs = [
+                f"{draw(blanks)}{json.dumps(k)}{draw(blanks)}:{write(v)}" for k, v in item.items()
+            ]
+            return f"{before}{{{','.join(pairs) or draw(blanks)}}}{after}"
+        if isinstance(item, list):
+            return f"{before}[{','.join(map(write, item)) or draw(blanks)}]{after}"
+        return f"{before}{json.dumps(item)}{after}"
+
+    return write(value), value
+
+
+def paths(value: Any) -> list[tuple[tuple[str | int, ...], Any]]:
+    found: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    children: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        children += value.items()
+    if isinstance(value, list):
+        children += enumerate(value)
+    for key, child in children:
+        found += [((key, *path), inner) for path, inner in paths(child)]
+    return found
+
+
+@given(written=texts())
+def test_every_value_and_key_is_found_where_it_stands(written: tuple[str, Any]) -> None:
+    text, value = written
+    source = Source("a.json", text)
+    assert parse_json(source) == value
+    for path, inner in paths(value):
+        at, key_at = locate(source, path)
+        assert at is not None
+        assert json.JSONDecoder().raw_decode(text, at)[0] == inner
+        if path and isinstance(path[-1], str):
+            assert key_at is not None
+            assert json.JSONDecoder().raw_decode(text, key_at)[0] == path[-1]
+        else:
+            assert key_at is None
+
+
+@pytest.mark.parametrize("path", [["no"], [7], ["jobs", 99], ["jobs", "name"], ["schema", "deep"]])
+def test_a_path_that_leads_nowhere_has_no_position(path: list[str | int]) -> None:
+    assert locate(Source("p.json", PROBLEM), path) == (None, None)
+
+
+@given(text=st.text("{}[]:,\"\\ \n0123456789.eE+-truefalsnNIity'/#", max_size=30))
+def test_whatever_is_parsed_is_what_the_standard_library_parses(text: str) -> None:
+    try:
+        expected = json.loads(text, parse_float=Fraction, parse_constant=refuse)
+    except (ValueError, ZeroDivisionError):
+        with pytest.raises(FileError):
+            parse_json(Source("a.json", text))
+        return
+    if "e" in text or text.count('"') > 3:  # may be out of range, or have a key twice
+        return
+    assert parse_json(Source("a.json", text)) == expected
+
+
+def refuse(name: str) -> None:
+    raise ValueError(name)
+
+
+def test_a_position_counts_lines_and_columns_from_one() -> None:
+    source = Source("a.json", "ab\ncd\r\ne\u00e4f\rg")
+    assert [source.position(at) for at in (0, 1, 3, 7, 9, 11)] == [
+        (1, 1), (1, 2), (2, 1), (3, 1), (3, 3), (4, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [PROBLEM, SOLUTION])
+def test_a_document_cut_off_anywhere_has_a_position_or_is_empty(text: str) -> None:
+    for length in range(0, len(text) - 2, 7):
+        with pytest.raises(FileError) as caught:
+            parse_json(Source("p.json", text[:length]))
+        assert caught.value.line is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[1, {"a": 1, "b": [{"c": 1, "c": 2}]}]', '1:29: the key "c" is there twice'),
+        (r'{"a\u0062": 1, "ab": 2}', '1:16: the key "ab" is there twice'),
+        (r'{"a": "NaN, \" {", "b": NaN}', "1:25: NaN is no number"),
+        ('{"a": 1e400, "b": 1e-401}', "1:19: the number 1e-401 is out of range"),
+        ("[1, 2", "1:6: the document ends too early"),
+        ("{", '1:2: the document ends too early, expected a key in double quotes, or "}"'),
+        ('{"a" 1}', '1:6: unexpected "1", expected ":"'),
+        ("[1,,2]", '1:4: unexpected ",", expected a value'),
+        ("[1,]", '1:3: a comma before "]"'),
+        ("[1 ,\n ]", '1:4: a comma before "]"'),
+        ('{"a": 1,}', '1:8: a comma before "}"'),
+        ("[None]", '1:2: unexpected "None", expected a value; write null'),
+        ("[.5]", '1:2: unexpected ".5", expected a value; write numbers as 12 or 0.5'),
+        ("# a comment\n[]", '1:1: unexpected "#", expected a value; JSON has no comments'),
+        ('["\t"]', "1:3: the control character '\\t' inside a text"),
+    ],
+)
+def test_a_fault_is_found_where_it_stands(text: str, message: str) -> None:
+    with pytest.raises(FileError) as caught:
+        parse_json(Source("p.json", text))
+    assert str(caught.value).startswith(f"p.json:{message}")
+
+
+def test_odd_keys_and_texts_are_shown_on_one_printable_line() -> None:
+    node = Node({"a b": {'"\n\ud800': ["\x1b[9m" * 30]}})
+    inner = node.at("a b").at('"\n\ud800').at(0)
+    message = str(inner.wrong("a number"))
+    assert message == (
+        '<document>: ["a b"]["\\"\\n\\ud800"][0] is "\\u001b[9m\\u001b[9m\\u001b[9m\\u001b[9m\\u0'
+        "... (272 characters), expected a number"
+    )
+    assert message.isprintable()
+
+
+def test_a_value_that_cannot_be_printed_is_described() -> None:
+    assert Node(10**5000).shown == "a number of thousands of digits"
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("cost", '2:1: the document has no "cost", expected the key "cost"'),
+        (3, "2:1: the document has no entry 3"),
+    ],
+)
+def test_a_value_that_is_not_there_is_said(key: str | int, message: str) -> None:
+    with pytest.raises(FileError) as caught:
+        Node({"demand": 1}, Source("p.json", '\n{"demand": 1}')).at(key)
+    assert str(caught.value) == f"p.json:{message}"

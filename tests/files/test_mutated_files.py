@@ -1,0 +1,171 @@
+"""Whatever happens to a file: it is read, or a FileError says what is wrong; nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError
+from cms.files import (
+    Node,
+    Source,
+    lay_out,
+    parse_json,
+    problem_from_json,
+    problem_to_json,
+    read_table,
+    solution_from_json,
+    solution_to_json,
+)
+from proofs_checks.checker import parse_document, problem_sha256
+from tests.files.documents import PROBLEM, SOLUTION
+
+Reader = tuple[str, Callable[[Node], Any], Callable[[Any], dict[str, Any]]]
+READERS: list[Reader] = [
+    (PROBLEM, problem_from_json, problem_to_json),
+    (SOLUTION, solution_from_json, solution_to_json),
+]
+JUNK: list[Any] = [
+    *(None, True, -1, 0, 1.5, 10**30, "", "x", "1/0", "1e9", "-1/2", "N/A", "12,5", "\ud800", "\0"),
+    *([], [[]], [1], {}, {"": 1}, {"x": {}}, {"branch": 0}, {"prices": {"a": -1}}, {"groups": []}),
+]
+TABLE = 'service,rate_rps,note\n# a comment\nchat,12.5,"a, ""b"""\r\nsearch,1/3,\n'
+
+
+def read(text: str, reader: Reader) -> None:
+    """Read a text; what is read must survive being written."""
+    _, read_json, write_json = reader
+    source = Source("p.json", text)
+    try:
+        found = read_json(Node(parse_json(source), source))
+    except FileError as fault:
+        require_a_line(fault, "p.json")
+        return
+    again = Source("again.json", lay_out(write_json(found)))
+    assert read_json(Node(parse_json(again), again)) == found
+
+
+def require_a_line(fault: FileError, path: str) -> None:
+    """An error is one printable line that starts with the file."""
+    assert str(fault).startswith(f"{path}:")
+    assert str(fault).isprintable()
+
+
+@st.composite
+def edits(draw: st.DrawFn, text: str) -> str:
+    """A text with a few pieces removed, doubled, moved or replaced."""
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(text)))
+        stop = min(len(text), start + draw(st.integers(0, 12)))
+        piece = draw(
+            st.sampled_from(["", text[start:stop] * 2, *'{}[]:,"\\ \n0-eE.N/\x00', "NaN", "null"])
+            | st.text(max_size=3)
+        )
+        text = text[:start] + piece + text[stop:]
+    return text
+
+
+@st.composite
+def replaced(draw: st.DrawFn, text: str) -> str:
+    """A document with one value or key exchanged for something that does not belong there."""
+    document = json.loads(text)
+    node = document
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        key = draw(st.sampled_from(keys))
+        if not (isinstance(node[key], dict | list) and node[key]) or draw(st.integers(0, 3)) == 0:
+            break
+        node = node[key]
+    match draw(st.sampled_from(["value", "key", "remove", "double"])):
+        case "value":
+            node[key] = draw(st.sampled_from(JUNK))
+        case "key" if isinstance(node, dict):
+            node[draw(st.sampled_from(["", "x-", "sizes", "name", "a\nb", "1G"]))] = node[key]
+        case "double" if isinstance(node, list):
+            node.append(node[key])
+        case _:
+            del node[key]
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
+@given(data=st.data())
+def test_a_file_with_edits_is_read_or_refused(reader: Reader, data: st.DataObject) -> None:
+    read(data.draw(edits(reader[0])), reader)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
+@given(data=st.data())
+def test_a_document_with_a_wrong_value_is_read_or_refused(
+    reader: Reader, data: st.DataObject
+) -> None:
+    read(data.draw(replaced(reader[0])), reader)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
+def test_every_value_is_exchanged_for_every_kind_of_junk(reader: Reader) -> None:
+    for path in paths(json.loads(reader[0])):
+        for junk in JUNK:
+            document = json.loads(reader[0])
+            node = document
+            for step in path[:-1]:
+                node = node[step]
+            node[path[-1]] = junk
+            read(json.dumps(document), reader)
+
+
+@given(text=edits(PROBLEM) | replaced(PROBLEM))
+def test_the_independent_checker_takes_the_same_files_for_problems(text: str) -> None:
+    source = Source("p.json", text)
+    try:
+        sha256 = problem_from_json(Node(parse_json(source), source)).sha256
+    except FileError:
+        with pytest.raises(ValueError, match=r"\w"):
+            problem_sha256(parse_document(text))
+        return
+    assert problem_sha256(parse_document(text)) == sha256
+
+
+def paths(value: Any) -> list[tuple[Any, ...]]:
+    children: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        children += value.items()
+    if isinstance(value, list):
+        children += enumerate(value)
+    found: list[tuple[Any, ...]] = []
+    for key, child in children:
+        found += [(key,), *((key, *path) for path in paths(child))]
+    return found
+
+
+@given(text=edits(TABLE))
+def test_a_table_with_edits_is_read_or_refused(text: str) -> None:
+    try:
+        table = read_table(Source("t.csv", text), ["service"], ["rate_rps"])
+        for row in table:
+            assert len(row.texts) == len(table.columns)
+            for cell in row.values():
+                assert cell.line >= row.line
+                assert cell.column >= 1
+            row["service"].word()
+            row.value("rate_rps", lambda cell: cell.number(), None)
+    except FileError as fault:
+        require_a_line(fault, "t.csv")
+
+
+@given(data=st.binary(max_size=40), where=st.integers(0, 40))
+def test_bytes_that_are_no_text_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, where: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.csv"
+    path.write_bytes(TABLE.encode()[:where] + data + TABLE.encode()[where:])
+    try:
+        assert read_table(Path(path), []).columns
+    except FileError as fault:
+        require_a_line(fault, str(path))

@@ -1,0 +1,189 @@
+"""Problems as files: exact round trips, readable layout, what may be left out."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from cms.errors import FileError
+from cms.files import (
+    Node,
+    Source,
+    lay_out,
+    parse_json,
+    problem_from_json,
+    problem_to_json,
+    read_problem,
+    write_problem,
+)
+from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.problem import Problem
+from tests.files.documents import PROBLEM, problems
+
+
+def from_text(text: str) -> Problem:
+    source = Source("p.json", text)
+    return problem_from_json(Node(parse_json(source), source))
+
+
+MINIMAL = """{"format": "cms-problem", "schema": 1,
+ "configurations": [{"blocks": {"a": 2}}], "jobs": []}"""
+
+
+def test_the_example_is_read_as_written() -> None:
+    problem = from_text(PROBLEM)
+    assert problem.machine_types == (MachineType("a100", "1.5", 8), MachineType("shared"))
+    assert problem.blocks == ("1g", "3g", "half")
+    assert problem.configurations == (
+        Configuration({"1g": 4, "3g": 1}, "a100"),
+        SizeBoundedConfigurations({"half": "0.5"}, 1, "shared"),
+    )
+    assert problem.jobs[0] == Job("bert", 1200, {"1g": 90, "3g": "310.5"})
+    assert problem.jobs[1] == Job("vgg", "1/3", {"half": "0.1"})
+
+
+def test_the_example_is_written_as_it_was_read() -> None:
+    assert lay_out(problem_to_json(from_text(PROBLEM))) == PROBLEM
+
+
+@given(problem=problems())
+def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
+    text = lay_out(problem_to_json(problem))
+    again = from_text(text)
+    assert again == problem
+    assert again.sha256 == problem.sha256
+    assert again.blocks == problem.blocks
+    assert again.configurations == problem.configurations
+    assert lay_out(problem_to_json(again)) == text
+
+
+@given(problem=problems())
+def test_a_problem_comes_back_equal_from_a_parsed_document(problem: Problem) -> None:
+    assert problem_from_json(problem_to_json(problem)) == problem
+
+
+@given(problem=problems())
+def test_every_job_and_configuration_stands_on_a_line_of_its_own(problem: Problem) -> None:
+    lines = lay_out(problem_to_json(problem)).split("\n")
+    entries = [line.rstrip(",") for line in lines if line.startswith("    {")]
+    assert len(entries) == sum(
+        map(len, (problem.machine_types, problem.configurations, problem.jobs))
+    )
+    assert all(json.loads(entry) for entry in entries)
+
+
+def test_files_are_written_and_read_by_path(tmp_path: Path) -> None:
+    path = tmp_path / "problem.json"
+    write_problem(from_text(PROBLEM), path)
+    assert path.read_bytes() == PROBLEM.encode()
+    assert read_problem(str(path)) == from_text(PROBLEM)
+
+
+def test_a_dash_is_standard_input_and_output(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROBLEM.encode())))
+    write_problem(read_problem("-"), "-")
+    assert capfdbinary.readouterr().out == PROBLEM.encode()
+
+
+def test_numbers_never_pass_through_a_float() -> None:
+    digits = "0.1234567890123456789012345678901234567890"
+    big = 10**400 + 1
+    text = MINIMAL.replace(
+        "[]",
+        f'[{{"name": "x", "demand": {digits}, "demand_function": {{"a": {big}}}}},'
+        ' {"name": "y", "demand": 2.5e-3, "demand_function": {"a": "1e3"}}]',
+    )
+    x, y = from_text(text).jobs
+    assert x.demand == Fraction(Decimal(digits))
+    assert x.demand_function("a") == big
+    assert (y.demand, y.demand_function("a")) == (Fraction(1, 400), 1000)
+    written = problem_to_json(from_text(text))["jobs"]
+    assert written[0]["demand"] == digits.rstrip("0")
+    assert written[0]["demand_function"]["a"] == big
+
+
+def test_a_float_in_a_parsed_document_means_its_shortest_decimal() -> None:
+    document = problem_to_json(Problem(configurations=Configuration({"a": 1})))
+    document["jobs"] = [{"name": "x", "demand": 0.1, "demand_function": {"a": 0.3}}]
+    assert problem_from_json(document).jobs[0] == Job("x", "1/10", {"a": "3/10"})
+
+
+def test_what_has_a_default_may_be_left_out() -> None:
+    problem = from_text(MINIMAL)
+    assert problem == Problem(configurations=Configuration({"a": 2}))
+    assert problem.machine_types == (MachineType("machine"),)
+    assert from_text(with_key('"machine_types": []')) == problem
+    (machine,) = from_text(with_key('"machine_types": [{"name": "m"}]')).machine_types
+    assert machine == MachineType("m")
+
+
+def with_key(key: str) -> str:
+    return MINIMAL.replace('"schema": 1', f'"schema": 1, {key}')
+
+
+def test_keys_that_start_with_x_are_the_users_own() -> None:
+    text = MINIMAL.replace('"schema": 1', '"schema": 1, "x-note": {"anything": [1, null]}')
+    text = text.replace("[]", '[{"name": "x", "demand": 0, "demand_function": {}, "x-owner": 7}]')
+    assert from_text(text).job_names == ("x",)
+
+
+def test_the_order_of_blocks_is_that_of_the_file() -> None:
+    problem = from_text(with_key('"blocks": ["z", "a", "b"]'))
+    assert problem.blocks == read_back(problem).blocks == ("z", "a", "b")
+    unordered = MINIMAL.replace('{"a": 2}', '{"c": 1, "a": 2}')
+    assert from_text(unordered).blocks == ("a", "c")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_bytes(b"\xef\xbb\xbf" + PROBLEM.replace("\n", "\r\n").encode())
+    assert read_problem(path) == from_text(PROBLEM)
+
+
+def test_fifty_thousand_jobs_keep_their_numbers() -> None:
+    n = 50_000
+    rng = np.random.default_rng(7)
+    problem = Problem.from_arrays(
+        demands=rng.integers(0, 10**6, n) / 100,
+        supply=rng.integers(0, 10**4, (n, 2)) / 8,
+        configurations=[[2, 0], [0, 1]],
+    )
+    assert read_back(problem) == problem
+
+
+def read_back(problem: Problem) -> Problem:
+    return from_text(lay_out(problem_to_json(problem)))
+
+
+def test_a_number_of_too_many_digits_is_not_written(tmp_path: Path) -> None:
+    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 10**5000, {"a": 1})])
+    with pytest.raises(FileError, match="cannot be written: Exceeds the limit"):
+        write_problem(problem, tmp_path / "p.json")
+    assert not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("no/such/p.json", "no/such/p.json: there is no folder 'no/such' to write to; create it"),
+        (".", ".: this is a folder, expected a file to write"),
+        ("a\0b", "cannot be written: "),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_said(
+    path: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileError) as caught:
+        write_problem(from_text(MINIMAL), path)
+    assert message in str(caught.value)

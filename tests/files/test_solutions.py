@@ -1,0 +1,165 @@
+"""Solutions as files: exact round trips; what a solution says twice must agree."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from cms.certificate import BlockPrices, Branch, Certificate
+from cms.errors import FileError
+from cms.files import (
+    Node,
+    Source,
+    certificate_from_json,
+    lay_out,
+    parse_json,
+    read_solution,
+    schedule_from_json,
+    schedule_to_json,
+    solution_from_json,
+    solution_to_json,
+    write_solution,
+)
+from cms.guarantee import Guarantee, GuaranteeVerdict, Verdict
+from cms.quantity import BlocksOf
+from cms.schedule import Schedule
+from cms.solution import Solution, Status
+from tests.files.documents import SOLUTION, certificates, schedules, solutions
+
+
+def from_text(text: str) -> Solution:
+    source = Source("s.json", text)
+    return solution_from_json(Node(parse_json(source), source))
+
+
+def test_the_example_is_read_as_written() -> None:
+    solution = from_text(SOLUTION)
+    assert solution.status is Status.FEASIBLE
+    assert (solution.cost, solution.gap, solution.machine_count) == (
+        Fraction(21, 2),
+        Fraction(3, 2),
+        7,
+    )
+    assert solution.seconds == 0.125
+    (group,) = solution.schedule.groups
+    assert dict(group.assignment) == {("1g", "bert"): 2, ("3g", "bert"): 1}
+    assert solution.certificate == Branch(
+        BlocksOf("1g"),
+        3,
+        below=BlockPrices({"1g": "1/7"}, multipliers=[0]),
+        above=BlockPrices({}, {"a100": 2}, [1]),
+    )
+    assert solution.guarantee == GuaranteeVerdict(
+        Guarantee(2, "1/2", "LP_AGG", "T-2"), Verdict.OPEN
+    )
+    assert [line.source for line in solution.history] == ["trivial", "greedy"]
+
+
+def test_the_example_is_written_as_it_was_read() -> None:
+    assert lay_out(solution_to_json(from_text(SOLUTION))) == SOLUTION
+
+
+@given(solution=solutions())
+def test_a_solution_comes_back_equal_from_its_file(solution: Solution) -> None:
+    text = lay_out(solution_to_json(solution))
+    assert from_text(text) == solution
+    assert lay_out(solution_to_json(from_text(text))) == text
+
+
+@given(schedule=schedules())
+def test_a_schedule_comes_back_equal(schedule: Schedule) -> None:
+    assert schedule_from_json(json.loads(json.dumps(schedule_to_json(schedule)))) == schedule
+
+
+@given(tree=certificates())
+def test_a_certificate_comes_back_equal(tree: Certificate) -> None:
+    document = json.loads(json.dumps(tree.to_json()))
+    assert certificate_from_json(document) == Certificate.from_json(document) == tree
+
+
+def test_files_are_written_and_read_by_path(tmp_path: Path) -> None:
+    path = tmp_path / "solution.json"
+    write_solution(from_text(SOLUTION), path)
+    assert path.read_bytes() == SOLUTION.encode()
+    assert read_solution(path) == from_text(SOLUTION)
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(SOLUTION)
+    return document | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"machine_count": 8}, "machine_count is 8, expected 7, the machines of the schedule"),
+        ({"gap": 0}, "gap is 0, expected 1.5, the cost less the lower bound"),
+        ({"gap": None}, "gap is null, expected 1.5, the cost less the lower bound"),
+        ({"cost": None}, 'cost is null, expected a number, since the status is "feasible"'),
+        (
+            {"status": "no_schedule"},
+            'cost is "10.5", expected null, since the status is "no_schedule"',
+        ),
+        (
+            {"status": "infeasible", "cost": None, "gap": None, "machine_count": None},
+            'schedule has machines, expected none, since the status is "infeasible"',
+        ),
+        (
+            {"problem_sha256": "b" * 64},
+            f'certificate.problem_sha256 is "{"a" * 39}... (66 characters), expected {"b" * 64} '
+            "as in problem_sha256; the certificate belongs to another problem",
+        ),
+        ({"problem_sha256": "abc"}, 'problem_sha256 is "abc", expected 64 hexadecimal digits'),
+        ({"status": "optimum"}, 'status is "optimum", expected one of optimal, feasible'),
+        ({"seconds": 10**400}, "expected a time in seconds"),
+        ({"seconds": -1}, "seconds is -1, expected a number >= 0"),
+    ],
+)
+def test_contradictions_and_wrong_words_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FileError) as caught:
+        solution_from_json(changed(**changes))
+    assert message in str(caught.value)
+
+
+def test_a_block_given_to_a_job_twice_is_refused() -> None:
+    with pytest.raises(FileError) as caught:
+        from_text(SOLUTION.replace('["3g", "bert", 1]', '["1g", "bert", 1]'))
+    assert str(caught.value) == (
+        "s.json:17:110: schedule.groups[0].assignment[1] gives blocks '1g' to job 'bert' a second "
+        "time, expected one entry for each block and job; add the counts up"
+    )
+
+
+def test_a_fault_deep_in_a_certificate_has_its_position() -> None:
+    with pytest.raises(FileError) as caught:
+        from_text(SOLUTION.replace('"1/7"', '"1/7 "').replace('{"a100": 2}', '{"a100": -2}'))
+    assert str(caught.value).startswith("s.json:20:")
+    assert "certificate.tree.above.limit_prices.a100 is -2, expected a number >= 0" in str(
+        caught.value
+    )
+
+
+def test_a_branch_on_nothing_known_is_refused() -> None:
+    with pytest.raises(FileError, match=r"certificate\.tree\.branch: a branch on"):
+        from_text(SOLUTION.replace("blocks_of", "block_of"))
+
+
+def test_a_text_no_file_can_hold_is_not_written(tmp_path: Path) -> None:
+    odd = solution_from_json(changed(method="half a pair: \ud800"))
+    with pytest.raises(FileError, match=r"cannot be written: .*surrogates not allowed"):
+        write_solution(odd, tmp_path / "s.json")
+
+
+def test_a_tree_too_deep_for_any_reader_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    tree: Certificate = BlockPrices()
+    for _ in range(1200):
+        tree = Branch(BlocksOf("a"), 0, BlockPrices(), tree)
+    solution = from_text(SOLUTION)
+    values = {name: getattr(solution, name) for name in Solution.__slots__}
+    with pytest.raises(FileError, match="nested too deeply to be written"):
+        write_solution(Solution(**values | {"certificate": tree}), tmp_path / "s.json")

@@ -1,0 +1,158 @@
+"""The files of the ParvaGPU artifact: small ones of the same form, and its own where they are."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cms.errors import FileError
+from cms.fleet.hardware import gpu
+from cms.fleet.serving import (
+    PARVAGPU_MODELS,
+    OperatingPoint,
+    Scenario,
+    as_problem,
+    read_parvagpu_profiles,
+    read_parvagpu_slo,
+)
+from instances import published
+
+HEADER = "Mig instance,Batch size,Workload Number,Throughput,Latency\r\n"
+#: Where the artifact's ``prof_data`` and ``SLO`` may be found; it is not part of this repository.
+ARTIFACT = Path(
+    os.environ.get("PARVAGPU_ARTIFACT")
+    or Path(__file__).resolve().parents[3] / "shared" / "data" / "parvagpu"
+)
+needs_artifact = pytest.mark.skipif(
+    not (ARTIFACT / "prof_data").is_dir(),
+    reason="the ParvaGPU artifact is not here; PARVAGPU_ARTIFACT names its folder",
+)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode())
+    return path
+
+
+# -- profiles ----------------------------------------------------------------------------------
+
+
+def test_profiles_become_points_of_the_whole_instance_in_milliseconds(tmp_path: Path) -> None:
+    path = write(tmp_path / "bert.csv", HEADER + "1,1,1,74.408,0.013\r\n7,256,3,281.25,2.731\r\n")
+    first, last = read_parvagpu_profiles(path)
+    assert first == OperatingPoint("bert", "A100-SXM4-80GB", "1g.10gb", 1, 1, "74.408", 13)
+    assert (last.profile, last.processes, last.batch) == ("7g.80gb", 3, 256)
+    assert (last.throughput_rps, last.latency_ms) == (Fraction("843.75"), Fraction(2731))
+
+
+def test_points_that_did_not_run_are_left_out(tmp_path: Path) -> None:
+    rows = "1,1,5,0,0\r\n1,2,5,-1,-1\r\n2,1,1,-1,0.1\r\n3,1,1,10,0\r\n4,1,1,10,0.1\r\n"
+    (point,) = read_parvagpu_profiles(write(tmp_path / "vgg16.csv", HEADER + rows))
+    assert point.profile == "4g.40gb"
+
+
+def test_a_folder_is_read_file_by_file_in_the_order_of_names(tmp_path: Path) -> None:
+    for model in ("vgg16", "bert"):
+        write(tmp_path / f"{model}.csv", HEADER + "1,1,1,10,0.1")
+    assert [point.model for point in read_parvagpu_profiles(tmp_path)] == ["bert", "vgg16"]
+
+
+def test_another_device_gives_its_own_profiles(tmp_path: Path) -> None:
+    path = write(tmp_path / "bert.csv", HEADER + "3,1,1,10,0.1\r\n")
+    (point,) = read_parvagpu_profiles(path, device=gpu("h200-141gb"))
+    assert (point.device, point.profile) == ("h200-141gb", "3g.71gb")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        (HEADER + "5,1,1,10,0.1\r\n", 2, "Mig instance is 5, expected one of 1, 2, 3, 4, 7"),
+        (HEADER + "1,1,1,10,0.1\r\n1,1,1,11,0.1\r\n", 3, "the first is line 2"),
+        (HEADER + '1,1,1,"10,5",0.1\r\n', 2, "decimal comma"),
+        (HEADER + "1,1,0,10,0.1\r\n", 2, "Workload Number is"),
+        (HEADER + "1,1,1,10\r\n", 2, "this row has 4 cells"),
+        ("Mig instance,Batch,Workload Number,Throughput,Latency\r\n1,1,1,1,1", 1, "Batch size"),
+    ],
+)
+def test_a_wrong_profile_file_is_refused_with_its_line(
+    tmp_path: Path, text: str, line: int, what: str
+) -> None:
+    with pytest.raises(FileError) as caught:
+        read_parvagpu_profiles(write(tmp_path / "bert.csv", text))
+    assert caught.value.line == line
+    assert what in str(caught.value)
+
+
+def test_a_folder_without_profiles_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no file"):
+        read_parvagpu_profiles(tmp_path)
+
+
+# -- demand ------------------------------------------------------------------------------------
+
+
+def test_services_are_the_columns_that_both_files_fill(tmp_path: Path) -> None:
+    rates = write(tmp_path / "rates.csv", "19,353,N/A\r\n46,728,633\r\n")
+    limits = write(tmp_path / "limits.csv", "6434,183,N/A\n4294,126,150.5")  # no newline at the end
+    models = ("bert", "densenet121", "densenet169")
+    first, second = read_parvagpu_slo(rates, limits, models=models)
+    assert [service.name for service in first] == ["bert", "densenet121"]
+    assert [service.name for service in second] == list(models)
+    assert (second[2].rate_rps, second[2].latency_limit_ms) == (Fraction(633), Fraction("150.5"))
+
+
+@pytest.mark.parametrize(
+    ("rates", "limits", "file", "line", "what"),
+    [
+        ("1,2\n", "1,N/A\n", "limits.csv", 1, "b is N/A here and 2 in the other file"),
+        ("1,N/A\n", "1,2\n", "rates.csv", 1, "b is N/A here and 2 in the other file"),
+        ("1,2\n3,4\n", "1,2\n", "limits.csv", None, "1 scenarios, expected 2"),
+        ("1,2,3\n", "1,2\n", "rates.csv", 1, "this row has 3 cells, expected 2"),
+        ("1,2\n", "1,0\n", "limits.csv", 1, "expected a number > 0"),
+        ("1,-2\n", "1,1\n", "rates.csv", 1, "expected a number >= 0"),
+    ],
+)
+def test_wrong_demand_files_are_refused_with_the_file_and_line(
+    tmp_path: Path, rates: str, limits: str, file: str, line: int | None, what: str
+) -> None:
+    rate_path = write(tmp_path / "rates.csv", rates)
+    limit_path = write(tmp_path / "limits.csv", limits)
+    with pytest.raises(FileError) as caught:
+        read_parvagpu_slo(rate_path, limit_path, models=("a", "b"))
+    assert (Path(caught.value.path).name, caught.value.line) == (file, line)
+    assert what in str(caught.value)
+
+
+# -- the artifact itself -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def points() -> tuple[OperatingPoint, ...]:
+    return read_parvagpu_profiles(ARTIFACT / "prof_data")
+
+
+@needs_artifact
+def test_the_artifact_has_eleven_models_and_the_points_that_ran(
+    points: tuple[OperatingPoint, ...],
+) -> None:
+    ran = {model: sum(p.model == model for p in points) for model in PARVAGPU_MODELS}
+    assert {point.model for point in points} == set(PARVAGPU_MODELS)
+    assert (ran["bert"], ran["densenet201"]) == (225 - 11, 225 - 94)
+
+
+@needs_artifact
+@pytest.mark.parametrize("number", range(6))
+def test_a_scenario_is_the_same_from_our_tables_and_from_the_artifact(
+    number: int, points: tuple[OperatingPoint, ...]
+) -> None:
+    scenario: Scenario = published.scenario(f"S{number + 1}")
+    slo = ARTIFACT / "SLO"
+    services = read_parvagpu_slo(slo / "SLO_req_rate.csv", slo / "SLO_latency.csv")[number]
+    assert services == scenario.services
+    ours, theirs = scenario.as_problem(), as_problem(services, points, max_processes=3)
+    assert theirs.problem == ours.problem
+    assert theirs.problem.sha256 == ours.problem.sha256
+    assert theirs.points == ours.points

@@ -1,0 +1,311 @@
+"""Plans: what each GPU and each service gets, and the document that holds it all."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+from cms import solve
+from cms.errors import FileError, InvalidSchedule
+from cms.files import parse_json, problem_from_json, solution_from_json
+from cms.files.source import Source
+from cms.fleet import (
+    OperatingPoint,
+    Plan,
+    Service,
+    ServingProblem,
+    as_problem,
+    gpu,
+    gpus,
+    read_plan,
+    write_plan,
+)
+from cms.fleet.serving.plan_reading import plan_from_json
+from cms.model import Configuration
+from cms.schedule import MachineGroup, Schedule
+from instances import published
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+A100, H100 = "a100-80gb", "h100-80gb"
+
+
+def tiny() -> ServingProblem:
+    """Two services, three kinds of instances; 2 GPUs are enough."""
+    points = [
+        OperatingPoint("bert", A100, "3g.40gb", 2, 4, "100.5", 20),
+        OperatingPoint("bert", A100, "4g.40gb", 1, 8, 130, 30, {"source": "run 7"}),
+        OperatingPoint("vgg16", A100, "1g.10gb", 1, 1, "1/3", 5),
+    ]
+    services = [
+        Service("chat", "bert", "300.5", 100, extra={"team": "a"}),
+        Service("images", "vgg16", 1, 50, ["1g.10gb"]),
+    ]
+    return as_problem(services, points, limits={A100: 8}, max_processes=3)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    serving = tiny()
+    big, left = (
+        Configuration({"4g.40gb": 1, "3g.40gb": 1}, A100),
+        Configuration({"3g.40gb": 1}, A100),
+    )
+    shape = next(c for c in serving.problem.listed_configurations if c.blocks.get("1g.10gb") == 4)
+    assert left.blocks["3g.40gb"] == shape.blocks["3g.40gb"]
+    schedule = Schedule(
+        [
+            MachineGroup(big, {("4g.40gb", "chat"): 1, ("3g.40gb", "chat"): 1}, 1),
+            MachineGroup(shape, {("3g.40gb", "chat"): 1, ("1g.10gb", "images"): 3}, 1),
+        ]
+    )
+    solved = solve(serving.problem, start=schedule)
+    return Plan(serving, replace(solved, schedule=schedule, cost=Fraction(2)))
+
+
+def test_a_service_sees_what_it_wanted_and_what_it_gets(plan: Plan) -> None:
+    chat, images = plan.services
+    assert (chat.wanted_rps, chat.provided_rps) == (Fraction("300.5"), Fraction(331))
+    assert chat.headroom_rps == Fraction("30.5")
+    assert chat.headroom == Fraction(61, 601)
+    assert [(use.profile, use.count, use.supply_rps) for use in chat.uses] == [
+        (block, {"3g.40gb": 2, "4g.40gb": 1}[block], {"3g.40gb": Fraction("100.5")}.get(block, 130))
+        for block in plan.serving.problem.blocks
+        if block != "1g.10gb"
+    ]
+    assert (images.provided_rps, images.headroom, images.instances) == (1, 0, 3)
+    assert plan.service("images") is images
+
+
+def test_a_gpu_shows_its_instances_and_what_idles(plan: Plan) -> None:
+    _, second = plan.groups
+    assert (second.gpu, second.count) == (A100, 1)
+    assert {(each.profile, each.count, each.service) for each in second.instances} == {
+        ("3g.40gb", 1, "chat"),
+        ("1g.10gb", 3, "images"),
+        ("1g.10gb", 1, None),
+    }
+    assert second.instances[-1].point is None
+    assert all(each.point for each in second.instances[:-1])
+
+
+def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -> None:
+    shape = Configuration({"4g.40gb": 1, "3g.40gb": 1}, A100)
+    groups = [
+        *plan.solution.schedule.groups,
+        MachineGroup(shape, {("4g.40gb", "images"): 1}, 2),
+    ]
+    wasteful = Plan(
+        plan.serving, replace(plan.solution, schedule=Schedule(groups), cost=Fraction(4))
+    )
+    assert [each.service for each in wasteful.groups[-1].instances] == [None, None]
+    assert wasteful.service("images") == plan.service("images")
+
+
+def test_a_plan_takes_only_a_solution_of_its_own_problem(plan: Plan) -> None:
+    with pytest.raises(InvalidSchedule, match="the solution is of another problem"):
+        Plan(published.S1.as_problem(), plan.solution)
+
+
+def test_a_plan_without_a_schedule_gives_nothing() -> None:
+    serving = as_problem(
+        [Service("chat", "bert", 10, 1)], [OperatingPoint("bert", A100, "3g.40gb", 1, 1, 100, 10)]
+    )
+    empty = Plan(serving, solve(serving.problem))
+    assert empty.groups == ()
+    assert (empty.services[0].provided_rps, empty.services[0].headroom) == (0, -1)
+    assert plan_from_json(empty.to_json()) == empty
+
+
+# -- the document ------------------------------------------------------------------------------
+
+
+def test_a_plan_comes_back_from_its_file(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    write_plan(plan, path)
+    back = read_plan(path)
+    assert back == plan
+    assert back.serving.services[0].extra == {"team": "a"}
+    write_plan(back, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["S1", "S5"])
+def test_a_published_plan_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
+    serving = published.scenario(name).as_problem()
+    solved = Plan(serving, solve(serving.problem))
+    write_plan(solved, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == solved
+
+
+def test_a_plan_says_everything_that_a_simulator_needs(plan: Plan) -> None:
+    document = plan.to_json()
+    by_pair = {(p["service"], p["block"]): p for p in document["operating_points"]}
+    for group in document["groups"]:
+        for each in group["instances"]:
+            if each["service"] is not None:
+                point = by_pair[each["service"], each["block"]]
+                assert point["processes"] >= 1
+                assert {"batch", "latency_ms", "throughput_rps", "supply_rps"} <= point.keys()
+    assert document["services"][0]["rate_rps"] == "300.5"
+    assert document["services"][0]["latency_limit_ms"] == 100
+    assert document["rule"]["latency_share"] == "0.45"
+
+
+def test_a_plan_keeps_to_its_schema(plan: Plan) -> None:
+    schemas = {path.name: json.loads(path.read_text()) for path in SCHEMAS.glob("*.json")}
+    resources = [(name, Resource.from_contents(schema)) for name, schema in schemas.items()]
+    registry: Registry[Any] = Registry().with_resources(resources)
+    validator = Draft202012Validator(schemas["plan.schema.json"], registry=registry)
+    document = json.loads(json.dumps(plan.to_json()))
+    validator.validate(document)
+    for key in document:
+        assert not validator.is_valid({k: v for k, v in document.items() if k != key}), key
+
+
+def test_keys_of_ones_own_are_ignored(plan: Plan) -> None:
+    document = copy.deepcopy(plan.to_json())
+    for inside in (document, document["services"][0], document["groups"][0]):
+        inside["x-note"] = "mine"
+    document["groups"][0]["instances"][0]["x-note"] = {"team": "a"}
+    assert plan_from_json(document) == plan
+
+
+def test_problem_and_solution_can_be_taken_out_of_a_plan(plan: Plan) -> None:
+    document = json.loads(json.dumps(plan.to_json()))
+    assert problem_from_json(document["problem"]) == plan.serving.problem
+    assert solution_from_json(document["solution"]) == plan.solution
+
+
+def test_a_users_own_device_travels_in_the_plan() -> None:
+    mine = replace(gpu(H100), key="my-card", aliases=("My Card",), profiles=gpu(H100).profiles[:4])
+    serving = as_problem(
+        [Service("chat", "bert", 10, 100)],
+        [OperatingPoint("bert", "my card", mine.profiles[0].name, 1, 1, 100, 10)],
+        [mine],
+    )
+    made = Plan(serving, solve(serving.problem))
+    assert plan_from_json(made.to_json()).serving.gpus == (mine,)
+
+
+@pytest.mark.parametrize("device", [one.key for one in gpus()])
+def test_every_device_comes_back_as_it_was(device: str) -> None:
+    profile = gpu(device).base_profiles[-1]
+    serving = as_problem(
+        [Service("chat", "bert", 10, 100)],
+        [OperatingPoint("bert", device, profile, 1, 1, 100, 10)],
+        device,
+    )
+    made = Plan(serving, solve(serving.problem))
+    assert plan_from_json(made.to_json()).serving.gpus == (gpu(device),)
+
+
+class Halved:
+    """A rule that is no latency rule: half of every throughput counts."""
+
+    name = "halved"
+
+    def supply(self, service: Service, point: OperatingPoint) -> Fraction:
+        return point.throughput_rps / 2
+
+    def refusal(self, service: Service, point: OperatingPoint) -> str:
+        return "never"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+def test_a_plan_made_with_a_rule_of_ones_own_is_read_with_that_rule() -> None:
+    points = [OperatingPoint("bert", A100, "3g.40gb", 1, 1, 100, 10)]
+    rule = Halved()
+    serving = as_problem([Service("chat", "bert", 70, 1)], points, rule=rule)
+    made = Plan(serving, solve(serving.problem))
+    assert made.services[0].provided_rps == 100
+    assert plan_from_json(made.to_json(), rule=rule) == made
+    with pytest.raises(FileError, match="the rule 'halved' is not known here"):
+        plan_from_json(made.to_json())
+
+
+def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Return what sets one value of a document, given the way there: ``services.0.name``."""
+
+    def apply(document: dict[str, Any]) -> None:
+        *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+        inside: Any = document
+        for step in way:
+            inside = inside[step]
+        if value is None:
+            del inside[last]
+        else:
+            inside[last] = value
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("format", "cms-problem", 'expected "cms-plan"'),
+        ("schema", 99, "schema"),
+        ("rule", None, 'no "rule"'),
+        ("rule.latency_share", "1/2", "rule is batch latency < 0.5 x the limit, expected .* 0.45"),
+        ("rule.latency_share", 2, "share of rule"),
+        ("rule.strict", 1, "rule.strict is 1, expected true or false"),
+        ("services.0.rate_rps", 300, "expected 300.5, as in the problem"),
+        ("services.0.name", "chats", "services are chats, images, expected chat, images"),
+        ("services.0.latency_limit_ms", 0, "latency limit of service 'chat' is 0 ms"),
+        ("services.0.latency_limit_ms", 50, "supply_rps is 130, expected 0 by the rule"),
+        ("services.0.provided_rps", 999, "provided_rps is 999, expected 331"),
+        ("services.0.instances", 4, "instances is 4, expected 3"),
+        ("services.1.colour", "red", "unknown key"),
+        ("operating_points.0.throughput_rps", 1, "supply_rps is .* expected 1 by the rule"),
+        ("operating_points.0.supply_rps", 1, "supply_rps is 1, expected .* as in the problem"),
+        ("operating_points.0.service", "nobody", "nobody"),
+        ("operating_points.0.gpu", "h100-80gb", "where .* is"),
+        ("operating_points.0.processes", 0, "processes is 0"),
+        ("operating_points.0.latency_ms", 0, "cannot be"),
+        ("operating_points.0", None, "there is no point of service 'chat' on"),
+        ("groups.0.count", 2, r"groups\[0\] is not what the solution says"),
+        ("groups.0", None, "groups has 1 entr"),
+        ("devices.0.key", "b200-180gb", "devices are b200-180gb, expected a100-80gb"),
+        ("devices.0.memory_slices", 0, "devices.0.: memory_slices"),
+        ("problem.jobs.0.demand", 1, "expected 1, as in the problem"),
+        ("solution.schedule.groups.0.count", 9, "machine_count|limit|machines"),
+        ("solution.problem_sha256", "0" * 64, "problem"),
+    ],
+)
+def test_a_plan_whose_parts_contradict_each_other_is_refused(
+    plan: Plan, path: str, value: Any, message: str
+) -> None:
+    document = copy.deepcopy(plan.to_json())
+    change(path, value)(document)
+    with pytest.raises(FileError, match=message):
+        plan_from_json(document)
+
+
+def test_a_plan_whose_schedule_is_not_valid_is_refused(plan: Plan) -> None:
+    document = copy.deepcopy(plan.to_json())
+    group = document["solution"]["schedule"]["groups"][1]
+    group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
+    with pytest.raises(FileError, match="solution is not valid: job 'images' has"):
+        plan_from_json(document)
+
+
+def test_errors_in_a_plan_file_have_their_line_and_column(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    write_plan(plan, path)
+    text = path.read_text().replace('"provided_rps": 331', '"provided_rps": 332')
+    path.write_text(text)
+    with pytest.raises(FileError) as caught:
+        read_plan(path)
+    line = text[: text.index('"provided_rps": 332')].count("\n") + 1
+    assert caught.value.line == line
+    assert parse_json(Source("plan.json", text))["format"] == "cms-plan"

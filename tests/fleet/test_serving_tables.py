@@ -1,0 +1,134 @@
+"""The two CSV tables: what is read, and what each kind of slip is told."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cms.errors import FileError, InvalidProblem
+from cms.fleet import (
+    OperatingPoint,
+    Service,
+    as_problem,
+    read_operating_points,
+    read_services,
+)
+
+SERVICES = "service,model,rate_rps,latency_limit_ms"
+POINTS = "model,device,profile,processes,batch,throughput_rps,latency_ms"
+GOOD_POINT = "bert,a100-80gb,3g.40gb,1,1,100,10"
+
+
+def write(folder: Path, *lines: str, end: str = "\n") -> Path:
+    path = folder / "table.csv"
+    path.write_bytes((end.join(lines)).encode())
+    return path
+
+
+def test_services_are_read_exactly_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, SERVICES, "chat,bert,19,418.5", "search,bert,1/3,1e2")
+    chat, search = read_services(path)
+    assert chat == Service("chat", "bert", 19, "418.5")
+    assert (search.rate_rps, search.latency_limit_ms) == (Fraction(1, 3), Fraction(100))
+
+
+def test_allowed_profiles_have_blanks_or_semicolons_between_them(tmp_path: Path) -> None:
+    rows = ("a,m,1,1,1g.10gb+me 3g.40gb", "b,m,1,1,3g.40gb; mps:40;", "c,m,1,1,", "d,m,1,1,-")
+    services = read_services(write(tmp_path, SERVICES + ",allowed_profiles", *rows))
+    assert [service.allowed_profiles for service in services] == [
+        ("1g.10gb+me", "3g.40gb"),
+        ("3g.40gb", "mps:40"),
+        None,
+        None,
+    ]
+
+
+def test_other_columns_are_kept_as_they_were_written(tmp_path: Path) -> None:
+    (service,) = read_services(write(tmp_path, SERVICES + ",team", "chat,bert,1,1,search"))
+    assert dict(service.extra) == {"team": "search"}
+    (point,) = read_operating_points(write(tmp_path, POINTS + ",source", GOOD_POINT + ",run 7"))
+    assert dict(point.extra) == {"source": "run 7"}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_operating_points_are_read_whatever_the_line_ends(tmp_path: Path, end: str) -> None:
+    path = write(tmp_path, POINTS, "bert,A100-SXM4-80GB,1g.10gb,2,4,104.84,19", "", end=end)
+    assert read_operating_points(path) == (
+        OperatingPoint("bert", "A100-SXM4-80GB", "1g.10gb", 2, 4, "104.84", 19),
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((SERVICES, 'chat,bert,"12,5",40'), ':2:11: rate_rps is "12,5", expected a number >= 0; '),
+        ((SERVICES, "chat,bert,-1,40"), ":2:11: rate_rps is"),
+        ((SERVICES, "chat,bert,N/A,40"), ":2:11: rate_rps is"),
+        ((SERVICES, "chat,bert,10 rps,40"), "without the unit 'rps'"),
+        ((SERVICES, "chat,bert,1,0"), ":2:13: latency_limit_ms is"),
+        ((SERVICES, "chat,,1,1"), ":2:6: model is empty, expected a name"),
+        ((SERVICES, "chat,bert,1,1", "chat,vgg,1,1"), ':3:1: service "chat" is there twice, first'),
+        ((SERVICES, "chat,bert,1"), ":2: this row has 3 cells, expected 4"),
+        ((SERVICES,), "the table has no row"),
+        ((SERVICES.replace("rate_rps", "rate"), "a,b,1,1"), ":1: there is no column 'rate_rps'"),
+        (
+            (SERVICES + ",allowed_profile", "a,b,1,1,3g.40gb"),
+            ":1: the column 'allowed_profile' is not known, expected a known column, or a name "
+            "that is unlike one; nearest: 'allowed_profiles'",
+        ),
+        ((SERVICES.replace(",", ";"), "a;b;1;1"), "the columns are separated by ';'"),
+    ],
+)
+def test_a_slip_in_the_services_is_named_with_its_place(
+    tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    path = write(tmp_path, *lines)
+    with pytest.raises(FileError) as caught:
+        read_services(path)
+    assert message in str(caught.value).replace(str(path), "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((POINTS, "bert,a100-80gb,3g.40gb,0,1,100,10"), ":2:24: processes is"),
+        ((POINTS, "bert,a100-80gb,3g.40gb,1,1.5,100,10"), ":2:26: batch is"),
+        ((POINTS, "bert,a100-80gb,3g.40gb,1,1,0,10"), ":2:28: throughput_rps is"),
+        ((POINTS, "bert,a100-80gb,3g.40gb,1,1,100,"), ":2:32: latency_ms is"),
+        ((POINTS, GOOD_POINT, "", GOOD_POINT), ":4: a second row for bert on a100-80gb, 3g.40gb"),
+        ((POINTS, "bert,a100-80gb,mps:0,1,1,100,10"), ":2: the profile 'mps:0' is no share"),
+        ((POINTS, "bert,a100-80gb,mps:40,2,1,100,10"), ":2: an operating point of 'bert' on mps"),
+        ((POINTS.replace("latency_ms", "latency_us"), GOOD_POINT), "nearest: 'latency_us'"),
+    ],
+)
+def test_a_slip_in_the_points_is_named_with_its_place(
+    tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    path = write(tmp_path, *lines)
+    with pytest.raises(FileError) as caught:
+        read_operating_points(path)
+    assert message in str(caught.value).replace(str(path), "")
+
+
+@pytest.mark.parametrize(
+    ("service", "point", "message"),
+    [
+        ("chat,brt,1,100", GOOD_POINT, "services.csv:2: service 'chat' runs the model 'brt'"),
+        ("chat,bert,1,100,3g.40g", GOOD_POINT, "services.csv:2: service 'chat' allows the prof"),
+        ("chat,bert,1,100", "bert,a100,3g.40gb,1,1,1,1", "points.csv:3: operating points were"),
+        ("chat,bert,1,100", "bert,a100-80gb,3g.20gb,1,1,1,1", "points.csv:3: an operating point"),
+    ],
+)
+def test_what_does_not_fit_together_is_named_with_its_line(
+    tmp_path: Path, service: str, point: str, message: str
+) -> None:
+    services, points = tmp_path / "services.csv", tmp_path / "points.csv"
+    if service.count(",") == 3:
+        service += ","
+    services.write_text(f"{SERVICES},allowed_profiles\n{service}\n")
+    points.write_text(f"{POINTS}\nbert,a100-80gb,7g.80gb,1,1,1,1\n{point}\n")
+    with pytest.raises(InvalidProblem) as caught:
+        as_problem(read_services(services), read_operating_points(points))
+    assert message in str(caught.value)

@@ -1,0 +1,122 @@
+"""The published scenarios: their problems, and the optimum and bound that are known of each."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from cms import BlockPrices, Proof, Status, check, solve
+from cms.fleet.serving import ServingProblem
+from cms.model import Configuration
+from instances import published
+
+SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]
+SMALL = (1, 2, 3, 4, 7)
+#: Prices of 1g, 2g, 3g, 4g, 7g that prove the bound, and their denominator.
+PRICES = {
+    "S1": (SMALL, 7),
+    "S2": (SMALL, 7),
+    "S3": (SMALL, 7),
+    "S4": (SMALL, 7),
+    "S5": ((2, 4, 7, 8, 15), 15),
+    "S6": ((3, 6, 10, 12, 22), 22),
+}
+PROFILES = ("1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def serving(name: str) -> ServingProblem:
+    return published.scenario(name).as_problem()
+
+
+def test_a_scenario_has_its_services_on_the_twelve_configurations(
+    name: str, serving: ServingProblem
+) -> None:
+    problem = serving.problem
+    assert problem.n_jobs == (6 if name == "S1" else 11)
+    assert set(problem.blocks) == set(PROFILES)
+    assert len(problem.configurations) == 12
+    assert not serving.unservable
+    assert [job.demand for job in problem.jobs] == [s.rate_rps for s in serving.services]
+
+
+def test_every_supply_has_the_point_it_comes_from(serving: ServingProblem) -> None:
+    for service in serving.services:
+        for block in serving.problem.blocks:
+            point = serving.points.get((service.name, block))
+            if point is None:
+                assert serving.supply(service.name, block) == 0
+            else:
+                assert point.throughput_rps == serving.supply(service.name, block)
+                assert (point.model, point.profile) == (service.model, block)
+                assert point.latency_ms < Fraction("0.45") * service.latency_limit_ms
+                assert point.processes <= 3
+
+
+def test_the_integer_program_has_the_known_optimum(name: str, serving: ServingProblem) -> None:
+    problem = serving.problem
+    shapes = [c for c in problem.configurations if isinstance(c, Configuration)]
+    k, n, c = len(problem.blocks), problem.n_jobs, len(shapes)
+    held = np.array([[shape.blocks.get(b, 0) for shape in shapes] for b in problem.blocks])
+    given = np.kron(np.ones(n), np.eye(k))  # the job runs slowest: y[j * k + i]
+    supply = np.zeros((n, n * k))
+    for j, row in enumerate(problem.rows.supplies / problem.rows.denominators[:, None]):
+        supply[j, j * k : (j + 1) * k] = row
+    demands = problem.rows.demands / problem.rows.denominators
+    result: Any = milp(
+        c=np.concatenate([np.ones(c), np.zeros(n * k)]),
+        integrality=np.ones(c + n * k, dtype=int),
+        bounds=Bounds(0, np.inf),
+        constraints=[
+            LinearConstraint(np.hstack([held, -given]), lb=0),
+            LinearConstraint(np.hstack([np.zeros((n, c)), supply]), lb=demands),
+        ],
+        options={"mip_rel_gap": 0},
+    )
+    assert result.success
+    fewest = float(result.fun)
+    assert round(fewest) == published.scenario(name).optimum
+    assert result.mip_dual_bound == pytest.approx(fewest)
+
+
+def test_the_known_prices_prove_the_known_bound_exactly(name: str, serving: ServingProblem) -> None:
+    numerators, denominator = PRICES[name]
+    prices = {
+        profile: Fraction(price, denominator)
+        for profile, price in zip(PROFILES, numerators, strict=True)
+    }
+    scenario = published.scenario(name)
+    bound = BlockPrices(prices).bound(serving.problem)
+    assert bound == scenario.bounds["LP_DW"]
+    assert -(-bound // 1) == scenario.optimum
+
+
+def test_the_optimum_is_found_and_its_proof_checked(name: str, serving: ServingProblem) -> None:
+    solution, optimum = solve(serving.problem), published.scenario(name).optimum
+    assert optimum is not None
+    assert solution.cost == optimum
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    assert not check(serving.problem, solution.schedule)
+    assert solution.certificate.bound(serving.problem) > optimum - 1
+
+
+def test_only_a_model_that_really_is_faster_on_a_smaller_instance_is_warned_about(
+    serving: ServingProblem,
+) -> None:
+    assert [warning.split(":")[0] for warning in serving.warnings] == [
+        "model mobilenetv2 on a100-80gb"
+    ]
+
+
+def test_a_name_that_is_no_scenario_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'S7'"):
+        published.S7  # noqa: B018

@@ -1,0 +1,189 @@
+"""The optimum of a tiny problem, found by enumeration from the definition alone.
+
+It shares nothing with the algorithms or the certificates: no prices, no linear programs, no floats.
+A problem is read through its public face only (jobs, blocks, configurations, machine types).
+
+1. Every job has its *options*: the vectors of blocks that meet its demand. Only those without a
+   superfluous block of the last type are listed; a schedule may give up superfluous blocks.
+2. What all jobs take together is a *load*: the sums of one option of each job, of which only those
+   matter that no other load is below.
+3. Machines are added one by one, cheapest fleet first (Dijkstra), within the limits; the first
+   fleet that has the blocks of some load is optimal. If no fleet is left, there is no schedule.
+
+``by_hand`` is plainer still, for the tiniest problems: it gives every single block to every job in
+turn, and is there to check the rest.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+from cms import Configuration, Problem, SizeBoundedConfigurations
+
+Vector = tuple[int, ...]
+
+
+def optimum(problem: Problem) -> Fraction | None:
+    """The least cost of a schedule, or None if there is none."""
+    loads = minimal_loads(problem)
+    if not loads:
+        return None
+    most = tuple(max(column) for column in zip(*loads, strict=True))
+    limits = [machine.limit for machine in problem.machine_types]
+    moves = [
+        (machine, problem.machine_types[machine].cost, held)
+        for machine, held in _useful_machines(problem, most)
+    ]
+    # A fleet: its blocks (no more than any load has) and how many of its machines are limited.
+    start: tuple[Vector, Vector] = (tuple(0 for _ in most), tuple(0 for _ in limits))
+    waiting: list[tuple[Fraction, Vector, Vector]] = [(Fraction(0), *start)]
+    done = set()
+    while waiting:
+        cost, blocks, used = heapq.heappop(waiting)
+        if (blocks, used) in done:
+            continue
+        done.add((blocks, used))
+        if any(_within(load, blocks) for load in loads):
+            return cost
+        for machine, price, held in moves:
+            limit = limits[machine]
+            if limit is not None and used[machine] >= limit:
+                continue
+            more = tuple(min(a + b, m) for a, b, m in zip(blocks, held, most, strict=True))
+            if more == blocks:
+                continue
+            now = list(used)
+            now[machine] += limit is not None
+            if (more, tuple(now)) not in done:
+                heapq.heappush(waiting, (cost + price, more, tuple(now)))
+    return None
+
+
+def minimal_loads(problem: Problem) -> list[Vector]:
+    """The vectors of blocks that all jobs can do with, and none of which is above another."""
+    available = set().union(*(_occurring(shape) for shape in problem.configurations))
+    loads: list[Vector] = [tuple(0 for _ in problem.blocks)]
+    for job in problem.jobs:
+        supply = [
+            job.demand_function(block) if block in available else 0 for block in problem.blocks
+        ]
+        options = _undominated(_options([Fraction(f) for f in supply], job.demand))
+        loads = _undominated(
+            tuple(a + b for a, b in zip(load, option, strict=True))
+            for load in loads
+            for option in options
+        )
+    return loads
+
+
+def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
+    """Every multiset of blocks of a size-bounded set, the empty one too."""
+    most = [
+        int(shape.capacity / shape.sizes[block]) if block in shape.sizes else 0 for block in blocks
+    ]
+    for counts in itertools.product(*(range(n + 1) for n in most)):
+        size = sum(
+            (shape.sizes[b] * n for b, n in zip(blocks, counts, strict=True) if n), Fraction(0)
+        )
+        if size <= shape.capacity and (
+            shape.max_blocks is None or sum(counts) <= shape.max_blocks
+        ):
+            yield counts
+
+
+def machines(problem: Problem) -> Iterator[tuple[int, Vector]]:
+    """Every content a machine can have, with the position of its machine type."""
+    names = [machine.name for machine in problem.machine_types]
+    for shape in problem.configurations:
+        machine = names.index(shape.machine or names[0])
+        if isinstance(shape, Configuration):
+            yield machine, tuple(shape.blocks.get(block, 0) for block in problem.blocks)
+        else:
+            for counts in multisets(shape, problem.blocks):
+                yield machine, counts
+
+
+def by_hand(problem: Problem, most_machines: int) -> Fraction | None:
+    """The optimum by brute force over single blocks, of at most so many machines."""
+    kinds = sorted(set(machines(problem)))
+    best: Fraction | None = None
+    for number in range(most_machines + 1):
+        for fleet in itertools.combinations_with_replacement(kinds, number):
+            cost = sum((problem.machine_types[m].cost for m, _ in fleet), Fraction(0))
+            too_many = any(
+                t.limit is not None and sum(m == at for m, _ in fleet) > t.limit
+                for at, t in enumerate(problem.machine_types)
+            )
+            if too_many or (best is not None and cost >= best):
+                continue
+            single = [
+                block
+                for _, counts in fleet
+                for block, n in zip(problem.blocks, counts, strict=True)
+                for _ in range(n)
+            ]
+            if _can_serve(problem, single):
+                best = cost
+    return best
+
+
+def _can_serve(problem: Problem, blocks: Sequence[str]) -> bool:
+    jobs = list(problem.jobs)
+    for owners in itertools.product(range(len(jobs) + 1), repeat=len(blocks)):
+        served = [Fraction(0)] * (len(jobs) + 1)
+        for block, owner in zip(blocks, owners, strict=True):
+            if owner < len(jobs):
+                served[owner] += Fraction(jobs[owner].demand_function(block))
+        if all(amount >= job.demand for amount, job in zip(served, jobs, strict=False)):
+            return True
+    return False
+
+
+def _options(supply: Sequence[Fraction], demand: Fraction) -> Iterator[Vector]:
+    """Options of one job: any number of the first types, as many of the last as it then needs."""
+    if demand <= 0:
+        yield (0,) * len(supply)
+        return
+    if not supply:
+        return
+    *others, last = supply
+    if not others:
+        if last > 0:
+            yield (-int(-demand // last),)
+        return
+    first = supply[0]
+    for number in range(-int(-demand // first) + 1 if first > 0 else 1):
+        for rest in _options(supply[1:], demand - number * first):
+            yield (number, *rest)
+
+
+def _useful_machines(problem: Problem, most: Vector) -> list[tuple[int, Vector]]:
+    """The contents of machines, without those that hold no more than another of the same type."""
+    found: list[tuple[int, Vector]] = []
+    contents = sorted(set(machines(problem)))
+    for machine in range(len(problem.machine_types)):
+        mine = [tuple(map(min, held, most)) for at, held in contents if at == machine]
+        found += [(machine, held) for held in _undominated(tuple(-n for n in h) for h in mine)]
+    return [(machine, tuple(-n for n in held)) for machine, held in found]
+
+
+def _occurring(shape: Configuration | SizeBoundedConfigurations) -> set[str]:
+    if isinstance(shape, Configuration):
+        return set(shape.blocks)
+    return {block for block, size in shape.sizes.items() if size <= shape.capacity}
+
+
+def _within(one: Vector, other: Vector) -> bool:
+    return all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _undominated(vectors: Iterable[Vector]) -> list[Vector]:
+    """The vectors that no other one is below."""
+    kept: list[Vector] = []
+    for vector in sorted(set(vectors), key=lambda v: (sum(v), v)):
+        if not any(_within(other, vector) for other in kept):
+            kept.append(vector)
+    return kept

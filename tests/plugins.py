@@ -1,0 +1,221 @@
+"""Algorithms for the tests: a good one that is as small as can be, and bad ones that break a rule.
+
+Each bad one does what the good one does, but for one thing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from cms.algorithm import Budget, Claim, SolverBound, Support
+from cms.certificate import BlockPrices
+from cms.guarantee import Guarantee
+from cms.model import Configuration
+from cms.problem import Problem
+from cms.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class OneByOneOptions:
+    """Options of ``one_by_one``.
+
+    Parameters
+    ----------
+    choose : str, default "cheapest"
+        "cheapest" or "first": which of a job's ways to be served is taken.
+    """
+
+    choose: str = "cheapest"
+
+    def __post_init__(self) -> None:
+        if self.choose not in ("cheapest", "first"):
+            raise ValueError(f"expected 'cheapest' or 'first', not {self.choose!r}")
+
+
+class OneByOne:
+    """Serves each job by blocks of one type on machines of its own."""
+
+    name: str = "one_by_one"
+    options_type: ClassVar[type[Any]] = OneByOneOptions
+
+    def support(self, problem: Problem, options: OneByOneOptions) -> Support:
+        if any(machine.limit is not None for machine in problem.machine_types):
+            return Support(False, "it does not count machines, and a machine type has a limit")
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: OneByOneOptions) -> Guarantee | None:
+        return None
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        schedule = self.schedule(problem, options, budget)
+        if schedule is not None:
+            yield schedule
+
+    def schedule(
+        self, problem: Problem, options: OneByOneOptions, budget: Budget
+    ) -> Schedule | None:
+        ways = list(self.ways(problem))
+        machines: dict[Configuration, int] = {}
+        given: dict[tuple[str, str], int] = {}
+        for job in range(problem.n_jobs):
+            if budget.stopped:
+                return None
+            row = problem.rows.row(job)
+            if not row.demand:
+                continue
+            found: tuple[Fraction, str, int, Configuration, int] | None = None
+            for block, each, configuration, cost in ways:
+                supply = row.supply[problem.block_index[block]]
+                if not supply:
+                    continue
+                blocks = -(-row.demand // supply)
+                count = -(-blocks // each)
+                if found is None or (options.choose == "cheapest" and cost * count < found[0]):
+                    found = cost * count, block, blocks, configuration, count
+            if found is None:
+                return None
+            _, block, blocks, configuration, count = found
+            given[block, problem.job_names[job]] = blocks
+            machines[configuration] = machines.get(configuration, 0) + count
+        return Schedule.from_counts(problem, machines, given)
+
+    def ways(self, problem: Problem) -> Iterator[tuple[str, int, Configuration, Fraction]]:
+        """A block, how many of it one machine can hold, that machine and its cost."""
+        for shape in problem.configurations:
+            cost = problem.machine_type(shape.machine).cost
+            if isinstance(shape, Configuration):
+                for block, each in shape.blocks.items():
+                    yield block, each, shape, cost
+            else:
+                for block in shape.sizes:
+                    each = shape.largest_count(block)
+                    if each:
+                        yield block, each, Configuration({block: each}, shape.machine), cost
+
+
+class LiesAboutASchedule(OneByOne):
+    """Leaves out a group of machines."""
+
+    name = "lies_about_a_schedule"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        schedule = self.schedule(problem, options, budget)
+        if schedule is not None:
+            yield Schedule(schedule.groups[1:])
+
+
+class LiesAboutABound(OneByOne):
+    """Puts a price on blocks that no machine's cost covers."""
+
+    name = "lies_about_a_bound"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        yield BlockPrices(dict.fromkeys(problem.blocks, 10**6))
+
+
+class ChangesItsInput(OneByOne):
+    """Sorts the jobs' names in place, because that was handy."""
+
+    name = "changes_its_input"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        names = tuple(f"{name}!" for name in problem.job_names)
+        object.__setattr__(problem, "job_names", names)
+
+
+class IgnoresTheClock(OneByOne):
+    """Thinks about large problems for as long as it likes."""
+
+    name = "ignores_the_clock"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        if problem.n_jobs > 1000:
+            time.sleep(1.5)
+
+
+class IsNotReproducible(OneByOne):
+    """Does something else every other time, whatever the seed."""
+
+    name = "is_not_reproducible"
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        self.runs += 1
+        if self.runs % 2:
+            yield BlockPrices()
+        yield from super().run(problem, options, budget)
+
+
+class YieldsJunk(OneByOne):
+    """Claims a number."""
+
+    name = "yields_junk"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        yield 3  # type: ignore[misc]
+
+
+class GivesItsWord(OneByOne):
+    """Claims a solver's bound, which a third party cannot."""
+
+    name = "gives_its_word"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        yield SolverBound(0, "oracle")
+
+
+class Breaks(OneByOne):
+    """Believes that every demand fits into eight bytes."""
+
+    name = "breaks"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        for job in range(problem.n_jobs):
+            problem.rows.row(job).demand.to_bytes(8, "little")
+
+
+class PromisesTooMuch(OneByOne):
+    """Guarantees the optimum."""
+
+    name = "promises_too_much"
+
+    def guarantee(self, problem: Problem, options: OneByOneOptions) -> Guarantee | None:
+        return Guarantee(1, 0, "OPT", "Wishful Thinking")
+
+
+class TakesAnyOption(OneByOne):
+    """Has an option that nothing checks and nobody explains."""
+
+    @dataclass(frozen=True)
+    class Unchecked:
+        """No word about it."""
+
+        choose: object = "cheapest"
+
+    name = "takes_any_option"
+    options_type = Unchecked
+
+
+class LeavesACancel(OneByOne):
+    """Has a cancel that raises."""
+
+    name = "leaves_a_cancel"
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        def cancel() -> None:
+            raise ValueError("no such solver")
+
+        with budget.on_stop(cancel):
+            yield from super().run(problem, options, budget)

@@ -1,0 +1,265 @@
+"""The independent checker on documents whose right verdict was derived by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from proofs_checks import checker
+from tests.proofs_checks.documents import (
+    BY_WORD,
+    NOTHING,
+    PAIRS,
+    SCHEDULE,
+    SERVICES,
+    SOLUTION,
+    WEAK,
+    Document,
+    changed,
+    group,
+    problem,
+    solution,
+)
+
+
+def schedule_faults(of: Document, *groups: Document) -> list[str]:
+    return checker.check_schedule(of, {"groups": list(groups)})
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+def test_a_valid_schedule_has_no_faults() -> None:
+    assert schedule_faults(SERVICES, *SCHEDULE) == []
+
+
+def test_three_thirds_cover_one_exactly() -> None:
+    thirds = problem([{"blocks": {"a": 3}}], {"j": (1, {"a": "1/3"})})
+    assert schedule_faults(thirds, group({"a": 3}, [["a", "j", 3]])) == []
+    # a millionth of a millionth more is not covered
+    more = changed(thirds, "jobs", 0, "demand", to="1.000000000001")
+    assert schedule_faults(more, group({"a": 3}, [["a", "j", 3]])) == [
+        "job 'j' has 1 of its demand 1000000000001/1000000000000 covered"
+    ]
+
+
+def test_a_group_stands_for_so_many_machines() -> None:
+    # 10^12 machines with two blocks each cover 2 * 10^12, and not one more.
+    huge = problem([{"blocks": {"a": 2}}], {"j": (2 * 10**12, {"a": 1})})
+    machines = group({"a": 2}, [["a", "j", 2]], count=10**12)
+    assert schedule_faults(huge, machines) == []
+    more = changed(huge, "jobs", 0, "demand", to=2 * 10**12 + 1)
+    assert schedule_faults(more, machines) == [
+        "job 'j' has 2000000000000 of its demand 2000000000001 covered"
+    ]
+
+
+def test_a_machine_may_be_any_multiset_within_a_capacity() -> None:
+    # 44 + 3 * 12 + 33 = 113 <= 132, and 5 blocks.
+    shares = problem(
+        [{"sizes": {"a": 44, "b": 33, "c": 12}, "capacity": 132, "max_blocks": 5}],
+        {"j": (1, {"a": 1})},
+    )
+    good = group({"a": 1, "b": 1, "c": 3}, [["a", "j", 1]])
+    assert schedule_faults(shares, good) == []
+    too_large = group({"a": 3, "c": 1}, [["a", "j", 1]])  # 144
+    too_many = group({"a": 1, "c": 5}, [["a", "j", 1]])  # 104, but 6 blocks
+    for bad in (too_large, too_many):
+        assert "which the problem does not allow" in schedule_faults(shares, bad)[0]
+
+
+FULL = group({"a": 2}, [["a", "j", 2]], count=2)
+LIMITED = changed(PAIRS, "machine_types", to=[{"name": "machine", "limit": 1}])
+
+
+@pytest.mark.parametrize(
+    ("of", "bad", "sentence"),
+    [
+        (PAIRS, {**FULL, "count": 1}, "job 'j' has 2 of its demand 4 covered"),
+        (PAIRS, {**FULL, "count": 0}, "groups[0] of the schedule has 0 machines; it needs"),
+        (PAIRS, {**FULL, "configuration": {"a": 3}}, "has the configuration {'a': 3} on the"),
+        (PAIRS, {**FULL, "machine": "h100"}, "on the machine type 'h100', which the problem"),
+        (PAIRS, {**FULL, "assignment": [["a", "j", 3]]}, "assigns 3 blocks 'a' on a machine that"),
+        (LIMITED, FULL, "the schedule has 2 machines of type 'machine'; its limit is 1"),
+        (PAIRS, {**FULL, "assignment": [["a", "k", 2]]}, "serves 'k', which is not a job"),
+        (PAIRS, {**FULL, "assignment": [["b", "j", 2]]}, "assigns 'b', which is not a block"),
+        (PAIRS, {**FULL, "assignment": [["a", "j", 0]]}, "gives 'j' 0 blocks 'a', not >= 1"),
+        (PAIRS, {**FULL, "assignment": [["a", "j", -2]]}, "gives 'j' -2 blocks 'a', not >= 1"),
+        (
+            PAIRS,
+            {**FULL, "assignment": [["a", "j", 1], ["a", "j", 1]]},
+            "assigns the same block and job twice",
+        ),
+    ],
+)
+def test_every_kind_of_violation_is_named(of: Document, bad: Document, sentence: str) -> None:
+    assert schedule_faults(PAIRS, FULL) == []
+    faults = schedule_faults(of, bad)
+    assert any(sentence in fault for fault in faults), faults
+
+
+def test_a_negative_count_covers_nothing_and_frees_no_machines() -> None:
+    # 3 machines less 1 are within a limit of 2, but a negative count is a fault itself.
+    limited = changed(PAIRS, "machine_types", to=[{"name": "machine", "limit": 2}])
+    faults = schedule_faults(limited, {**FULL, "count": 3}, group({"a": 2}, [], count=-1))
+    assert faults == ["groups[1] of the schedule has -1 machines; it needs at least 1"]
+
+
+def test_the_only_machine_type_goes_without_saying() -> None:
+    assert schedule_faults(PAIRS, {**FULL, "machine": None}) == []
+
+
+# --- solutions ------------------------------------------------------------------------------------
+
+
+def test_a_proved_solution_has_no_faults() -> None:
+    assert checker.check_solution(SERVICES, SOLUTION) == []
+
+
+@pytest.mark.parametrize("document", [WEAK, NOTHING, BY_WORD])
+def test_a_weaker_claim_that_is_true_has_no_faults(document: Document) -> None:
+    assert checker.check_solution(SERVICES, document) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "to", "sentence"),
+    [
+        (SOLUTION, ["problem_sha256"], "0" * 64, "the problem_sha256 is not this problem's"),
+        (SOLUTION, ["certificate", "problem_sha256"], "", "the certificate's problem_sha256"),
+        (SOLUTION, ["machine_count"], 2, "recomputed, they are 3, 3, 0"),
+        (SOLUTION, ["cost"], "5/2", "recomputed, they are 3, 3, 0"),
+        (SOLUTION, ["cost"], None, "recomputed, they are 3, 3, 0"),
+        (SOLUTION, ["gap"], 1, "recomputed, they are 3, 3, 0"),
+        (
+            SOLUTION,
+            ["lower_bound"],
+            4,
+            "the certificate proves 17/7, rounded up to the costs' step: 3",
+        ),
+        (SOLUTION, ["lower_bound"], "3.01", "the certificate proves 17/7"),
+        (SOLUTION, ["lower_bound"], None, "lower_bound is None, not an exact number"),
+        (SOLUTION, ["lower_bound"], 2, "the lower_bound 2 is not the cost 3"),
+        (
+            SOLUTION,
+            ["certificate", "tree", "prices", "4g"],
+            "5/7",
+            "configurations[1] is worth 8/7",
+        ),
+        # with a 3g at 2/7, four of them serve bert for 8/7 and two vgg for 4/7
+        (SOLUTION, ["certificate", "tree", "prices", "3g"], "2/7", "the certificate proves 12/7"),
+        (SOLUTION, ["claimed_bound"], 4, "the claimed_bound 4 exceeds the cost 3"),
+        (SOLUTION, ["schedule", "groups", 2], ..., "job 'vgg' has 60 of its demand 100 covered"),
+        (SOLUTION, ["status"], "feasible", "the status feasible has the proof 'checked', not none"),
+        (SOLUTION, ["status"], "infeasible", "the status is infeasible, but there is a schedule"),
+        (SOLUTION, ["status"], "perfect", "the status is 'perfect', not one of optimal"),
+        (SOLUTION, ["proof"], "solver", "the claimed_bound None is not the cost 3"),
+        (SOLUTION, ["proof"], "none", "the status optimal has the proof 'none'"),
+        (SOLUTION, ["stop_reason"], "bored", "the stop_reason 'bored' is unknown"),
+        (WEAK, ["stop_reason"], "proved", "the stop_reason is proved, but the proof is 'none'"),
+        (BY_WORD, ["claimed_bound"], 2, "the claimed_bound 2 is not the cost 3"),
+        (NOTHING, ["status"], "infeasible", "the status infeasible has the proof 'none'"),
+        (NOTHING, ["cost"], 3, "recomputed, they are None, None, None"),
+        (SOLUTION, ["seconds"], -1, "seconds is -1, not a number >= 0"),
+        (SOLUTION, ["method"], None, "method is None, not a text"),
+        (SOLUTION, ["limit"], 3, "the solution has the unknown key 'limit'"),
+        (SOLUTION, ["history"], ..., "the solution has no 'history'"),
+        (SOLUTION, ["format"], "cms-problem", "the format is 'cms-problem', not 'cms-solution'"),
+        (SOLUTION, ["schema"], 2, "this checker knows version 1"),
+    ],
+)
+def test_a_false_claim_is_named(
+    document: Document, path: list[Any], to: Any, sentence: str
+) -> None:
+    faults = checker.check_solution(SERVICES, changed(document, *path, to=to))
+    assert any(sentence in fault for fault in faults), faults
+
+
+# One machine exists and two are needed. The price 1 of the block and 1 of the limit prove it: a
+# machine that costs nothing is worth 1 <= 0 + 1, and 2 - 1 > 0.
+ONE_IS_TOO_FEW = problem(
+    [{"blocks": {"a": 1}}],
+    {"j": (2, {"a": 1})},
+    [{"name": "machine", "limit": 1}],
+)
+INFEASIBLE = solution(
+    ONE_IS_TOO_FEW,
+    [],
+    {"prices": {"a": 1}, "limit_prices": {"machine": 1}},
+    status="infeasible",
+    machine_count=None,
+    cost=None,
+    gap=None,
+    lower_bound=1,
+)
+
+
+def test_infeasibility_is_proved_by_a_ray_or_rests_on_a_solvers_word() -> None:
+    assert checker.check_solution(ONE_IS_TOO_FEW, INFEASIBLE) == []
+    no_ray = changed(INFEASIBLE, "certificate", "tree", to={"prices": {"a": 1}})
+    assert checker.check_solution(ONE_IS_TOO_FEW, no_ray) == [
+        "the certificate does not prove that there is no schedule"
+    ]
+    word = {**no_ray, "proof": "solver", "stop_reason": "finished"}
+    assert checker.check_solution(ONE_IS_TOO_FEW, word) == []
+
+
+def line(cost: Any, lower_bound: Any) -> Document:
+    return {
+        "seconds": 0.5,
+        "cost": cost,
+        "lower_bound": lower_bound,
+        "claimed_bound": None,
+        "source": "by hand",
+    }
+
+
+@pytest.mark.parametrize(
+    ("history", "holds"),
+    [
+        ([line(None, 1), line(5, 2), line(4, 2), line(3, 3)], True),
+        ([line(2, 1), line(3, 3)], False),  # it had a cheaper schedule
+        ([line(5, 1), line(6, 2)], False),
+        ([line(5, 4)], False),  # a bound that nothing proves
+        ([line(5, 2), line(5, 1)], False),
+    ],
+)
+def test_a_history_leads_to_its_solution(history: list[Document], holds: bool) -> None:
+    assert (checker.check_solution(SERVICES, {**SOLUTION, "history": history}) == []) is holds
+
+
+@pytest.mark.parametrize(
+    ("factor", "additive", "holds"), [(2, 0, True), ("1/2", "3/2", True), ("1/2", 1, False)]
+)
+def test_a_verified_guarantee_follows_from_the_bound(
+    factor: Any, additive: Any, holds: bool
+) -> None:
+    # 3 <= factor * 3 + additive
+    guarantee = {
+        "factor": factor,
+        "additive": additive,
+        "against": "LP_DW",
+        "theorem": "T",
+        "verdict": "verified",
+    }
+    document = {**SOLUTION, "guarantee": guarantee}
+    assert (checker.check_solution(SERVICES, document) == []) is holds
+
+
+def test_a_bound_is_rounded_up_to_the_costs_common_step() -> None:
+    # Costs 3/2 and 5/2 are multiples of 1/2. A price of 5/4 proves 15/4 for three blocks, so 4: one
+    # machine of each kind costs 4 and has three.
+    two_kinds = problem(
+        [{"machine": "m", "blocks": {"a": 1}}, {"machine": "n", "blocks": {"a": 2}}],
+        {"j": (3, {"a": 1})},
+        [{"name": "m", "cost": "3/2"}, {"name": "n", "cost": "2.5"}],
+    )
+    groups = [
+        group({"a": 1}, [["a", "j", 1]], machine="m"),
+        group({"a": 2}, [["a", "j", 2]], machine="n"),
+    ]
+    document = solution(two_kinds, groups, {"prices": {"a": "5/4"}}, cost=4, lower_bound=4)
+    assert checker.check_solution(two_kinds, document) == []
+    higher = {**document, "lower_bound": "4.5", "gap": "-1/2"}
+    faults = checker.check_solution(two_kinds, higher)
+    assert "the certificate proves 15/4, rounded up to the costs' step: 4" in faults[0]

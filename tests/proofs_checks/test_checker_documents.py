@@ -1,0 +1,218 @@
+"""The checker as a reader of documents, good and bad, and its command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proofs_checks import checker
+from proofs_checks.checker.__main__ import main
+from tests.proofs_checks.documents import (
+    BY_WORD,
+    NOTHING,
+    PAIRS,
+    SERVICES,
+    SLICES,
+    SOLUTION,
+    WEAK,
+    changed,
+    problem,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_numbers_are_read_exactly() -> None:
+    document = checker.parse_document('{"a": 0.1, "b": 1e2, "c": 12, "d": "1/3"}')
+    assert document == {"a": Fraction(1, 10), "b": 100, "c": 12, "d": "1/3"}
+
+
+def test_one_problem_written_in_two_ways_has_one_hash() -> None:
+    plain = problem([{"blocks": {"b": 2, "a": 1}}], {"j": (1, {"a": "0.50"})})
+    other = {
+        **problem(
+            [{"machine": "machine", "blocks": {"a": 1, "b": 2, "c": 0}}],
+            {"j": ("2/2", {"b": 0, "a": "1/2"})},
+            [{"name": "machine", "cost": "1.0", "limit": None}],
+        ),
+        "x-note": "mine",
+    }
+    assert checker.problem_sha256(plain) == checker.problem_sha256(other)
+    # one more block that nobody uses makes another problem
+    one_more = {**other, "blocks": ["b", "a", "c"]}
+    assert checker.problem_sha256(plain) != checker.problem_sha256(one_more)
+
+
+@given(st.integers(min_value=1, max_value=2**70), st.integers(min_value=1, max_value=2**70))
+def test_the_hash_tells_small_and_large_rows_apart(p: int, q: int) -> None:
+    def hashed(demand: Fraction) -> str:
+        return checker.problem_sha256(problem([{"blocks": {"a": 1}}], {"j": (str(demand), {})}))
+
+    assert (hashed(Fraction(p)) == hashed(Fraction(q))) is (p == q)
+    assert hashed(Fraction(p, q)) != hashed(Fraction(p, q) + 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "sentence"),
+    [
+        (["jobs"], ..., "the problem has no 'jobs'"),
+        (["jobs"], {}, "jobs is {}, not a list"),
+        (["jobs", 0, "demand"], "twelve", "the demand of job 'j': 'twelve' is not a number"),
+        (["jobs", 0, "demand"], -1, "the demand of job 'j' is -1, which is negative"),
+        (["jobs", 0, "demand"], 0.5, "the demand of job 'j' is 0.5, not an exact number"),
+        (["jobs", 0, "demand"], True, "the demand of job 'j' is True, not an exact number"),
+        (["jobs", 0, "demand"], "1/0", "'1/0' divides by zero"),
+        (["jobs", 0, "demand"], "1e999999999", "has an exponent beyond 400"),
+        (["jobs", 0, "demand"], "1,5", "'1,5' is not a number"),
+        (
+            ["jobs", 0, "demand_function"],
+            {"b": 1},
+            "job 'j' is 'b', which the problem does not have",
+        ),
+        (["jobs", 0, "name"], "a\nb", "a name is not empty and has no control characters"),
+        (["jobs"], [PAIRS["jobs"][0]] * 2, "the job 'j' is there 2 times"),
+        (["blocks"], ["a", "a"], "the block 'a' is there 2 times"),
+        (["blocks"], [], "a key of configurations[0] is 'a', which the problem does not have"),
+        (["blocks"], [[]], "the problem does not have"),
+        (
+            ["configurations", 0, "blocks"],
+            {"a": "2"},
+            "the count of 'a' in configurations[0] is '2'",
+        ),
+        (["configurations", 0, "blocks"], {"a": 0}, "configurations[0] has no blocks"),
+        (["configurations", 0, "machine"], "m", "the machine type of configurations[0] is 'm'"),
+        (["configurations", 0, "limit"], 3, "configurations[0] has the unknown key 'limit'"),
+        (["configurations", 0], {"sizes": {"a": 0}, "capacity": 1}, "needs sizes > 0"),
+        (["machine_types"], [{"name": "m", "limt": 1}], "has the unknown key 'limt'"),
+        (["machine_types"], [{"name": "m", "limit": -1}], "limit of machine type 'm' is -1, less"),
+        (
+            ["machine_types"],
+            [{"name": "m"}, {"name": "m"}],
+            "the machine type 'm' is there 2 times",
+        ),
+        (
+            ["machine_types"],
+            [{"name": "m"}, {"name": "n"}],
+            "the machine type of configurations[0]",
+        ),
+    ],
+)
+def test_a_problem_that_is_none_is_refused(path: list[Any], to: Any, sentence: str) -> None:
+    assert checker.check_problem(PAIRS) == []
+    (fault,) = checker.check_problem(changed(PAIRS, *path, to=to))
+    assert sentence in fault
+
+
+@pytest.mark.parametrize("document", [None, 1, "x", [], {}, [[]], {"format": {}}, True])
+def test_what_is_no_document_at_all_is_refused(document: Any) -> None:
+    assert len(checker.check_problem(document)) == 1
+    assert len(checker.check_solution(document, document)) == 1
+    assert len(checker.check_solution(PAIRS, document)) == 1
+    assert len(checker.check_schedule(PAIRS, document)) == 1
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def write(path: Path, document: Any) -> str:
+    path.write_text(document if isinstance(document, str) else json.dumps(document), "utf-8")
+    return str(path)
+
+
+def test_the_command_line_says_what_is_established(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem_file = write(tmp_path / "problem.json", SERVICES)
+    for document, words in [
+        (SOLUTION, "3 machines, cost 3; the certificate proves that none costs less"),
+        (WEAK, "cost 3; the certificate proves that every schedule costs at least 0"),
+        (BY_WORD, "at least 0; that this is optimal rests on a solver's word"),
+        (
+            NOTHING,
+            "no schedule was found; the certificate proves that every schedule costs at least 3",
+        ),
+    ]:
+        assert main([problem_file, write(tmp_path / "solution.json", document)]) == 0
+        assert words in capsys.readouterr().out
+    plan = {"format": "cms-plan", "schema": 1, "problem": SERVICES, "solution": SOLUTION}
+    assert main([write(tmp_path / "plan.json", plan)]) == 0
+    assert main([problem_file]) == 0
+    assert checker.problem_sha256(SERVICES) in capsys.readouterr().out
+
+
+def test_the_command_line_names_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem_file = write(tmp_path / "problem.json", SERVICES)
+    wrong = write(tmp_path / "wrong.json", changed(SOLUTION, "lower_bound", to=4))
+    assert main([problem_file, wrong]) == 1
+    assert f"{wrong}: the lower_bound is 4" in capsys.readouterr().err
+    plan = {"format": "cms-plan", "schema": 1, "problem": SERVICES}
+    assert main([write(tmp_path / "plan.json", plan)]) == 1
+    assert "the solution document is None" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("", 2),
+        ("{", 2),
+        ("[1, 2", 2),
+        ('{"a": NaN}', 2),
+        ('{"a": -Infinity}', 2),
+        ('{"a": 1, "a": 2}', 2),
+        ('{"a": 1e999999999}', 2),
+        ("9" * 5000, 2),
+        ("[" * 100_000, 2),
+        ("null", 1),
+        ("[[[]]]", 1),
+        ('{"format": "cms-plan"}', 1),
+        ('{"format": "cms-plan", "schema": true}', 1),
+        ('{"format": "cms-problem", "schema": 1.0, "jobs": [], "configurations": [3]}', 1),
+        ('{"format": "cms-problem", "schema": 1e400, "jobs": [], "configurations": []}', 1),
+    ],
+)
+def test_junk_is_refused_without_a_traceback(
+    text: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junk = write(tmp_path / "junk.json", text)
+    assert main([junk]) == status
+    assert main([junk, junk]) == status
+    assert capsys.readouterr().err.startswith(f"{junk}: ")
+
+
+def test_a_file_that_cannot_be_read_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    for name in ("missing.json", "binary.json", "."):
+        assert main([str(tmp_path / name)]) == 2
+
+
+def test_it_runs_as_a_module_of_its_own(tmp_path: Path) -> None:
+    files = [write(tmp_path / "problem.json", SERVICES), write(tmp_path / "s.json", SOLUTION)]
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "proofs_checks.checker", *files],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "the schedule is valid" in run.stdout
+
+
+def test_the_documents_shown_in_the_documentation_hold() -> None:
+    text = (ROOT / "docs" / "files.md").read_text("utf-8")
+    shown, solved = (
+        checker.parse_document(block)
+        for block in re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    )
+    assert checker.check_solution(shown, solved) == []
+    # SLICES without the profiles that the documentation leaves out
+    prices = {name: SLICES[name] for name in ("1g", "3g", "4g")}
+    assert checker.certificate_bound(shown, {"prices": prices}) == Fraction(12, 7)

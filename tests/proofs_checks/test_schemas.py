@@ -1,0 +1,207 @@
+"""The JSON Schemas in ``docs/schemas`` say what the documents are, as the readers do."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+import cms
+from cms.files.layout import lay_out
+from cms.files.problems import problem_to_json
+from cms.files.solutions import solution_to_json
+from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving.plan_writing import plan_to_json
+from proofs_checks import checker
+from tests.proofs_checks.documents import SERVICES, SOLUTION, Document, changed
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCHEMAS = {
+    path.name: json.loads(path.read_text("utf-8"))
+    for path in sorted((DOCS / "schemas").glob("*.schema.json"))
+}
+REGISTRY: Registry[Any] = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+)
+
+
+def is_valid(document: Any, kind: str = "") -> bool:
+    kind = kind or document["format"].removeprefix("cms-")
+    schema = SCHEMAS[f"{kind}.schema.json"]
+    return Draft202012Validator(schema, registry=REGISTRY).is_valid(document)
+
+
+def written(document: Any) -> Any:
+    """What a reader of JSON makes of a document after it was written to a file."""
+    return json.loads(lay_out(document))
+
+
+BRANCHED = {
+    "branch": {"machines_of": {"machine": "machine", "blocks": {"7g": 1}}},
+    "at_most": 1,
+    "below": {"prices": {"7g": "1/7"}, "multipliers": [0]},
+    "above": {
+        "branch": {"blocks_of_job": {"block": "3g", "job": "vgg"}},
+        "at_most": -1,
+        "below": {"prices": {}, "limit_prices": {}, "multipliers": [0, "1/2"]},
+        "above": {"prices": {}, "limit_prices": {}, "multipliers": [0, 0.5]},
+    },
+}
+WITH_BRANCHES = changed(SOLUTION, "certificate", "tree", to=BRANCHED)
+
+
+@pytest.mark.parametrize("name", ["problem", "solution", "plan"])
+def test_a_schema_is_a_schema(name: str) -> None:
+    Draft202012Validator.check_schema(SCHEMAS[f"{name}.schema.json"])
+
+
+def test_the_documents_shown_in_the_documentation_are_valid() -> None:
+    text = (DOCS / "files.md").read_text("utf-8")
+    shown = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert [is_valid(json.loads(block)) for block in shown] == [True, True]
+
+
+@pytest.mark.parametrize("document", [SERVICES, SOLUTION, WITH_BRANCHES])
+def test_a_good_document_is_valid(document: Document) -> None:
+    assert is_valid(document)
+
+
+def fields_in(schema: Any) -> Iterator[str]:
+    """The name of every field anywhere in a schema."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            yield from fields_in(part)
+
+
+@pytest.mark.parametrize("name", ["problem", "solution", "plan"])
+def test_every_field_of_a_schema_is_in_the_documentation(name: str) -> None:
+    text = (DOCS / "files.md").read_text("utf-8")
+    fields = set(fields_in(SCHEMAS[f"{name}.schema.json"]))
+    missing = [f for f in fields if not re.search(rf'[`."]{f}[`"]', text)]
+    assert "demand_function" in set(fields_in(SCHEMAS["problem.schema.json"]))
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "to"),
+    [
+        *((SERVICES, [key], ...) for key in SCHEMAS["problem.schema.json"]["required"]),
+        *((SOLUTION, [key], ...) for key in SCHEMAS["solution.schema.json"]["required"]),
+        (SERVICES, ["limit"], 3),
+        (SERVICES, ["schema"], 2),
+        (SERVICES, ["blocks"], ["1g", "1g"]),
+        (SERVICES, ["machine_types"], [{"name": "a", "limt": 3}]),
+        (SERVICES, ["machine_types"], [{"name": "", "limit": 3}]),
+        (SERVICES, ["machine_types"], [{"name": "machine", "limit": -1}]),
+        (SERVICES, ["machine_types"], [{"name": "machine", "cost": "-1"}]),
+        (SERVICES, ["configurations", 0, "blocks"], {"7g": -1}),
+        (SERVICES, ["configurations", 0, "blocks"], {"7g": "1"}),
+        (SERVICES, ["configurations", 0, "blocks"], {}),
+        (SERVICES, ["configurations", 0, "sizes"], {"7g": 1}),
+        (SERVICES, ["configurations", 0], {"sizes": {}, "capacity": 1}),
+        (SERVICES, ["configurations", 0], {"sizes": {"7g": 1}}),
+        (SERVICES, ["configurations", 0], {"sizes": {"7g": 1}, "capacity": 1, "max_blocks": 0}),
+        (SERVICES, ["jobs", 0, "name"], "a\nb"),
+        (SERVICES, ["jobs", 0, "demand"], -1),
+        (SERVICES, ["jobs", 0, "demand"], None),
+        (SERVICES, ["jobs", 0, "demand"], "1,5"),
+        (SERVICES, ["jobs", 0, "demand"], "1/0"),
+        (SERVICES, ["jobs", 0, "demand"], "12 ms"),
+        (SERVICES, ["jobs", 0, "demand"], "NaN"),
+        (SERVICES, ["jobs", 0, "priority"], 1),
+        (SOLUTION, ["status"], "perfect"),
+        (SOLUTION, ["status"], "feasible"),
+        (SOLUTION, ["status"], "infeasible"),
+        (SOLUTION, ["proof"], "none"),
+        (SOLUTION, ["proof"], "solver"),
+        (SOLUTION, ["stop_reason"], "bored"),
+        (SOLUTION, ["cost"], None),
+        (SOLUTION, ["cost"], "three"),
+        (SOLUTION, ["seconds"], "1"),
+        (SOLUTION, ["schedule", "groups", 0, "count"], "1"),
+        (SOLUTION, ["schedule", "groups", 0, "configuration"], {}),
+        (SOLUTION, ["schedule", "groups", 0, "assignment", 0], ["7g", "bert"]),
+        (SOLUTION, ["schedule", "groups", 0, "assignment", 0], ["7g", "bert", "1"]),
+        (SOLUTION, ["certificate", "tree"], {}),
+        (SOLUTION, ["certificate", "tree", "prices", "7g"], -1),
+        (SOLUTION, ["certificate", "tree", "price"], {}),
+        (SOLUTION, ["history"], [{}]),
+        (SOLUTION, ["guarantee"], {"verdict": "verified"}),
+        (WITH_BRANCHES, ["certificate", "tree", "at_most"], "1"),
+        (WITH_BRANCHES, ["certificate", "tree", "above", "branch"], {}),
+        (WITH_BRANCHES, ["certificate", "tree", "above", "branch"], {"luck": 1}),
+        (WITH_BRANCHES, ["certificate", "tree", "above", "above"], ...),
+        (WITH_BRANCHES, ["certificate", "tree", "above", "above", "multipliers"], [0, -1]),
+    ],
+)
+def test_a_document_that_the_schema_refuses_is_refused_by_the_checker(
+    document: Document, path: list[Any], to: Any
+) -> None:
+    bad = changed(document, *path, to=to)
+    assert not is_valid(bad, "problem" if document is SERVICES else "solution")
+    of = bad if document is SERVICES else SERVICES
+    assert checker.check_solution(of, checker.parse_document(json.dumps(bad)))
+
+
+def test_keys_of_ones_own_are_valid_and_ignored() -> None:
+    mine = copy.deepcopy(SERVICES)
+    own: list[Document] = [mine, mine["configurations"][0], mine["jobs"][0]]
+    for table in own:
+        table["x-note"] = {"anything": [1]}
+    assert is_valid(mine)
+    assert checker.problem_sha256(mine) == checker.problem_sha256(SERVICES)
+
+
+def test_what_the_package_writes_is_valid_and_holds() -> None:
+    wide = Fraction(10**30 + 1, 3)
+    several = cms.Problem(
+        configurations=[
+            cms.Configuration({"3g": 2}, "a100"),
+            cms.SizeBoundedConfigurations({"s": "33.3", "t": "1/7"}, 100, "shared", max_blocks=3),
+        ],
+        jobs=[
+            cms.Job("bert", "333.25", {"3g": 150, "s": "0.1"}),
+            cms.Job("wide", wide, {"3g": wide, "s": wide / 2, "t": wide / 3}),
+            cms.Job("nothing", 0, {}),
+        ],
+        machine_types=[
+            cms.MachineType("a100", "1.5", limit=4),
+            cms.MachineType("shared", "1/3"),
+        ],
+    )
+    nobody = several.replace(
+        machine_types=[cms.MachineType("a100", limit=1), cms.MachineType("shared", limit=0)]
+    )
+    for each, status in [(several, "optimal"), (nobody, "infeasible")]:
+        solution = cms.solve(each)
+        documents = written(problem_to_json(each)), written(solution_to_json(solution))
+        assert [is_valid(document) for document in documents] == [True, True]
+        assert documents[1]["status"] == status
+        assert checker.problem_sha256(documents[0]) == each.sha256
+        assert checker.check_solution(*documents) == []
+
+
+def test_a_plan_that_the_package_writes_is_valid_and_holds() -> None:
+    services = [
+        Service("chat", "bert", 100, 100),
+        Service("lost", "bert", 1, 1),  # no batch is done within a millisecond
+    ]
+    points = [OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)]
+    for wanted, status in [(services[:1], "optimal"), (services, "infeasible")]:
+        serving = as_problem(wanted, points)
+        plan = written(plan_to_json(Plan(serving, cms.solve(serving.problem))))
+        assert is_valid(plan)
+        assert plan["solution"]["status"] == status
+        assert checker.check_solution(plan["problem"], plan["solution"]) == []
+        for key in SCHEMAS["plan.schema.json"]["required"]:
+            assert not is_valid(changed(plan, key, to=...), "plan")

@@ -1,0 +1,72 @@
+"""An algorithm that says what a test wants it to say, on a problem a person can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cms.algorithm import Budget, Claim, Support
+from cms.certificate import BlockPrices
+from cms.guarantee import Guarantee
+from cms.model import Configuration, Job, MachineType
+from cms.problem import Problem
+from cms.schedule import MachineGroup, Schedule
+from cms.solve import run_checked, solve
+from tests.plugins import OneByOne
+
+PAIR = Configuration({"b": 2})
+
+
+def blocks(demand: int, **machine: Any) -> Problem:
+    """A job that needs that many blocks, two on a machine."""
+    types = [MachineType("machine", **machine)] if machine else []
+    return Problem(configurations=PAIR, jobs=[Job("x", demand, {"b": 1})], machine_types=types)
+
+
+def serving(demand: int, machines: int) -> Schedule:
+    """A valid schedule for ``blocks(demand)`` on so many machines, some of them idle perhaps."""
+    groups = [MachineGroup(PAIR, {("b", "x"): 2}, demand // 2)] if demand > 1 else []
+    if demand % 2:
+        groups.append(MachineGroup(PAIR, {("b", "x"): 1}, 1))
+    used = sum(group.count for group in groups)
+    if machines > used:
+        groups.append(MachineGroup(PAIR, {}, machines - used))
+    return Schedule(groups)
+
+
+HALF = BlockPrices({"b": "1/2"})  # proves demand / 2 machines
+QUARTER = BlockPrices({"b": "1/4"})
+
+Run = Callable[[Problem, Budget], Iterator[Claim]]
+
+
+class Scripted(OneByOne):
+    """An algorithm whose run is a function of the test's."""
+
+    name = "scripted"
+
+    def __init__(self, run: Run | list[Any]) -> None:
+        self.script = run
+        self.promise: Guarantee | None = None
+
+    def support(self, problem: Problem, options: object) -> Support:
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: object) -> Guarantee | None:
+        return self.promise
+
+    def run(self, problem: Problem, options: object, budget: Budget) -> Iterator[Claim]:
+        if isinstance(self.script, list):
+            yield from self.script
+        else:
+            yield from self.script(problem, budget)
+
+
+def told(problem: Problem, claims: list[Any], trusted: bool = False, **more: Any) -> Any:
+    """Solve by an algorithm that makes these claims, trusted or not."""
+    return run_checked(Scripted(claims), trusted, problem, **more)
+
+
+def solved(run: Run, **more: Any) -> Any:
+    """Solve a problem of 8 blocks by an algorithm that runs so."""
+    return solve(blocks(8), Scripted(run), **more)

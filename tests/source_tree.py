@@ -1,0 +1,80 @@
+"""Our own source files, and what each of them imports, read from their syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("cms", "algorithms", "instances", "proofs_checks", "tests", "bench")
+SHIPPED = tuple(f for f in FOLDERS if f != "tests" and (ROOT / f / "__init__.py").exists())
+
+
+class Module(NamedTuple):
+    """A source file of ours and its dotted name."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def is_package(self) -> bool:
+        return self.path.name == "__init__.py"
+
+
+class Import(NamedTuple):
+    """One imported module, in full."""
+
+    target: str
+    line: int
+    lazy: bool
+
+
+@cache
+def modules() -> dict[str, Module]:
+    found = {}
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = Module(name, path, ast.parse(path.read_text("utf-8"), str(path)))
+    return found
+
+
+def shipped() -> list[Module]:
+    return [m for m in modules().values() if m.name.split(".")[0] in SHIPPED]
+
+
+def belongs_to(module: Module, name: str) -> bool:
+    """Whether the module is the one of this name, or within that package."""
+    return module.name == name or module.name.startswith(name + ".")
+
+
+def imports(module: Module) -> Iterator[Import]:
+    """Every import of a module: relative ones resolved, ``from package import module`` in full."""
+    at_top = set(map(id, top_level_statements(module.tree)))
+    for node in ast.walk(module.tree):
+        lazy = id(node) not in at_top
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, lazy)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = module.name.split(".")
+                kept = len(parents) - node.level + module.is_package
+                base = ".".join([*parents[:kept], *filter(None, [base])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield Import(inner if inner in modules() else base, node.lineno, lazy)
+
+
+def top_level_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported (so nothing under TYPE_CHECKING)."""
+    for node in tree.body:
+        yield node
+        if isinstance(node, ast.Try):
+            yield from node.body

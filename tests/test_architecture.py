@@ -1,0 +1,193 @@
+"""The shape of the house: who imports whom, and what the code may not hold.
+
+The import arrows are those of the design: ``cms`` imports none of the other folders, they import
+``cms`` and themselves; inside ``cms`` each layer imports only what stands before it. They are read
+from the syntax trees, so a lazy import inside a function and one for the type checker count too.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from tests.source_tree import FOLDERS, ROOT, Module, belongs_to, imports, modules, shipped
+
+MAY_IMPORT = {
+    "cms": {"cms"},
+    "algorithms": {"cms", "algorithms"},
+    "instances": {"cms", "instances"},
+    "proofs_checks": {"cms", "proofs_checks"},
+    "bench": set(FOLDERS) - {"tests"},
+    "tests": set(FOLDERS),
+}
+LAYERS = (
+    "core",
+    "cms.files",
+    "cms.fleet.hardware",
+    "cms.fleet.serving",
+    "cms.fleet.deployment",
+    "cms.fleet.report",
+    "cms.cli",
+)
+# The two pages that re-export a public interface stand above the layers they show. Library modules
+# never import the page of their own wing, only the modules behind it.
+PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
+# Nothing here may decide by a float. The knapsack kernel may only estimate sizes with them, to
+# choose between its int64 and its big-integer path, and so holds no float literal (a tolerance).
+EXACT = ("cms.check", "cms.certificate", "cms.quantity", "proofs_checks.checker")
+KERNEL = ("cms.knapsack", "cms.knapsack_compiled")
+# cms.files.source writes to standard output where the user names "-" as the file.
+MAY_WRITE_TO_THE_TERMINAL = (
+    "cms.cli",
+    "cms.files.source",
+    "cms.fleet.report",
+    "proofs_checks.checker",
+)
+
+
+def layer(name: str) -> str:
+    """The layer of a module of ``cms``, for the arrows between layers."""
+    if name in PAGES:
+        return PAGES[name]
+    for candidate in LAYERS[1:]:
+        if name == candidate or name.startswith(candidate + "."):
+            return candidate
+    assert not name.startswith("cms.fleet"), f"{name} belongs to no layer: add it to LAYERS"
+    return "core"
+
+
+def floats_in(tree: ast.Module, *, literals_only: bool) -> Iterator[ast.expr]:
+    """The float literals, and unless told otherwise what makes a float or compares with one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, float | complex):
+                yield node
+        elif literals_only:
+            continue
+        elif isinstance(node, ast.Call):
+            if ast.unparse(node.func) in {"float", "round"}:
+                yield node
+        elif isinstance(node, ast.Attribute) and node.attr in {"float64", "float32", "isclose"}:
+            yield node
+
+
+# --- arrows ---------------------------------------------------------------------------------------
+
+
+def test_a_folder_imports_only_the_folders_its_arrows_allow() -> None:
+    breaches = [
+        f"{m.path.relative_to(ROOT)}:{i.line} imports {i.target}"
+        for m in modules().values()
+        for i in imports(m)
+        if i.target.split(".")[0] in set(FOLDERS) - MAY_IMPORT[m.name.split(".")[0]]
+    ]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_a_layer_of_cms_imports_only_what_stands_before_it() -> None:
+    breaches = [
+        f"{m.path.relative_to(ROOT)}:{i.line} ({layer(m.name)}) imports {i.target}"
+        for m in modules().values()
+        for i in imports(m)
+        if m.name.split(".")[0] == "cms" == i.target.split(".")[0]
+        if LAYERS.index(layer(i.target)) > LAYERS.index(layer(m.name))
+    ]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_a_module_behind_a_page_does_not_import_the_page() -> None:
+    breaches = [
+        f"{m.path.relative_to(ROOT)}:{i.line} imports the page {i.target}"
+        for m in modules().values()
+        for i in imports(m)
+        if i.target in PAGES and m.name.startswith(i.target + ".") and layer(m.name) != "cms.cli"
+        if layer(m.name) == "core" or LAYERS.index(layer(m.name)) <= LAYERS.index(PAGES[i.target])
+    ]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_the_independent_checker_imports_the_standard_library_alone() -> None:
+    parts = [m for m in modules().values() if belongs_to(m, "proofs_checks.checker")]
+    assert parts
+    strangers = [
+        f"{m.path.relative_to(ROOT)}:{i.line} imports {i.target}"
+        for m in parts
+        for i in imports(m)
+        if i.target.split(".")[0] not in sys.stdlib_module_names
+        if not i.target.startswith("proofs_checks.checker")
+    ]
+    assert not strangers, "\n".join(strangers)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = nx.DiGraph(
+        (m.name, i.target)
+        for m in modules().values()
+        for i in imports(m)
+        if not i.lazy and i.target in modules() and i.target != m.name
+    )
+    circles = [sorted(c) for c in nx.strongly_connected_components(graph) if len(c) > 1]
+    assert not circles
+
+
+def test_no_import_escapes_the_reading_of_the_syntax_trees() -> None:
+    code = """
+from typing import TYPE_CHECKING
+from . import check
+from .files import tables as t
+from cms import rows
+if TYPE_CHECKING:
+    from .fleet.hardware import Gpu
+def run():
+    import algorithms.auto
+"""
+    probe = Module("cms.probe", Path("probe.py"), ast.parse(code))
+    assert {i.target: i.lazy for i in imports(probe)} == {
+        "typing": False,
+        "cms.check": False,
+        "cms.files.tables": False,
+        "cms.rows": False,
+        "cms.fleet.hardware": True,
+        "algorithms.auto": True,
+    }
+
+
+# --- what the code may not hold -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EXACT + KERNEL)
+def test_an_exact_module_holds_no_floating_point_number(name: str) -> None:
+    parts = [m for m in modules().values() if belongs_to(m, name)]
+    assert parts
+    floats = [
+        f"{m.path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for m in parts
+        for node in floats_in(m.tree, literals_only=name in KERNEL)
+    ]
+    assert not floats, "\n".join(floats)
+
+
+def test_the_library_writes_nothing_to_the_terminal() -> None:
+    written = [
+        f"{m.path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for m in shipped()
+        if not any(belongs_to(m, allowed) for allowed in MAY_WRITE_TO_THE_TERMINAL)
+        for node in ast.walk(m.tree)
+        if (isinstance(node, ast.Call) and ast.unparse(node.func) == "print")
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"sys.stdout", "sys.stderr"})
+    ]
+    assert not written, "\n".join(written)
+
+
+def test_no_file_has_outgrown_one_idea() -> None:
+    long = {
+        str(m.path.relative_to(ROOT)): lines
+        for m in modules().values()
+        if (lines := len(m.path.read_text("utf-8").splitlines())) > 450
+    }
+    assert not long, f"files of more than 450 lines want to be two: {long}"

@@ -1,0 +1,50 @@
+"""The ledger: in whatever order true claims come, costs fall, bounds rise, the best are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.algorithm import SolverBound
+from cms.certificate import BlockPrices
+from cms.check import check
+from cms.ledger import Ledger
+from cms.schedule import Schedule
+from cms.solution import Proof, Status
+from tests.scripted import blocks, serving
+
+DEMAND = 13  # 7 machines
+
+schedules = st.integers(7, 20).map(lambda machines: serving(DEMAND, machines))
+certificates = st.fractions(0, "1/2", max_denominator=8).map(lambda p: BlockPrices({"b": p}))
+words = st.fractions(0, 7, max_denominator=3).map(lambda value: SolverBound(value, "oracle"))
+claims = st.lists(st.one_of(schedules, certificates, words), max_size=12)
+
+
+@given(claims)
+def test_true_claims_in_any_order_end_at_the_best_of_each(claimed: list[Any]) -> None:
+    problem = blocks(DEMAND)
+    ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
+    accepted = [ledger.offer(claim) for claim in claimed]
+    known = ledger.known
+    assert len(known.history) == sum(accepted)
+    for before, after in zip(known.history, known.history[1:], strict=False):
+        assert after.lower_bound >= before.lower_bound
+        assert (after.claimed_bound or 0) >= (before.claimed_bound or 0)
+        assert before.cost is None or (after.cost is not None and after.cost <= before.cost)
+        assert before[1:4] != after[1:4]
+    costs = [c.cost(problem) for c in claimed if isinstance(c, Schedule)]
+    assert known.cost == min(costs, default=None)
+    proved = [-(-c.bound(problem) // 1) for c in claimed if isinstance(c, BlockPrices)]
+    assert known.lower_bound == max(proved, default=0)
+    assert known.lower_bound == -(-known.certificate.bound(problem) // 1)
+    assert known.best is None or not check(problem, known.best)
+    met = known.cost in (known.lower_bound, known.claimed_bound)
+    status, proof = ledger.verdict
+    if known.cost is None:
+        assert status is Status.NO_SCHEDULE
+    else:
+        assert status is (Status.OPTIMAL if met else Status.FEASIBLE)
+    assert (proof is Proof.CHECKED) == ledger.proved == (known.cost == known.lower_bound)

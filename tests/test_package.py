@@ -1,0 +1,176 @@
+"""The package as others meet it: what an import costs, what is registered, what is shipped."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points, packages_distributions
+from typing import Any
+
+import pytest
+
+import cms
+from tests.source_tree import FOLDERS, ROOT, SHIPPED, modules, shipped
+
+HEAVY = ("scipy", "ortools", "numba", "rich", "typer", "networkx", "sympy", "jinja2", "ruamel")
+OWN_DISTRIBUTION = "configurable-machines"
+
+
+def pyproject() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def registered(group: str) -> dict[str, Any]:
+    """The objects of an entry-point table in pyproject.toml, by their names there."""
+    table: dict[str, str] = pyproject()["project"]["entry-points"][group]
+    places = {name: value.split(":") for name, value in table.items()}
+    return {n: getattr(importlib.import_module(m), a) for n, (m, a) in places.items()}
+
+
+# --- importing the package ------------------------------------------------------------------------
+
+
+def test_importing_cms_is_silent_and_loads_nothing_heavy() -> None:
+    code = """
+import sys
+touched = []
+def watch(event, arguments):
+    if event.startswith("socket.") or event == "subprocess.Popen":
+        touched.append(event)
+    elif event == "open" and set(str(arguments[1])) & set("wax+"):
+        touched.append(f"write {arguments[0]}")
+sys.addaudithook(watch)
+import cms
+import json
+print(json.dumps([touched, sorted({name.split(".")[0] for name in sys.modules})]))
+"""
+    # -B: Python's own caches of compiled modules are no doing of ours
+    run = subprocess.run(
+        [sys.executable, "-B", "-W", "error", "-c", code],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    assert run.stdout.count("\n") == 1, "something was written on import"
+    touched, loaded = json.loads(run.stdout)
+    assert not touched
+    assert not set(loaded) & set(HEAVY), "import cms must cost little more than import numpy"
+    assert not set(loaded) & (set(FOLDERS) - {"cms"})
+
+
+def test_every_public_name_of_cms_is_there_and_documented() -> None:
+    assert len(set(cms.__all__)) == len(cms.__all__)
+    undocumented = []
+    for name in cms.__all__:
+        thing = getattr(cms, name)
+        if not getattr(thing, "__module__", "").startswith("cms."):
+            continue  # a constant, or a name for somebody else's type
+        text = (inspect.getdoc(thing) if inspect.isfunction(thing) else thing.__doc__) or ""
+        # dataclass and NamedTuple write a signature where a class has no docstring of its own
+        if not text.strip() or text.startswith(f"{thing.__name__}("):
+            undocumented.append(name)
+    assert not undocumented
+    assert set(cms.__all__) <= set(dir(cms))
+
+
+@pytest.mark.parametrize("page", ["cms", "cms.fleet"])
+def test_every_public_function_has_an_example_that_runs(page: str) -> None:
+    module = importlib.import_module(page)
+    functions = {name: getattr(module, name) for name in module.__all__}
+    functions = {name: f for name, f in functions.items() if inspect.isfunction(f)}
+    assert functions
+    assert not [name for name, f in functions.items() if ">>>" not in (inspect.getdoc(f) or "")]
+
+
+# --- registration ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_top_level_name_of_ours_belongs_to_one_distribution(name: str) -> None:
+    assert set(packages_distributions()[name]) == {OWN_DISTRIBUTION}, (
+        f"pip lets the last distribution that ships '{name}' overwrite the others: uninstall one"
+    )
+
+
+@pytest.mark.parametrize("group", ["cms.algorithms", "cms.instances"])
+def test_what_is_installed_agrees_with_the_table_in_pyproject(group: str) -> None:
+    installed = {
+        entry.name: entry.value
+        for entry in entry_points(group=group)
+        if entry.dist is not None and entry.dist.name == OWN_DISTRIBUTION
+    }
+    table = pyproject()["project"]["entry-points"][group]
+    assert installed == table, "the installed tables are stale: run `make install`"
+
+
+def test_every_algorithm_is_registered_under_its_own_name() -> None:
+    algorithms = registered("cms.algorithms")
+    assert {name: algorithm.name for name, algorithm in algorithms.items()} == {
+        name: name for name in algorithms
+    }
+    written = {
+        f"{m.name}.{node.name}"
+        for m in modules().values()
+        if m.name.startswith("algorithms.")
+        for node in m.tree.body
+        if isinstance(node, ast.ClassDef)
+        if {"support", "guarantee", "run"}
+        <= {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+    }
+    assert {f"{a.__module__}.{a.__qualname__}" for a in algorithms.values()} == written
+
+
+def test_every_named_instance_is_registered_under_its_own_name() -> None:
+    instances = registered("cms.instances")
+    assert {name: thing.name for name, thing in instances.items()} == {n: n for n in instances}
+    kinds = tuple({type(thing) for thing in instances.values()})
+    written = {
+        thing.name
+        for module in modules()
+        if module.split(".")[0] == "instances"
+        for thing in vars(importlib.import_module(module)).values()
+        if isinstance(thing, kinds)
+    }
+    assert written == set(instances)
+
+
+# --- shipping -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", SHIPPED)
+def test_a_folder_is_shipped_whole(folder: str) -> None:
+    tool = pyproject()["tool"]["setuptools"]
+    assert {folder, f"{folder}.*"} <= set(tool["packages"]["find"]["include"])
+    code = {m.path.parent for m in shipped() if m.name.split(".")[0] == folder}
+    bare = [str(p.relative_to(ROOT)) for p in code if not (p / "__init__.py").exists()]
+    assert not bare, f"without an __init__.py setuptools leaves these out: {bare}"
+    code_or_cache = {".py", ".pyc", ".nbi", ".nbc"}
+    files = {p for p in (ROOT / folder).rglob("*") if p.is_file()}
+    data = {p for p in files if p.suffix not in code_or_cache}
+    matched = {p for glob in tool["package-data"][folder] for p in (ROOT / folder).glob(glob)}
+    missed = sorted(str(p.relative_to(ROOT)) for p in data - matched)
+    assert not missed, f"no package-data pattern ships these: {missed}"
+
+
+@pytest.mark.parametrize("folder", SHIPPED)
+def test_a_folder_says_that_it_is_typed(folder: str) -> None:
+    assert (ROOT / folder / "py.typed").is_file()
+
+
+def test_the_tests_are_not_shipped() -> None:
+    included = pyproject()["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert not [pattern for pattern in included if pattern.split(".")[0] == "tests"]
+
+
+def test_the_constraints_pin_versions_and_nothing_else() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    wrong = [line for line in lines if not re.fullmatch(r"#.*|[\w.-]+==[\w.+!]+", line)]
+    assert not wrong
+    assert lines

@@ -1,0 +1,132 @@
+"""The README's promises, kept on every named instance by each of our methods."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import cms
+from cms.registry import load_instance
+from proofs_checks.checker import check_problem, check_solution, parse_document
+
+METHODS = ("auto", "cp_sat")
+NAMES = cms.instances()
+EVERY = pytest.mark.parametrize("name", NAMES)
+BY_EVERY = pytest.mark.parametrize("method", METHODS)
+
+
+@cache
+def problem_of(name: str) -> cms.Problem:
+    instance = load_instance(name)
+    if isinstance(instance, cms.NamedProblem):
+        return instance.make()
+    return instance.as_problem().problem  # type: ignore[attr-defined, no-any-return]
+
+
+@cache
+def solved(name: str, method: str) -> cms.Solution:
+    return cms.solve(problem_of(name), method, time_limit=None, threads=1)
+
+
+@EVERY
+@BY_EVERY
+def test_every_demand_is_met_exactly(name: str, method: str) -> None:
+    solution = solved(name, method)
+    if solution.status in {cms.Status.OPTIMAL, cms.Status.FEASIBLE}:
+        assert cms.check(problem_of(name), solution.schedule) == ()
+        assert solution.cost == solution.schedule.cost(problem_of(name))
+
+
+@EVERY
+@BY_EVERY
+def test_every_lower_bound_is_its_certificates(name: str, method: str) -> None:
+    problem, solution = problem_of(name), solved(name, method)
+    if solution.status is cms.Status.INFEASIBLE and solution.proof is cms.Proof.CHECKED:
+        assert solution.certificate.proves_infeasible(problem)
+        return
+    bound = solution.certificate.bound(problem)
+    step = problem.cost_step
+    assert solution.lower_bound == (-(-bound // step) * step if step else bound)
+
+
+@EVERY
+@BY_EVERY
+def test_optimal_is_proved_or_says_whose_word_it_is(name: str, method: str) -> None:
+    solution = solved(name, method)
+    if solution.status is cms.Status.OPTIMAL:
+        word = (solution.lower_bound, solution.claimed_bound)[solution.proof is cms.Proof.SOLVER]
+        assert solution.proof is not cms.Proof.NONE
+        assert word == solution.cost
+    known = load_instance(name).optimum  # type: ignore[attr-defined]
+    if known is not None and solution.cost is not None:
+        assert solution.lower_bound <= known <= solution.cost
+
+
+@EVERY
+@BY_EVERY
+def test_costs_never_rise_and_bounds_never_fall(name: str, method: str) -> None:
+    history = solved(name, method).history
+    costs = [line.cost for line in history if line.cost is not None]
+    bounds = [line.lower_bound for line in history]
+    assert costs == sorted(costs, reverse=True)
+    assert bounds == sorted(bounds)
+    assert [line.seconds for line in history] == sorted(line.seconds for line in history)
+
+
+@EVERY
+def test_a_problem_is_the_same_after_it_is_solved(name: str) -> None:
+    problem = pickle.loads(pickle.dumps(problem_of(name)))
+    before = (pickle.dumps(problem), problem.sha256, hash(problem))
+    cms.solve(problem, time_limit=None, threads=1)
+    assert (pickle.dumps(problem), problem.sha256, hash(problem)) == before
+
+
+@EVERY
+def test_the_second_checker_agrees_from_the_files(name: str, tmp_path: Path) -> None:
+    files = tmp_path / "problem.json", tmp_path / "solution.json"
+    cms.write_problem(problem_of(name), files[0])
+    cms.write_solution(solved(name, "auto"), files[1])
+    problem, solution = (parse_document(file.read_text("utf-8")) for file in files)
+    assert check_problem(problem) == []
+    assert check_solution(problem, solution) == []
+
+
+def test_a_run_is_the_same_for_every_hash_seed() -> None:
+    code = """
+import cms
+for name in ("S1", "non-irup", "limited-type", "greedy-trap-3"):
+    instance = cms.load_instance(name)
+    problem = instance.make() if hasattr(instance, "make") else instance.as_problem().problem
+    solution = cms.solve(problem, time_limit=None, threads=1, seed=3)
+    print(problem.sha256, list(solution.schedule.groups), solution.certificate.to_json())
+    print([(line.cost, line.lower_bound, line.claimed_bound) for line in solution.history])
+"""
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "random")
+    }
+    assert len(runs) == 1
+
+
+@EVERY
+def test_the_same_arguments_give_the_same_history(name: str) -> None:
+    first = solved(name, "auto")
+    again = cms.solve(problem_of(name), time_limit=None, threads=1)
+    assert again.schedule == first.schedule
+    assert without_seconds(again) == without_seconds(first)
+
+
+def without_seconds(solution: cms.Solution) -> list[cms.Incumbent]:
+    return [line._replace(seconds=0) for line in solution.history]

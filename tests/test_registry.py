@@ -1,0 +1,244 @@
+"""Plug-ins are found by name, loaded when asked for, and those that cannot be used say why."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import cms.registry
+from cms.errors import AlgorithmError, UnknownMethod
+from cms.registry import (
+    NamedProblem,
+    PluginError,
+    UnknownInstance,
+    algorithm_details,
+    algorithms,
+    instances,
+    load_algorithm,
+    load_instance,
+)
+from cms.solution import Status
+from cms.solve import solve
+from cms.testing import check_algorithm
+from tests.scripted import blocks
+
+ROOT = Path(__file__).resolve().parent.parent
+Install = Callable[..., None]
+
+PLUGIN = """
+from cms.algorithm import SolverBound
+from cms.registry import NamedProblem
+from tests.plugins import OneByOne
+from tests.scripted import blocks
+
+class Visitor(OneByOne):
+    '''Serves every job by itself.
+
+    And more words.
+    '''
+    name = "visitor"
+
+class Boaster(OneByOne):
+    name = "boaster"
+    def run(self, problem, options, budget):
+        yield SolverBound(1, "my friend")
+
+class Misnamed(OneByOne):
+    name = "somebody else"
+
+class Fails(OneByOne):
+    name = "fails"
+    def __init__(self):
+        raise OSError("no licence")
+
+class Number:
+    name = 3
+
+eight = NamedProblem(name="eight", title="8 blocks", source="here", make=lambda: blocks(8))
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a distribution as pip would leave it: modules, and metadata beside them."""
+    installed = []
+
+    def put(name: str, entries: dict[str, dict[str, str]], **modules: str) -> None:
+        home = tmp_path / name
+        info = home / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "top_level.txt").write_text("".join(f"{module}\n" for module in modules))
+        lines = []
+        for group, table in entries.items():
+            lines += [f"[{group}]", *(f"{key} = {value}" for key, value in table.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+        for module, text in modules.items():
+            (home / f"{module}.py").write_text(textwrap.dedent(text))
+            installed.append(module)
+        monkeypatch.syspath_prepend(home)
+        cms.registry._entries.cache_clear()
+
+    cms.registry._entries.cache_clear()
+    yield put
+    cms.registry._entries.cache_clear()
+    for module in installed:
+        sys.modules.pop(module, None)
+
+
+# --- the loop-back: a third party's distribution, end to end --------------------------------------
+
+
+def test_an_installed_algorithm_is_found_run_and_checked(install: Install) -> None:
+    install(
+        "acme-scheduling",
+        {"cms.algorithms": {"visitor": "acme_plugin:Visitor", "boaster": "acme_plugin:Boaster"}},
+        acme_plugin=PLUGIN,
+    )
+    assert "visitor" in algorithms()
+    assert "acme_plugin" not in sys.modules, "names are listed without loading anything"
+    solution = solve(blocks(8), "visitor", options={"choose": "first"})
+    assert (solution.status, solution.method) == (Status.FEASIBLE, "visitor")
+    assert solution.cost == Fraction(4)
+    assert load_algorithm("visitor")[1] is False
+    assert check_algorithm("visitor").ok
+    with pytest.raises(AlgorithmError, match=r"'boaster': claims SolverBound.*configurable-mach"):
+        solve(blocks(8), "boaster")
+
+
+def test_the_details_name_the_distribution_summary_and_options(install: Install) -> None:
+    install(
+        "Acme_Scheduling",
+        {"cms.algorithms": {"visitor": "acme_plugin:Visitor"}},
+        acme_plugin=PLUGIN,
+    )
+    details = {line.name: line for line in algorithm_details()}
+    assert details["visitor"] == (
+        "visitor",
+        "acme-scheduling",
+        False,
+        "Serves every job by itself.",
+        {"choose": "cheapest"},
+    )
+    assert details["auto"].trusted
+    assert details["auto"].distribution == "configurable-machines"
+    assert details["auto"].summary
+
+
+def test_each_call_has_an_object_of_its_own(install: Install) -> None:
+    install("acme", {"cms.algorithms": {"visitor": "acme_plugin:Visitor"}}, acme_plugin=PLUGIN)
+    assert load_algorithm("visitor")[0] is not load_algorithm("visitor")[0]
+
+
+def test_an_installed_instance_is_found(install: Install) -> None:
+    install("acme", {"cms.instances": {"eight": "acme_plugin:eight"}}, acme_plugin=PLUGIN)
+    assert "eight" in instances()
+    named = load_instance("eight")
+    assert isinstance(named, NamedProblem)
+    assert named.make() == blocks(8)
+    assert (named.title, named.source, named.optimum) == ("8 blocks", "here", None)
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+def test_an_unknown_method_lists_those_there_are() -> None:
+    with pytest.raises(UnknownMethod, match=r"'atuo' is unknown; nearest: 'auto'; installed are"):
+        solve(blocks(8), "atuo")
+    with pytest.raises(ValueError, match="auto, "):
+        solve(blocks(8), "quantum")
+
+
+def test_an_unknown_instance_lists_those_there_are(install: Install) -> None:
+    install("acme", {"cms.instances": {"eight": "acme_plugin:eight"}}, acme_plugin=PLUGIN)
+    with pytest.raises(UnknownInstance, match=r"instance 'eigth' is unknown; nearest: 'eight'; "):
+        load_instance("eigth")
+
+
+def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    cms.registry._entries.cache_clear()
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
+    try:
+        assert algorithms() == ()
+        with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):
+            load_algorithm("auto")
+    finally:
+        cms.registry._entries.cache_clear()
+
+
+def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
+    install("acme", {"cms.algorithms": {"auto": "acme_plugin:Visitor"}}, acme_plugin=PLUGIN)
+    with pytest.raises(PluginError, match="offered by 2 .*, acme and configurable-machines; unins"):
+        load_algorithm("auto")
+    with pytest.warns(RuntimeWarning, match="'auto' is offered by 2 distributions.*left out"):
+        details = algorithm_details()
+    assert "auto" not in {line.name for line in details}
+
+
+def test_a_broken_plugin_breaks_nobody_else(install: Install) -> None:
+    install(
+        "broken-dist",
+        {"cms.algorithms": {"wreck": "wreck_plugin:Wreck"}},
+        wreck_plugin="import a_module_that_is_not_there",
+    )
+    assert "wreck" in algorithms()
+    with pytest.warns(RuntimeWarning, match="'wreck' .*of distribution broken-dist.*left out"):
+        details = algorithm_details()
+    assert "wreck" not in {line.name for line in details}
+    assert "auto" in {line.name for line in details}
+    with pytest.raises(PluginError, match="broken-dist.*ModuleNotFoundError: No module named"):
+        load_algorithm("wreck")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("acme_plugin:Misnamed", "calls itself 'somebody else'"),
+        ("acme_plugin:Fails", "cannot be made: OSError: no licence"),
+        ("acme_plugin:Number", "expected a class with name, options_type"),
+        ("acme_plugin:eight", "expected a class with name, options_type"),
+        ("acme_plugin:Missing", "cannot be loaded: AttributeError"),
+    ],
+)
+def test_an_entry_that_is_no_algorithm_is_refused(install: Install, entry: str, words: str) -> None:
+    install("acme", {"cms.algorithms": {"it": entry}}, acme_plugin=PLUGIN)
+    with pytest.raises(PluginError, match=f"algorithm 'it' .*of distribution acme.*{words}"):
+        load_algorithm("it")
+
+
+@pytest.mark.parametrize("entry", ["acme_plugin:Visitor", "acme_plugin:PLUGIN"])
+def test_an_entry_that_is_no_instance_is_refused(install: Install, entry: str) -> None:
+    install("acme", {"cms.instances": {"it": entry}}, acme_plugin=PLUGIN + "\nPLUGIN = 3\n")
+    with pytest.raises(PluginError, match="instance 'it' .*expected an object with name, title"):
+        load_instance("it")
+
+
+def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
+    """Pip lets the last distribution that ships a top-level `algorithms` overwrite the others."""
+    (tmp_path / "algorithms").mkdir()
+    (tmp_path / "algorithms" / "__init__.py").write_text("")
+    info = tmp_path / "textbook-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: textbook\nVersion: 1.0\n")
+    (info / "top_level.txt").write_text("algorithms\n")
+    code = "from cms.registry import load_algorithm; load_algorithm('auto')"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = run.stderr.strip().splitlines()[-1]
+    assert "PluginError: algorithm 'auto'" in last
+    assert "is not of configurable-machines" in last
+    assert "textbook ships a top-level 'algorithms' too" in last

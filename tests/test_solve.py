@@ -1,0 +1,376 @@
+"""``solve`` believes nothing unchecked, and says what is known and on whose word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from cms.algorithm import Budget, Claim, SolverBound, Support
+from cms.certificate import BlockPrices, Branch, Certificate
+from cms.errors import (
+    AlgorithmError,
+    GuaranteeBreached,
+    InvalidOption,
+    UnsupportedProblem,
+)
+from cms.guarantee import Guarantee, Verdict
+from cms.model import Configuration, Job
+from cms.problem import Problem
+from cms.quantity import MachinesOfType
+from cms.schedule import MachineGroup, Schedule
+from cms.solution import Proof, Status, StopReason
+from cms.solve import run_checked, solve
+from tests import plugins
+from tests.plugins import OneByOne
+from tests.scripted import HALF, PAIR, QUARTER, Scripted, blocks, serving, solved, told
+
+# --- status and reason ----------------------------------------------------------------------------
+
+
+def test_a_bound_that_meets_the_schedule_is_optimal_and_checked() -> None:
+    solution = told(blocks(5), [serving(5, 4), HALF, serving(5, 3)])
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    assert solution.stop_reason is StopReason.PROVED
+    assert (solution.cost, solution.lower_bound, solution.machine_count) == (3, 3, 3)
+    assert solution.certificate == HALF
+    assert solution.gap == solution.relative_gap == 0
+    assert [(i.cost, i.lower_bound) for i in solution.history] == [(4, 0), (4, 3), (3, 3)]
+    assert solution.problem_sha256 == blocks(5).sha256
+
+
+def test_a_bound_is_rounded_up_to_the_common_step_of_the_costs() -> None:
+    solution = told(blocks(5, cost="3/2"), [BlockPrices({"b": "3/4"})])
+    assert solution.certificate.bound(blocks(5, cost="3/2")) == Fraction(15, 4)
+    assert solution.lower_bound == Fraction(9, 2)
+
+
+def test_an_algorithm_that_ends_early_leaves_a_feasible_schedule() -> None:
+    solution = told(blocks(8), [serving(8, 6), QUARTER])
+    assert (solution.status, solution.proof) == (Status.FEASIBLE, Proof.NONE)
+    assert solution.stop_reason is StopReason.FINISHED
+    assert (solution.gap, solution.relative_gap) == (4, Fraction(2, 3))
+
+
+def test_an_algorithm_that_finds_nothing_leaves_no_schedule() -> None:
+    solution = told(blocks(8), [QUARTER])
+    assert (solution.status, solution.proof) == (Status.NO_SCHEDULE, Proof.NONE)
+    assert (solution.cost, solution.machine_count, solution.gap) == (None, None, None)
+    assert solution.relative_gap is None
+    assert solution.schedule == Schedule()
+    assert solution.lower_bound == 2
+
+
+def test_a_solvers_word_alone_proves_as_a_solver_does() -> None:
+    solution = told(blocks(5), [serving(5, 3), SolverBound("5/2", "oracle")], trusted=True)
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.SOLVER)
+    assert solution.stop_reason is StopReason.FINISHED
+    assert (solution.lower_bound, solution.claimed_bound) == (0, 3)
+    assert solution.history[-1].source == "oracle"
+
+
+def test_a_certificate_after_a_solvers_word_makes_the_proof_checked() -> None:
+    claims = [serving(5, 3), SolverBound(3, "oracle"), HALF]
+    solution = told(blocks(5), claims, trusted=True)
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    assert solution.stop_reason is StopReason.PROVED
+
+
+def test_a_solvers_word_of_infeasibility() -> None:
+    problem = blocks(5, limit=2)
+    solution = told(problem, [SolverBound(None, "oracle")], trusted=True)
+    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.SOLVER)
+    assert solution.schedule == Schedule()
+
+
+def test_a_ray_proves_infeasibility() -> None:
+    problem = blocks(5, limit=2)
+    ray = BlockPrices({"b": 1}, {"machine": 2})
+    solution = told(problem, [SolverBound(None, "oracle"), ray], trusted=True)
+    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+    assert solution.stop_reason is StopReason.PROVED
+    assert solution.certificate.proves_infeasible(problem)
+    assert solution.lower_bound == 1
+
+
+def test_the_history_keeps_the_highest_bound_when_a_ray_has_a_lower_one() -> None:
+    ray = BlockPrices({"b": "1/10"}, {"machine": "1/5"})  # 1/2 - 2/5
+    solution = told(blocks(5, limit=2, cost=7), [BlockPrices({"b": "7/2"}), ray])
+    assert [line.lower_bound for line in solution.history] == [21, 21]
+    assert solution.lower_bound == 7
+
+
+def test_a_job_that_nothing_serves_is_infeasible_without_a_run() -> None:
+    problem = Problem(configurations=PAIR, jobs=[Job("x", 1, {})])
+    solution = told(problem, ["never reached"])
+    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+    assert solution.stop_reason is StopReason.PROVED
+
+
+@pytest.mark.parametrize("jobs", [[], [Job("x", 0, {})]])
+def test_nothing_to_serve_takes_no_machines_and_no_run(jobs: list[Job]) -> None:
+    solution = told(Problem(configurations=PAIR, jobs=jobs), ["never reached"])
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    assert (solution.cost, solution.machine_count) == (0, 0)
+    assert [line.source for line in solution.history] == ["trivial"]
+
+
+def test_what_costs_nothing_is_optimal_at_once() -> None:
+    solution = told(blocks(4, cost=0), [serving(4, 9)])
+    assert solution.status is Status.OPTIMAL
+    assert (solution.cost, solution.machine_count, solution.relative_gap) == (0, 9, 0)
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+class Subclass(Schedule):
+    """A schedule that could answer for itself."""
+
+
+class FreeBound(Certificate):
+    """A certificate that says what it likes."""
+
+    def bound(self, problem: Problem) -> Fraction:
+        return Fraction(10**6)
+
+    def proves_infeasible(self, problem: Problem) -> bool:
+        return True
+
+    def _judge(self, problem: Problem, path: object) -> Any:
+        raise NotImplementedError
+
+    def leaves(self) -> Iterator[BlockPrices]:
+        return iter(())
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        ([Schedule()], "claims a schedule of cost 0 that is not valid: job 'x' has 0"),
+        (
+            [serving(5, 3), Schedule([MachineGroup(PAIR, {("b", "x"): 5}, 1)])],
+            "of cost 1 that is not valid: group 0 has 5 blocks 'b' in use",
+        ),
+        (
+            [Schedule([MachineGroup(Configuration({"b": 9}, "moon"), {("b", "x"): 5}, 1)])],
+            "machine type 'moon'",
+        ),
+        ([BlockPrices({"b": 1})], "claims a certificate that does not hold: configuration 2 x b"),
+        ([BlockPrices({"c": 1})], "does not hold"),
+        ([FreeBound()], "type 'FreeBound'"),
+        (
+            [Branch(MachinesOfType("machine"), 1, BlockPrices(multipliers=[0]), FreeBound())],
+            "a part of type 'FreeBound'",
+        ),
+        ([Subclass()], "an object of type 'Subclass'; expected a Schedule"),
+        ([3], "an object of type 'int'"),
+        ([None], "an object of type 'NoneType'"),
+        ([SolverBound(2, "oracle")], "a solver's word is accepted from"),
+    ],
+)
+def test_a_false_claim_is_refused_by_name(claims: list[Any], words: str) -> None:
+    with pytest.raises(AlgorithmError) as caught:
+        told(blocks(5), claims)
+    assert caught.value.algorithm == "scripted"
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        ([serving(5, 3), SolverBound(4, "oracle")], "no schedule costs less than 4; a valid one"),
+        ([SolverBound(4, "oracle"), serving(5, 3)], "below the bound 4 its solver gave its word"),
+        ([serving(5, 3), SolverBound(None, "oracle")], "that there is no schedule; a valid one"),
+        ([SolverBound(None, "oracle"), serving(5, 3)], "after its solver's word that there is no"),
+    ],
+)
+def test_a_solvers_word_against_a_checked_schedule_is_an_error(
+    claims: list[Any], words: str
+) -> None:
+    with pytest.raises(AlgorithmError, match=r"scripted.*" + words):
+        told(blocks(5), claims, trusted=True)
+
+
+def test_many_violations_are_counted_not_listed() -> None:
+    jobs = [Job(f"x{j}", 1, {"b": 1}) for j in range(10)]
+    with pytest.raises(AlgorithmError, match=r"job 'x2' has 0 .*; and 7 more violations"):
+        told(Problem(configurations=PAIR, jobs=jobs), [Schedule()])
+
+
+def test_claims_that_improve_nothing_are_not_checked_and_leave_no_line() -> None:
+    worse = Schedule([MachineGroup(PAIR, {}, 9)])  # not valid, but nobody needs to know
+    solution = told(blocks(8), [serving(8, 5), worse, serving(8, 5), QUARTER, QUARTER])
+    assert [(i.cost, i.lower_bound) for i in solution.history] == [(5, 0), (5, 2)]
+
+
+def test_an_exception_inside_an_algorithm_names_it() -> None:
+    def broken(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        yield serving(8, 5)
+        raise KeyError("b7")
+
+    with pytest.raises(AlgorithmError, match="'scripted': raised KeyError: 'b7'") as caught:
+        solved(broken)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_an_algorithms_own_refusal_passes_through() -> None:
+    def late(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        raise UnsupportedProblem("more than 7 blocks")
+        yield
+
+    with pytest.raises(UnsupportedProblem, match=r"^more than 7 blocks$"):
+        solved(late)
+
+
+def test_a_run_that_is_no_iterator_is_an_error() -> None:
+    class ReturnsNothing(OneByOne):
+        def run(self, problem: Problem, options: object, budget: Budget) -> Any:
+            return None
+
+    with pytest.raises(AlgorithmError, match="not iterable"):
+        solve(blocks(8), ReturnsNothing())
+
+
+def test_an_iterator_need_not_be_a_generator() -> None:
+    class Lists(OneByOne):
+        def run(self, problem: Problem, options: object, budget: Budget) -> Any:
+            return [serving(8, 4), HALF, "never reached"]
+
+    assert solve(blocks(8), Lists()).status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda p, s: object.__setattr__(p, "job_names", ("y",)), "problem"),
+        (lambda p, s: object.__setattr__(s, "columns", Schedule().columns), "start"),
+    ],
+)
+def test_changing_an_input_is_found_out_even_if_the_claims_fit_the_change(
+    change: Callable[[Problem, Schedule | None], None], what: str
+) -> None:
+    def meddle(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        change(problem, budget.best)
+        yield Schedule()
+
+    with pytest.raises(AlgorithmError, match=f"changed the {what} it was given"):
+        solved(meddle, start=serving(8, 9))
+
+
+# --- asked beforehand -----------------------------------------------------------------------------
+
+
+def test_an_unsupported_problem_is_refused_with_the_algorithms_reason() -> None:
+    with pytest.raises(UnsupportedProblem, match=r"'one_by_one' cannot .*: it does not count"):
+        solve(blocks(8, limit=3), OneByOne())
+
+
+def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() -> None:
+    class Mute(OneByOne):
+        def support(self, problem: Problem, options: object) -> Any:
+            return True
+
+        def guarantee(self, problem: Problem, options: object) -> Any:
+            raise ZeroDivisionError
+
+    with pytest.raises(AlgorithmError, match=r"support\(\) returned True; expected a Support"):
+        solve(blocks(8), Mute())
+    Mute.support = lambda *_: Support(True)  # type: ignore[method-assign]
+    with pytest.raises(AlgorithmError, match=r"guarantee\(\) raised ZeroDivisionError"):
+        solve(blocks(8), Mute())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"time_limit": float("nan")}, "time_limit is nan; expected seconds >= 0"),
+        ({"time_limit": -1}, "time_limit is -1"),
+        ({"time_limit": "soon"}, "time_limit is 'soon'"),
+        ({"time_limit": True}, "time_limit is True"),
+        ({"gap": -1}, "gap is -1; expected a number >= 0"),
+        ({"gap": "wide"}, "gap: 'wide' is not a number"),
+        ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": None}, "seed is None"),
+        ({"threads": 0}, "threads is 0; expected a whole number >= 1"),
+        ({"cancel": 3}, "cancel is 3; expected a threading.Event"),
+        ({"start": [1]}, "start is [1]; expected a cms.Schedule"),
+        ({"on_improvement": 3}, "on_improvement is 3; expected a function"),
+        ({"options": [1]}, "options is [1]; expected a mapping"),
+        ({"options": {"chose": "first"}}, "no option 'chose'; nearest: 'choose'; it has choose"),
+        ({"options": {"choose": "last"}}, "option choose = 'last': expected 'cheapest' or 'first'"),
+        ({"method": 3}, "method is 3; expected the name of an algorithm or an object"),
+        ({"method": OneByOne}, "give an object, not its class"),
+        ({"problem": 3}, "problem is 3; expected a cms.Problem"),
+    ],
+)
+def test_a_bad_argument_is_a_value_error_that_says_what_is_expected(
+    arguments: dict[str, Any], words: str
+) -> None:
+    everything: dict[str, Any] = {"problem": blocks(8), "method": OneByOne(), **arguments}
+    with pytest.raises(InvalidOption) as caught:
+        solve(**everything)
+    assert words in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_options_reach_the_run() -> None:
+    seen = []
+
+    class Notes(OneByOne):
+        def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
+            seen.append((options.choose, budget.seed, budget.threads, budget.remaining()))
+            yield from super().run(problem, options, budget)
+
+    solve(blocks(8), Notes(), options={"choose": "first"}, seed=3, threads=2, time_limit=None)
+    assert seen == [("first", 3, 2, float("inf"))]
+    solve(blocks(8), Notes())
+    assert seen[1][0] == "cheapest"
+    assert seen[1][2] >= 1
+    assert 59 < seen[1][3] <= 60
+
+
+# --- guarantees -----------------------------------------------------------------------------------
+
+
+def promised(claims: list[Any], factor: object, additive: object, **more: Any) -> Any:
+    algorithm = Scripted(claims)
+    algorithm.promise = Guarantee(factor, additive, "OPT", "Theorem 7")  # type: ignore[arg-type]
+    return run_checked(algorithm, True, blocks(8), **more)
+
+
+def test_a_guarantee_is_verified_by_a_checked_bound() -> None:
+    verdict = promised([QUARTER, serving(8, 5)], 2, 1).guarantee
+    assert verdict is not None
+    assert verdict.verdict is Verdict.VERIFIED
+
+
+def test_a_guarantee_stays_open_where_the_bound_is_weak() -> None:
+    verdict = promised([serving(8, 5), SolverBound(4, "oracle")], 2, 1).guarantee
+    assert verdict is not None
+    assert verdict.verdict is Verdict.OPEN
+
+
+def test_a_breached_guarantee_is_an_error_that_names_the_theorem() -> None:
+    with pytest.raises(GuaranteeBreached, match=r"scripted.*cost 5, above .* Theorem 7 guarantees"):
+        promised([serving(8, 5)], "1/2", 0)
+
+
+def test_a_run_cut_short_is_not_held_to_its_guarantee() -> None:
+    assert promised([HALF, serving(8, 5), serving(8, 4)], "1/2", 0, gap=1).guarantee is None
+    assert promised([], 1, 0).guarantee is None
+
+
+@pytest.mark.parametrize(
+    "bad", [plugins.LiesAboutASchedule, plugins.LiesAboutABound, plugins.YieldsJunk]
+)
+def test_the_driver_refuses_the_bad_plugins_by_name(bad: type[OneByOne]) -> None:
+    problem = Problem(configurations=PAIR, jobs=[Job("x", 3, {"b": 1}), Job("y", 3, {"b": 1})])
+    with pytest.raises(AlgorithmError, match=bad.name):
+        solve(problem, bad())

@@ -1,0 +1,86 @@
+"""The conformance suite: good plug-ins pass, bad ones fail for the reason they were made for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from cms.algorithm import Support
+from cms.edge_problems import EDGE_PROBLEMS
+from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
+from tests import plugins
+from tests.plugins import OneByOne
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=str)
+def test_a_minimal_good_plugin_passes(check: Check) -> None:
+    check(OneByOne())
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason", "words"),
+    [
+        (plugins.LiesAboutASchedule, "schedules", "of its demand served"),
+        (plugins.LiesAboutABound, "bounds", "more than its machine's cost"),
+        (plugins.ChangesItsInput, "inputs", "the problem has changed"),
+        (plugins.IgnoresTheClock, "clock", "still at work"),
+        (plugins.IsNotReproducible, "reproducible", "two runs differ from claim 1 on"),
+        (plugins.YieldsJunk, "claims", "type 'int'"),
+        (plugins.GivesItsWord, "claims", "a solver's word of a third party"),
+        (plugins.Breaks, "edge_problems", "OverflowError"),
+        (plugins.PromisesTooMuch, "guarantee", "Wishful Thinking"),
+        (plugins.TakesAnyOption, "options", "does not mention 'choose'"),
+        (plugins.LeavesACancel, "cancels", "no such solver"),
+    ],
+)
+def test_a_bad_plugin_fails_for_the_named_reason_only(
+    bad: type[OneByOne], reason: str, words: str
+) -> None:
+    report = check_algorithm(bad())
+    assert report.failed == (reason,), str(report)
+    assert not report.ok
+    assert words in str(report)
+
+
+def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:
+    check = next(check for check in CHECKS if check.name == "schedules")
+    with pytest.raises(ConformanceError, match=r"^schedules: .*served"):
+        check(plugins.LiesAboutASchedule())
+
+
+def test_a_report_lists_every_check() -> None:
+    report = check_algorithm(OneByOne(), EDGE_PROBLEMS[:3])
+    assert report.ok
+    assert str(report).count("passed") == len(CHECKS)
+
+
+def test_an_algorithm_that_takes_nothing_does_not_pass() -> None:
+    class TakesNothing(OneByOne):
+        def support(self, problem: object, options: object) -> Support:
+            return Support(False, "not today")
+
+    report = check_algorithm(TakesNothing())
+    assert report.failed == ("support",)
+
+
+def test_options_of_a_run_are_validated() -> None:
+    report = check_algorithm(OneByOne(), options={"choose": "worst"})
+    assert "expected 'cheapest' or 'first'" in str(report)
+    assert not report.ok
+
+
+@pytest.mark.parametrize("named", EDGE_PROBLEMS, ids=lambda named: named.name)
+def test_the_optimum_of_an_edge_problem_is_what_it_says(named: object) -> None:
+    """Against the reference algorithm, which proves it."""
+    from cms.registry import NamedProblem
+    from cms.solution import Status
+    from cms.solve import solve
+
+    assert isinstance(named, NamedProblem)
+    solution = solve(named.make(), "cp_sat")
+    if named.infeasible:
+        assert solution.status is Status.INFEASIBLE
+    else:
+        assert solution.status is Status.OPTIMAL
+        assert solution.cost == Fraction(named.optimum or 0)
