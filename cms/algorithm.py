@@ -159,7 +159,9 @@ class Budget(Protocol):
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
           Ctrl-C aborts the process;
         * MathOpt's GSCIP: a ``SolveInterrupter``'s ``interrupt``;
-        * HiGHS (in MathOpt or scipy) cannot be stopped: run it in slices of at most a second.
+        * HiGHS (in MathOpt or scipy) cannot be stopped: run it in slices shorter than half a
+          second, so that the last one ends within the grace;
+        * compiled loops: in chunks of at most 0.2 s.
         """
         ...
 

@@ -10,37 +10,26 @@ carry prices of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from .errors import InvalidCertificate
+from .errors import InvalidCertificate, InvalidProblem
 from .frozen import FrozenMap
 from .knapsack import common_denominator, price_jobs
 from .model import Block, Configuration
-from .names import nearest
+from .names import checked_names, nearest
 from .numbers import Number, exact, format_exact
-from .packing import fullest_machine
-from .quantity import (
-    BlocksOf,
-    BlocksOfJob,
-    MachinesOf,
-    MachinesOfType,
-    Quantity,
-    quantity_from_json,
-)
+from .price_conditions import Condition, first_breaches, prices_of_jobs, refuse_misfits
+from .quantity import Quantity, quantity_from_json
 
 if TYPE_CHECKING:
     from .problem import Problem
 
 
-class Condition(NamedTuple):
-    """What one branch adds on the way to a leaf: ``sign * quantity >= sign * value``."""
-
-    quantity: Quantity
-    sign: int
-    value: int
+#: Branches above one another: a deeper tree could be neither pickled nor written to a file.
+LARGEST_DEPTH = 200
 
 
 class _Verdict(NamedTuple):
@@ -179,16 +168,10 @@ its machine's cost 1
         limit_prices: Mapping[str, Number] | None = None,
         multipliers: Sequence[Number] = (),
     ) -> None:
-        def table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
-            return FrozenMap(
-                {
-                    name: exact(number, f"{what} {name!r}", error=InvalidCertificate)
-                    for name, number in (numbers or {}).items()
-                }
-            )
-
-        object.__setattr__(self, "prices", table(prices, "price of block"))
-        object.__setattr__(self, "limit_prices", table(limit_prices, "limit price of"))
+        object.__setattr__(self, "prices", _table(prices, "block"))
+        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
+        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
+            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
         numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
         object.__setattr__(self, "multipliers", tuple(numbers))
 
@@ -205,10 +188,11 @@ its machine's cost 1
         }
 
     def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
-        breach, breach_at_cost_0 = self._breaches(problem, path)
+        refuse_misfits(problem, self, path)
+        breach, breach_at_cost_0 = first_breaches(problem, self, path)
         if breach is not None:
             raise InvalidCertificate(breach)
-        job_prices, special = self._job_prices(problem, path)
+        job_prices, special = prices_of_jobs(problem, self, path)
         scaled, denominator = common_denominator(
             [*job_prices, *(price for vector in special.values() for price in vector)]
         )
@@ -225,85 +209,6 @@ its machine's cost 1
         no_way = bool(pricing.unservable) or (breach_at_cost_0 is None and value > 0)
         return _Verdict(value, no_way)
 
-    def _breaches(
-        self, problem: Problem, path: tuple[Condition, ...]
-    ) -> tuple[str | None, str | None]:
-        """Return the first breach of the conditions on prices: with the costs, and with costs 0."""
-        _refuse_names(self.prices, problem.blocks, "block")
-        known = [machine.name for machine in problem.machine_types]
-        _refuse_names(self.limit_prices, known, "machine type")
-        for name, price in self.limit_prices.items():
-            if price and problem.machine_type(name).limit is None:
-                raise InvalidCertificate(
-                    f"limit price {format_exact(price)} on machine type {name!r}, which has no "
-                    "limit"
-                )
-        if len(self.multipliers) != len(path):
-            raise InvalidCertificate(
-                f"a leaf below {len(path)} branches has {len(self.multipliers)} multipliers; "
-                "expected one for each branch"
-            )
-        worth = {block: self.prices.get(block, Fraction(0)) for block in problem.blocks}
-        of_type: dict[str | None, Fraction] = {}
-        of_shape: dict[Configuration, Fraction] = {}
-        for condition, multiplier in zip(path, self.multipliers, strict=True):
-            quantity, amount = condition.quantity, condition.sign * multiplier
-            quantity.refuse_unknown(problem)
-            if isinstance(quantity, BlocksOf):
-                worth[quantity.block] += amount
-            elif isinstance(quantity, MachinesOfType):
-                of_type[quantity.machine] = of_type.get(quantity.machine, Fraction(0)) + amount
-            elif isinstance(quantity, MachinesOf):
-                listed = quantity.listed_in(problem)
-                of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
-        first: list[str | None] = [None, None]
-        for shape in problem.configurations:
-            machine = problem.machine_type(shape.machine)
-            if isinstance(shape, Configuration):
-                value = sum((worth[b] * n for b, n in shape.blocks.items()), Fraction(0))
-                value += of_shape.get(shape, Fraction(0))
-                name = f"configuration {shape}"
-            else:
-                blocks = list(shape.sizes)
-                value = fullest_machine(
-                    [worth[b] for b in blocks],
-                    [shape.sizes[b] for b in blocks],
-                    shape.capacity,
-                    shape.max_blocks,
-                ).value
-                name = f"the fullest machine of capacity {format_exact(shape.capacity)}"
-            value += of_type.get(shape.machine, Fraction(0))
-            allowed = self.limit_prices.get(machine.name, Fraction(0))
-            for at, cost in enumerate((machine.cost, Fraction(0))):
-                if value > cost + allowed and first[at] is None:
-                    plus = f" + limit price {format_exact(allowed)}" if allowed else ""
-                    first[at] = (
-                        f"{name} is worth {format_exact(value)} at these prices, more than its "
-                        f"machine's cost {format_exact(cost)}{plus}"
-                    )
-        return first[0], first[1]
-
-    def _job_prices(
-        self, problem: Problem, path: tuple[Condition, ...]
-    ) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
-        """Return the prices every job pays, and those of jobs with a branch of their own."""
-        general = [self.prices.get(block, Fraction(0)) for block in problem.blocks]
-        special: dict[int, list[Fraction]] = {}
-        for condition, multiplier in zip(path, self.multipliers, strict=True):
-            quantity = condition.quantity
-            if isinstance(quantity, BlocksOfJob):
-                j = problem.job_index(quantity.job)
-                vector = special.setdefault(j, list(general))
-                vector[problem.block_index[quantity.block]] -= condition.sign * multiplier
-        for j, vector in special.items():
-            for block, price in zip(problem.blocks, vector, strict=True):
-                if price < 0:
-                    raise InvalidCertificate(
-                        f"job {problem.job_names[j]!r} would pay {format_exact(price)} for the "
-                        f"block {block!r}: multipliers must leave every price >= 0"
-                    )
-        return general, special
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Branch(Certificate):
@@ -316,7 +221,13 @@ class Branch(Certificate):
     at_most : int
         ``below`` is about the schedules where it is at most this, ``above`` about the others.
     below, above : Certificate
-        Each leaf below carries one multiplier for this branch.
+        Each leaf below carries one multiplier for this branch. There are at most 200 branches above
+        one another.
+
+    Attributes
+    ----------
+    depth : int
+        Branches on the longest way to a leaf.
 
     Examples
     --------
@@ -326,6 +237,7 @@ class Branch(Certificate):
 
     >>> from cms.model import Job, MachineType
     >>> from cms.problem import Problem
+    >>> from cms.quantity import MachinesOfType
     >>> problem = Problem(
     ...     configurations=Configuration({"b": 3}),
     ...     jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})],
@@ -344,16 +256,28 @@ class Branch(Certificate):
     at_most: int
     below: Certificate
     above: Certificate
+    depth: int = field(repr=False, compare=False)
 
     def __init__(
         self, quantity: Quantity, at_most: int, below: Certificate, above: Certificate
     ) -> None:
+        if type(quantity) not in get_args(Quantity):
+            raise InvalidCertificate(
+                f"a branch on {quantity!r}; expected MachinesOfType, MachinesOf, BlocksOf or "
+                "BlocksOfJob"
+            )
         value = exact(at_most, "at_most", nonnegative=False, error=InvalidCertificate)
         if value.denominator != 1:
             raise InvalidCertificate(f"at_most is {format_exact(value)}; expected a whole number")
         for side in (below, above):
             if not isinstance(side, Certificate):
                 raise InvalidCertificate(f"a branch holds {side!r}; expected a certificate")
+        depth = 1 + max(getattr(side, "depth", 0) for side in (below, above))
+        if depth > LARGEST_DEPTH:
+            raise InvalidCertificate(
+                f"a certificate has more than {LARGEST_DEPTH} branches above one another"
+            )
+        object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "quantity", quantity)
         object.__setattr__(self, "at_most", int(value))
         object.__setattr__(self, "below", below)
@@ -418,17 +342,26 @@ def round_up(bound: Fraction, step: Fraction) -> Fraction:
     return step * -(-bound // step) if step else bound
 
 
+def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
+    table = {} if numbers is None else numbers
+    if not isinstance(table, Mapping):
+        raise InvalidCertificate(
+            f"the prices of every {what} are {numbers!r}; expected a mapping of names to numbers"
+        )
+    try:
+        names = checked_names(table, what)
+    except InvalidProblem as fault:
+        raise InvalidCertificate(str(fault)) from None
+    return FrozenMap(
+        {
+            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
+            for name, number in zip(names, table.values(), strict=True)
+        }
+    )
+
+
 def _number(value: Fraction) -> int | str:
     return value.numerator if value.denominator == 1 else format_exact(value)
-
-
-def _refuse_names(names: Mapping[str, Fraction], known: Sequence[str], what: str) -> None:
-    for name in names:
-        if name not in known:
-            raise InvalidCertificate(
-                f"a price for the {what} {name!r}, which the problem does not have"
-                + nearest(name, known)
-            )
 
 
 def _refuse_unknown(tree: Mapping[str, Any], known: set[str]) -> None:

@@ -7,15 +7,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .columns import whole_array
 from .model import Configuration
 from .numbers import format_exact
 from .rows import SAFE
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .columns import Columns
     from .problem import Problem
-    from .schedule import Columns, Schedule
+    from .schedule import Schedule
 
 
 class Violation(NamedTuple):
@@ -190,12 +193,13 @@ def _block_faults(columns: Columns) -> Iterator[Violation]:
             "at least 1",
         )
     width = len(columns.blocks)
-    held = np.array(
+    held = whole_array(
         [
-            [shape.blocks.get(block, 0) for block in columns.blocks]
+            shape.blocks.get(block, 0)
             for shape in columns.configurations
+            for block in columns.blocks
         ],
-        dtype=np.int64,
+        "blocks of the configurations",
     ).reshape(len(columns.configurations), width)
     keys, used = _totals(group * max(width, 1) + columns.entry_block, columns.entry_count)
     groups, blocks = keys // max(width, 1), keys % max(width, 1)
@@ -253,7 +257,7 @@ def _demand_faults(
             short[j] = sum(row.supply[i] * number for i, number in pairs) < row.demand
     for j in np.flatnonzero(short).tolist():
         row = rows.row(j)
-        mine = np.flatnonzero(jobs == j).tolist()
+        mine = range(*np.searchsorted(jobs, [j, j + 1]).tolist())  # sorted by their keys
         total = sum(row.supply[int(blocks[at])] * int(given[at]) for at in mine)
         yield Violation(
             "demand",

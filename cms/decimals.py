@@ -10,23 +10,27 @@ a time, through its printed form.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LARGEST_PLACES = 18
 # Decimals with up to this many significant digits are told apart by the type (IEEE 754: 15, 6).
 _UNIQUE_DIGITS = {np.dtype(np.float64): 15, np.dtype(np.float32): 6}
 
 
-def decimals(values: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Write floats as ``numerator / 10**places``, exactly as they print.
+def decimals(
+    values: NDArray[np.floating[Any] | np.integer[Any]],
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Write floats (or ints) as ``numerator / 10**places``, exactly as they print.
 
     Parameters
     ----------
-    values : ndarray of float, any shape
-        Finite and >= 0.
+    values : ndarray of float or int, any shape
+        Finite and >= 0; ints below 2**63.
 
     Returns
     -------
@@ -41,6 +45,8 @@ def decimals(values: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int64], NDAr
     (array([               1,              125,                7, 3333333333333333]), \
 array([ 1,  1,  0, 16], dtype=int8))
     """
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64), np.zeros(values.shape, dtype=np.int8)
     flat = np.ascontiguousarray(values).reshape(-1)
     numerators = np.zeros(flat.shape, dtype=np.int64)
     places = np.full(flat.shape, -1, dtype=np.int8)
@@ -68,8 +74,9 @@ def _few_digits(
     open_at = np.arange(flat.size)
     rest = flat
     for p in range(_LARGEST_PLACES + 1):
-        # float64 arithmetic for float32 too: there r and 10**p are exact, and only the last
-        # conversion rounds, so comparing in the narrow type asks the right question.
+        # float64 arithmetic for float32 too: r and 10**p are exact there, and rounding twice does
+        # no harm: of all r <= 10**6 and p <= 18, none lies within a relative 2**-50 of the middle
+        # between two float32 (all were tried).
         scaled = np.rint(rest.astype(np.float64) * 10.0**p)
         small = scaled <= limit
         found = small & ((scaled / 10.0**p).astype(flat.dtype) == rest)

@@ -8,6 +8,7 @@ answer.
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 import time
@@ -28,6 +29,8 @@ from .solution import Incumbent, StopReason
 GRACE_SECONDS = 0.5
 #: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
 _POLL_SECONDS = 0.05
+#: Seconds the interpreter's exit waits for algorithms that were left behind.
+_EXIT_SECONDS = 1.0
 
 
 class CancelEvent(Protocol):
@@ -140,6 +143,7 @@ class _Worker(threading.Thread):
 
     def run(self) -> None:
         algorithm, problem, options, budget = self._task
+        del self._task  # a large problem is not kept by a thread that was left behind
         try:
             claims = iter(algorithm.run(problem, options, budget))
             try:
@@ -162,6 +166,27 @@ class _Worker(threading.Thread):
 
     def go_on(self) -> None:
         self._go_on.release()
+
+
+_left_behind: list[_Worker] = []
+
+
+def _leave_behind(worker: _Worker) -> None:
+    """Give up a thread, but let its native code return before the interpreter goes.
+
+    A thread that comes back from C++ into an interpreter that is shutting down is killed where it
+    stands, and the C++ runtime aborts the process ("terminate called without an active exception").
+    """
+    if not _left_behind:
+        atexit.register(_wait_for_those_left_behind)
+    _left_behind[:] = [other for other in _left_behind if other.is_alive()]
+    _left_behind.append(worker)
+
+
+def _wait_for_those_left_behind() -> None:
+    end = time.monotonic() + _EXIT_SECONDS
+    for worker in _left_behind:
+        worker.join(max(0.0, end - time.monotonic()))
 
 
 class Driver:
@@ -228,6 +253,8 @@ class Driver:
             raise
         finally:
             self._dismiss(0.0)
+            if self._worker.is_alive():
+                _leave_behind(self._worker)
 
     def reason_to_stop(self) -> StopReason | None:
         """Return why the run must end now, if it must."""

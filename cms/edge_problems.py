@@ -162,6 +162,16 @@ def _crowd_of_shares(n: int) -> Problem:
     )
 
 
+def _set_cover(q: int) -> Problem:
+    vectors = range(1, 2**q)
+    member = np.array([[(e & v).bit_count() % 2 for v in vectors] for e in vectors])
+    return Problem.from_arrays(
+        demands=np.ones(len(member), dtype=np.int64),
+        supply=member,
+        configurations=np.diag(member.sum(axis=0)),
+    )
+
+
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
 EDGE_PROBLEMS = (
     _edge(
@@ -230,8 +240,15 @@ EDGE_PROBLEMS = (
     ),
 )
 
-#: Problems of some size, to stop in the middle of; their optima are not known.
+#: Problems to stop in the middle of: large ones, and one that is hard.
 CROWDS = (
+    NamedProblem(
+        name="set_cover",
+        title="127 vectors over F2 and 127 hyperplanes: 7 machines, and no bound by prices above 2",
+        source="the conformance suite of cms; the set-cover instance over F2^q with q = 7",
+        make=lambda: _set_cover(7),
+        optimum=Fraction(7),
+    ),
     NamedProblem(
         name="crowd",
         title="3,000 jobs on machines cut like a GPU",

@@ -315,7 +315,7 @@ def _price_compiled(
     image, k = rows.inner if inner else rows.outer, rows.n_blocks
     n = len(rows)
     largest = max(prices, default=0)
-    by_hand = set(special)
+    by_hand = set(special) | rows.far
     reach = int((image.demand + image.supply.max(axis=1, initial=0)).max()) if k else 0
     if largest * reach >= SAFE:
         # the bound on one row's cost, in floats with room for their error
@@ -360,6 +360,8 @@ def _price_compiled(
         for i, blocks in enumerate(found.option):
             load[i] += blocks
         if options is not None:
+            if max(found.option, default=0) >= 2**63:
+                options = options.astype(object)
             options[j] = found.option
     return Pricing(total, tuple(load), tuple(sorted(unservable)), options)
 

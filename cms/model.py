@@ -9,24 +9,14 @@ from typing import Any, TypeAlias
 
 from .errors import InvalidProblem
 from .frozen import FrozenMap
-from .names import checked_names
-from .numbers import Number, exact
+from .names import checked_name, checked_names
+from .numbers import Number, exact, whole
 
 #: A block type is its name: equal names mean equal supply, on whatever machine the block lies.
 Block: TypeAlias = str
 
 #: The machine type of a problem that speaks of none.
 DEFAULT_MACHINE = "machine"
-
-
-def _count(value: object, what: str, least: int) -> int:
-    """Return a whole number; numpy integers are welcome, bools and floats are not."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InvalidProblem(f"{what} is {value!r}; expected a whole number >= {least}")
-    number = int(value.__index__())
-    if number < least:
-        raise InvalidProblem(f"{what} is {number}; expected a whole number >= {least}")
-    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +42,11 @@ class MachineType:
     limit: int | None = None
 
     def __init__(self, name: str, cost: Number = 1, limit: int | None = None) -> None:
-        checked_names([name], "machine type")
+        name = checked_name(name, "machine type")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "cost", exact(cost, f"cost of machine type {name!r}"))
         if limit is not None:
-            limit = _count(limit, f"limit of machine type {name!r}", 0)
+            limit = whole(limit, f"limit of machine type {name!r}", least=0)
         object.__setattr__(self, "limit", limit)
 
 
@@ -88,16 +78,16 @@ class Configuration:
                 f"a configuration is {blocks!r}; expected a mapping of blocks to counts, such as "
                 '{"3g": 1, "1g": 4}'
             )
-        checked_names(blocks, "block")
+        names = checked_names(blocks, "block")
         counts = {
-            block: _count(count, f"count of block {block!r} in a configuration", 0)
-            for block, count in blocks.items()
+            block: whole(count, f"count of block {block!r} in a configuration", least=0)
+            for block, count in zip(names, blocks.values(), strict=True)
         }
         counts = {block: count for block, count in counts.items() if count}
         if not counts:
             raise InvalidProblem("a configuration has no blocks; leave it out")
         object.__setattr__(self, "blocks", FrozenMap(counts))
-        object.__setattr__(self, "machine", machine)
+        object.__setattr__(self, "machine", _machine(machine))
 
     def __str__(self) -> str:
         parts = (f"{n} x {b}" if n > 1 else b for b, n in self.blocks.items())
@@ -145,10 +135,9 @@ class SizeBoundedConfigurations:
         machine: str | None = None,
         max_blocks: int | None = None,
     ) -> None:
-        checked_names(sizes, "block")
-        if not sizes:
+        table = _table(sizes, "sizes", lambda block: f"size of block {block!r}")
+        if not table:
             raise InvalidProblem("size-bounded configurations without a block; give sizes")
-        table = {block: exact(size, f"size of block {block!r}") for block, size in sizes.items()}
         for block, size in table.items():
             if size == 0:
                 raise InvalidProblem(
@@ -157,9 +146,9 @@ class SizeBoundedConfigurations:
                 )
         object.__setattr__(self, "sizes", FrozenMap(table))
         object.__setattr__(self, "capacity", exact(capacity, "capacity"))
-        object.__setattr__(self, "machine", machine)
+        object.__setattr__(self, "machine", _machine(machine))
         if max_blocks is not None:
-            max_blocks = _count(max_blocks, "max_blocks", 1)
+            max_blocks = whole(max_blocks, "max_blocks", least=1)
         object.__setattr__(self, "max_blocks", max_blocks)
 
     def allows(self, blocks: Mapping[Block, int]) -> bool:
@@ -194,10 +183,11 @@ class DemandFunction(FrozenMap[Block, Fraction]):
 
     def __init__(self, table: Mapping[Block, Number], job: str = "?") -> None:
         super().__init__(
-            {
-                block: exact(value, f"supply of block {block!r} to job {job!r}")
-                for block, value in table.items()
-            }
+            _table(
+                table,
+                f"demand_function of job {job!r}",
+                lambda block: f"supply of block {block!r} to job {job!r}",
+            )
         )
 
     def __call__(self, block: Block) -> Fraction:
@@ -233,13 +223,12 @@ class Job:
         demand: Number,
         demand_function: Mapping[Block, Number] | Callable[[Block], Any],
     ) -> None:
-        checked_names([name], "job")
+        name = checked_name(name, "job")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "demand", exact(demand, f"demand of job {name!r}"))
         if isinstance(demand_function, DemandFunction):
             pass
         elif isinstance(demand_function, Mapping):
-            checked_names(demand_function, "block")
             demand_function = DemandFunction(demand_function, name)
         elif not callable(demand_function):
             raise InvalidProblem(
@@ -247,3 +236,26 @@ class Job:
                 '{"1g": 90, ...} or a function of the block\'s name'
             )
         object.__setattr__(self, "demand_function", demand_function)
+
+
+#: What a machine may be cut into: one multiset of blocks, or all up to a capacity.
+AnyConfiguration: TypeAlias = Configuration | SizeBoundedConfigurations
+
+
+def _machine(name: str | None) -> str | None:
+    return None if name is None else checked_name(name, "machine type")
+
+
+def _table(
+    numbers: Mapping[Block, Number], what: str, entry: Callable[[Block], str]
+) -> dict[Block, Fraction]:
+    """Return exact numbers by block; ``entry`` words what one of them is."""
+    if not isinstance(numbers, Mapping):
+        raise InvalidProblem(
+            f'{what} is {numbers!r}; expected a mapping of blocks to numbers, such as {{"3g": 90}}'
+        )
+    names = checked_names(numbers, "block")
+    return {
+        block: exact(value, entry(block))
+        for block, value in zip(names, numbers.values(), strict=True)
+    }

@@ -43,14 +43,14 @@ class NumberedNames(Sequence[str]):
             return [f"{self._prefix}{number}" for number in numbers[index]]
         return f"{self._prefix}{numbers[index]}"
 
-    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+    def index(self, name: object, start: int = 0, stop: int | None = None) -> int:
         """Return the position of a name; ValueError if it is not one of them."""
-        # a Sequence is asked for anything at all
-        digits = name[len(self._prefix) :] if isinstance(name, str) else ""
-        if digits and name.startswith(self._prefix) and re.fullmatch(r"0|[1-9][0-9]*", digits):
-            number = int(digits)
-            if start <= number < (self._n if stop is None else stop):
-                return number
+        if isinstance(name, str) and name.startswith(self._prefix):
+            digits = name[len(self._prefix) :]
+            if re.fullmatch(r"0|[1-9][0-9]{0,18}", digits, re.ASCII):
+                number = int(digits)
+                if number in range(self._n)[start:stop]:
+                    return number
         raise ValueError(f"{name!r} is not one of {self._prefix}0 ... {self._prefix}{self._n - 1}")
 
     def __eq__(self, other: object) -> bool:

@@ -7,9 +7,12 @@ infinities and (where they make no sense) negative numbers are refused by name.
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +24,9 @@ Number: TypeAlias = "int | float | Fraction | Decimal | str | np.integer[Any] | 
 _TEXT = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?)", re.ASCII)
 # A power of ten above this is a slip of the keyboard, and as an exact integer would fill memory.
 _LARGEST_EXPONENT = 400
+#: Digits of a number, before and after the point: Python neither reads nor prints longer ones.
+LARGEST_DIGITS = 4300
+_TOO_LARGE = 10**LARGEST_DIGITS
 
 
 def parse_exact(text: str) -> Fraction:
@@ -29,7 +35,8 @@ def parse_exact(text: str) -> Fraction:
     Parameters
     ----------
     text : str
-        Blanks around it are allowed; decimal commas, thousands separators and units are not.
+        Blanks around it are allowed; decimal commas, thousands separators and units are not. An
+        exponent is at most 400 in size, and there are at most 4300 digits.
 
     Returns
     -------
@@ -46,14 +53,35 @@ def parse_exact(text: str) -> Fraction:
     (Fraction(621, 2), Fraction(1, 3))
     """
     stripped = text.strip()
+    if len(stripped) > LARGEST_DIGITS and any(
+        len(part) > LARGEST_DIGITS for part in re.split("[/eE]", stripped)
+    ):
+        raise ValueError(
+            f"a text of {len(stripped)} characters is too long for a number; at most "
+            f"{LARGEST_DIGITS} digits are read"
+        )
     if not _TEXT.fullmatch(stripped):
         raise ValueError(f"{text!r} is not a number; write 12, 12.5, 1e3 or 1/3")
     mantissa, _, exponent = stripped.lower().partition("e")
     if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
         raise ValueError(f"{text!r} has an exponent beyond {_LARGEST_EXPONENT}")
-    if mantissa.endswith("/0") or re.fullmatch(r".*/0+", mantissa):
+    if re.fullmatch(r".*/0+", mantissa):
         raise ValueError(f"{text!r} divides by zero")
-    return Fraction(stripped)
+    value = Fraction(stripped)
+    if has_too_many_digits(value):
+        raise ValueError(f"a number of more than {LARGEST_DIGITS} digits")
+    return value
+
+
+def has_too_many_digits(value: Fraction | int) -> bool:
+    """Whether numerator or denominator are too long to be printed.
+
+    Examples
+    --------
+    >>> has_too_many_digits(10**4299), has_too_many_digits(Fraction(1, 10**4300))
+    (False, True)
+    """
+    return not (-_TOO_LARGE < value.numerator < _TOO_LARGE and value.denominator < _TOO_LARGE)
 
 
 def format_exact(value: Fraction | int) -> str:
@@ -76,9 +104,10 @@ def format_exact(value: Fraction | int) -> str:
     places = max(twos, fives)
     if rest != 1 or places > _LARGEST_EXPONENT:
         return str(fraction)
-    digits = str(abs(fraction.numerator) * 10**places // fraction.denominator).rjust(
-        places + 1, "0"
-    )
+    shifted = abs(fraction.numerator) * 10**places // fraction.denominator
+    if has_too_many_digits(shifted):
+        return str(fraction)
+    digits = str(shifted).rjust(places + 1, "0")
     sign = "-" if fraction < 0 else ""
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
@@ -118,12 +147,12 @@ def exact(
     (Fraction(1, 10), Fraction(1, 3))
     """
     result: Fraction | None = None
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool | np.bool_ | np.timedelta64):  # numpy takes a duration for an integer
         pass
     elif isinstance(value, int | Fraction | np.integer):
         result = Fraction(int(value) if isinstance(value, np.integer) else value)
     elif isinstance(value, Decimal):
-        result = Fraction(value) if value.is_finite() else None
+        result = Fraction(value) if value.is_finite() and not _is_huge(value) else None
     elif isinstance(value, float | np.floating):
         # str() of a numpy scalar is the shortest decimal of its own precision
         result = Fraction(str(value)) if np.isfinite(value) else None
@@ -132,11 +161,86 @@ def exact(
             result = parse_exact(value)
         except ValueError as fault:
             raise error(f"{what}: {fault}") from None
-    if result is None:
+    huge = isinstance(value, Decimal) and _is_huge(value)
+    if huge or (result is not None and has_too_many_digits(result)):
         raise error(
-            f"{what} is {value!r}; expected a finite number (an int, float, Fraction, Decimal, "
+            f"{what} has more than {LARGEST_DIGITS} digits; round it, or choose a larger unit"
+        )
+    if result is None:
+        shown = value.item() if isinstance(value, np.generic) else value
+        raise error(
+            f"{what} is {shown!r}; expected a finite number (an int, float, Fraction, Decimal, "
             'or text such as "12.5" or "1/3")'
         )
     if nonnegative and result < 0:
         raise error(f"{what} is {format_exact(result)}; expected a number >= 0")
     return result
+
+
+def whole(
+    value: object,
+    what: str,
+    *,
+    least: int | None = None,
+    error: type[Exception] = InvalidProblem,
+) -> int:
+    """Turn one count into an int; numpy integers are welcome, bools and floats are not.
+
+    Parameters
+    ----------
+    value : object
+        Anything that Python takes for an index.
+    what : str
+        What is counted, for the error.
+    least : int, optional
+        The smallest number allowed.
+    error : type, default InvalidProblem
+        The exception raised.
+
+    Raises
+    ------
+    InvalidProblem
+        (or ``error``) if it is no whole number, or too small.
+
+    Examples
+    --------
+    >>> whole(np.int64(7), "count")
+    7
+    """
+    expected = "a whole number" if least is None else f"a whole number >= {least}"
+    number: int | None = None
+    if not isinstance(value, bool | np.bool_):
+        try:
+            number = int(operator.index(value))  # type: ignore[arg-type]
+        except TypeError:
+            number = None
+    if number is None:
+        raise error(f"{what} is {value!r}; expected {expected}")
+    if has_too_many_digits(number):
+        raise error(f"{what} has more than {LARGEST_DIGITS} digits; expected {expected}")
+    if least is not None and number < least:
+        raise error(f"{what} is {number}; expected {expected}")
+    return number
+
+
+def common_step(values: Iterable[Fraction]) -> Fraction:
+    """Return the largest rational of which all values are whole multiples; 0 if all are 0.
+
+    Examples
+    --------
+    >>> common_step([Fraction(3, 2), Fraction(1)])
+    Fraction(1, 2)
+    """
+    step = Fraction(0)
+    for value in values:
+        denominator = lcm(step.denominator, value.denominator)
+        step = Fraction(gcd(int(step * denominator), int(value * denominator)), denominator)
+    return step
+
+
+def _is_huge(value: Decimal) -> bool:
+    """Whether a decimal's integers would be too long, found without writing them out."""
+    if not value or not value.is_finite():
+        return False
+    exponent = value.as_tuple().exponent
+    return abs(value.adjusted()) >= LARGEST_DIGITS or -int(exponent) >= LARGEST_DIGITS

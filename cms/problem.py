@@ -6,15 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from .arrays import number_array
 from .errors import InvalidProblem
 from .frozen import FrozenMap
 from .model import (
-    DEFAULT_MACHINE,
+    AnyConfiguration,
     Block,
     Configuration,
     DemandFunction,
@@ -22,11 +22,21 @@ from .model import (
     MachineType,
     SizeBoundedConfigurations,
 )
-from .names import NumberedNames, checked_names, nearest
-from .numbers import exact
-from .rows import Rows, common_step
+from .names import NumberedNames, checked_names
+from .numbers import common_step
+from .problem_parts import (
+    blocks_of,
+    checked_configurations,
+    each_of,
+    evaluated,
+    from_counts,
+    refuse_unknown_blocks,
+)
+from .rows import Rows
 
-AnyConfiguration: TypeAlias = Configuration | SizeBoundedConfigurations
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 T = TypeVar("T")
 
 
@@ -85,15 +95,12 @@ class Problem:
         jobs: Iterable[Job] = (),
         machine_types: Iterable[MachineType] = (),
     ) -> None:
-        types, shapes = _configurations(configurations, machine_types)
-        blocks = _blocks_of(shapes)
-        jobs = tuple(jobs)
-        for job in jobs:
-            if not isinstance(job, Job):
-                raise InvalidProblem(f"jobs contains {job!r}; expected Job objects")
+        types, shapes = checked_configurations(configurations, machine_types)
+        blocks = blocks_of(shapes)
+        jobs = each_of(jobs, Job, "jobs")
         names = checked_names((job.name for job in jobs), "job")
         rows = Rows.from_fractions(
-            ((job.demand, _evaluate(job, blocks)) for job in jobs), len(blocks)
+            ((job.demand, evaluated(job, blocks)) for job in jobs), len(blocks), names
         )
         self._fill(blocks, shapes, types, names, rows)
 
@@ -119,7 +126,7 @@ class Problem:
         *,
         demands: ArrayLike,
         supply: ArrayLike,
-        configurations: ArrayLike | AnyConfiguration | Sequence[AnyConfiguration],
+        configurations: ArrayLike | AnyConfiguration | Iterable[AnyConfiguration],
         blocks: Sequence[Block] | None = None,
         job_names: Sequence[str] | None = None,
         configuration_machines: Sequence[str] | None = None,
@@ -157,23 +164,19 @@ class Problem:
         Job(name='j0', demand=Fraction(3, 2), demand_function=DemandFunction({'b0': \
 Fraction(1, 2), 'b1': Fraction(1, 1)}))
         """
-        shape = np.shape(supply)
-        if len(shape) != 2:
-            raise InvalidProblem(f"supply has shape {shape}; expected (n, k)")
-        if blocks is None:
-            blocks = tuple(NumberedNames("b", shape[1]))
-        blocks = checked_names(blocks, "block")
-        if len(blocks) != shape[1]:
-            raise InvalidProblem(f"{len(blocks)} blocks are named, supply has {shape[1]} columns")
-        listed = _from_counts(configurations, blocks, configuration_machines)
-        types, shapes = _configurations(listed, machine_types or ())
-        for block in _blocks_of(shapes):
-            if block not in blocks:
-                raise InvalidProblem(
-                    f"a configuration has the block {block!r}, which is not among the blocks"
-                    + nearest(block, blocks)
-                )
-        n = len(np.asarray(demands))
+        demands, supply = number_array(demands, "demands"), number_array(supply, "supply")
+        if demands.ndim != 1:
+            raise InvalidProblem(f"demands has shape {demands.shape}; expected (n,)")
+        if supply.ndim != 2:
+            raise InvalidProblem(f"supply has shape {supply.shape}; expected (n, k)")
+        n, k = len(demands), supply.shape[1]
+        blocks = checked_names(NumberedNames("b", k) if blocks is None else blocks, "block")
+        if len(blocks) != k:
+            raise InvalidProblem(f"{len(blocks)} blocks are named, supply has {k} columns")
+        types, shapes = checked_configurations(
+            from_counts(configurations, blocks, configuration_machines), machine_types or ()
+        )
+        refuse_unknown_blocks(shapes, blocks)
         names: Sequence[str] = NumberedNames("j", n)
         if job_names is not None:
             names = checked_names(job_names, "job")
@@ -224,17 +227,20 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         >>> problem.replace(machine_types=[MachineType("machine", limit=3)]).machine_types[0].limit
         3
         """
-        types, shapes = _configurations(
+        types, shapes = checked_configurations(
             self.configurations if configurations is None else configurations,
             self.machine_types if machine_types is None else machine_types,
         )
-        for block in _blocks_of(shapes):
-            if block not in self.block_index:
-                raise InvalidProblem(f"a configuration has the unknown block {block!r}")
+        refuse_unknown_blocks(shapes, self.blocks)
         new_rows = self.rows if rows is None else rows
+        if not isinstance(new_rows, Rows):
+            raise InvalidProblem(f"rows is {rows!r}; expected Rows")
         names = self.job_names if job_names is None else checked_names(job_names, "job")
         if len(names) != len(new_rows) or new_rows.n_blocks != len(self.blocks):
-            raise InvalidProblem("rows, job names and blocks do not have matching lengths")
+            raise InvalidProblem(
+                f"{len(new_rows)} rows of {new_rows.n_blocks} blocks do not fit {len(names)} job "
+                f"names and {len(self.blocks)} blocks"
+            )
         return Problem._rebuild(self.blocks, shapes, types, names, new_rows)
 
     @property
@@ -370,104 +376,6 @@ class _Jobs(Sequence[Job]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"
-
-
-def _configurations(
-    configurations: AnyConfiguration | Iterable[AnyConfiguration],
-    machine_types: Iterable[MachineType],
-) -> tuple[tuple[MachineType, ...], tuple[AnyConfiguration, ...]]:
-    """Check configurations against machine types; fill in the type where it goes without saying."""
-    if isinstance(configurations, Configuration | SizeBoundedConfigurations):
-        configurations = (configurations,)
-    types = tuple(machine_types) or (MachineType(DEFAULT_MACHINE),)
-    for machine in types:
-        if not isinstance(machine, MachineType):
-            raise InvalidProblem(
-                f"machine_types contains {machine!r}; expected MachineType objects"
-            )
-    names = checked_names((machine.name for machine in types), "machine type")
-    shapes: list[AnyConfiguration] = []
-    for shape in configurations:
-        if not isinstance(shape, Configuration | SizeBoundedConfigurations):
-            raise InvalidProblem(
-                f"configurations contains {shape!r}; expected Configuration or "
-                "SizeBoundedConfigurations objects"
-            )
-        name = shape.machine
-        if name is None:
-            if len(names) > 1:
-                raise InvalidProblem(
-                    f"configuration {shape!r} does not say its machine type; write "
-                    f"machine=... with one of {', '.join(names)}"
-                )
-            name = names[0]
-        if name not in names:
-            raise InvalidProblem(
-                f"configuration {shape!r} belongs to the unknown machine type {name!r}; known: "
-                + ", ".join(names)
-                + nearest(name, names)
-            )
-        if isinstance(shape, Configuration):
-            shapes.append(Configuration(shape.blocks, name))
-        else:
-            shapes.append(
-                SizeBoundedConfigurations(shape.sizes, shape.capacity, name, shape.max_blocks)
-            )
-    return types, tuple(shapes)
-
-
-def _blocks_of(configurations: Iterable[AnyConfiguration]) -> tuple[Block, ...]:
-    found: dict[Block, None] = {}
-    for shape in configurations:
-        found |= dict.fromkeys(shape.blocks if isinstance(shape, Configuration) else shape.sizes)
-    return tuple(found)
-
-
-def _from_counts(
-    configurations: ArrayLike | AnyConfiguration | Sequence[AnyConfiguration],
-    blocks: tuple[Block, ...],
-    machines: Sequence[str] | None,
-) -> AnyConfiguration | Iterable[AnyConfiguration]:
-    """Turn a (c, k) array of counts into configurations; leave objects as they are."""
-    if isinstance(configurations, Configuration | SizeBoundedConfigurations):
-        return configurations
-    if isinstance(configurations, Sequence) and any(
-        isinstance(shape, Configuration | SizeBoundedConfigurations) for shape in configurations
-    ):
-        return cast("Sequence[AnyConfiguration]", configurations)
-    counts = np.asarray(configurations)
-    if counts.ndim != 2 or counts.shape[1] != len(blocks):
-        raise InvalidProblem(
-            f"configurations has shape {counts.shape}; expected (c, {len(blocks)}): a column a block"
-        )
-    if counts.dtype.kind not in "iu":
-        raise InvalidProblem(f"configurations has dtype {counts.dtype}; expected whole numbers")
-    if machines is not None and len(machines) != len(counts):
-        raise InvalidProblem(
-            f"{len(machines)} configuration_machines for {len(counts)} configurations"
-        )
-    return [
-        Configuration(
-            {block: int(count) for block, count in zip(blocks, row, strict=True) if count},
-            None if machines is None else machines[index],
-        )
-        for index, row in enumerate(counts)
-    ]
-
-
-def _evaluate(job: Job, blocks: tuple[Block, ...]) -> list[Fraction]:
-    function = job.demand_function
-    if isinstance(function, DemandFunction):
-        for block in function:
-            if block not in blocks:
-                raise InvalidProblem(
-                    f"job {job.name!r} has a supply for the block {block!r}, which is in no "
-                    "configuration" + nearest(block, blocks)
-                )
-        return [function(block) for block in blocks]
-    return [
-        exact(function(block), f"supply of block {block!r} to job {job.name!r}") for block in blocks
-    ]
 
 
 def _canonical(shape: AnyConfiguration) -> dict[str, Any]:

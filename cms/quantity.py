@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import InvalidCertificate, InvalidProblem
 from .model import Block, Configuration
-from .names import nearest
+from .names import checked_name, nearest
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -19,6 +19,9 @@ class MachinesOfType:
     """How many machines of one type there are."""
 
     machine: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "machine", _name(self.machine, "machine type"))
 
     def refuse_unknown(self, problem: Problem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type."""
@@ -34,6 +37,12 @@ class MachinesOf:
     """How many machines take one listed configuration."""
 
     configuration: Configuration
+
+    def __post_init__(self) -> None:
+        if type(self.configuration) is not Configuration:
+            raise InvalidCertificate(
+                f"a branch on machines of {self.configuration!r}; expected a Configuration"
+            )
 
     def listed_in(self, problem: Problem) -> Configuration:
         """Return the problem's own configuration that is meant."""
@@ -68,6 +77,9 @@ class BlocksOf:
 
     block: Block
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "block", _name(self.block, "block"))
+
     def refuse_unknown(self, problem: Problem) -> None:
         """Raise InvalidCertificate if the problem has no such block."""
         _known(self.block, problem.blocks, "block")
@@ -83,6 +95,10 @@ class BlocksOfJob:
 
     block: Block
     job: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "block", _name(self.block, "block"))
+        object.__setattr__(self, "job", _name(self.job, "job"))
 
     def refuse_unknown(self, problem: Problem) -> None:
         """Raise InvalidCertificate if the problem has no such block or job."""
@@ -133,6 +149,14 @@ def quantity_from_json(value: Any) -> Quantity:
         f"a branch on {value!r}; expected one of machines_of_type, machines_of, blocks_of, "
         "blocks_of_job"
     )
+
+
+def _name(name: str, what: str) -> str:
+    # A plain text: a certificate must mean the same whenever it is asked.
+    try:
+        return checked_name(name, what)
+    except InvalidProblem as fault:
+        raise InvalidCertificate(f"a branch on a bad name: {fault}") from None
 
 
 def _known(name: str, names: Any, what: str) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .model import Configuration, SizeBoundedConfigurations
-from .problem import AnyConfiguration, Problem
+from .model import AnyConfiguration, Configuration, SizeBoundedConfigurations
+from .problem import Problem
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -37,13 +37,17 @@ class Reduction:
     def restore(self, schedule: Schedule) -> Schedule:
         """Translate a schedule of the reduced problem into one of the original.
 
-        A certificate needs no translation as long as it does not branch on configurations: its
-        prices hold for the original problem as they are.
+        A certificate needs no translation as long as it branches on nothing but blocks of jobs: its
+        prices hold for the original problem as they are. (Below another branch a configuration that
+        was left out may be worth more than the one that beats it.)
         """
         origin = dict(self._origins)
+        types = self.original.machine_types
+        only = types[0].name if len(types) == 1 else None
         columns = schedule.columns
+        named = (Configuration(c.blocks, c.machine or only) for c in columns.configurations)
         return Schedule.from_columns(
-            columns._replace(configurations=tuple(origin.get(c, c) for c in columns.configurations))
+            columns._replace(configurations=tuple(origin.get(c, c) for c in named))
         )
 
 
@@ -74,10 +78,9 @@ def reduce(problem: Problem) -> Reduction:
     >>> small.problem.configurations, small.problem.blocks, list(small.problem.job_names)
     ((Configuration(3g on machine),), ('3g',), ['bert'])
     """
-    jobs = np.array(
-        [j for j, d in enumerate(problem.rows.demands.tolist()) if d or j in problem.rows.wide],
-        dtype=np.int64,
-    )
+    wants = problem.rows.demands > 0
+    wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
+    jobs = np.flatnonzero(wants)
     rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
     serves = (rows.supplies > 0).any(axis=0)
     for row in rows.wide.values():

@@ -7,26 +7,32 @@ few rows that need more than 63 bits live beside them as Python integers (``Rows
 Arithmetic on a row (supply x (demand + largest supply)) must fit as well. Rows that are too large
 for that get two integer *images*, to be used by compiled code: the inner one (supply rounded down)
 for building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
-image then holds for the row itself.
+image then holds for the row itself. A job that needs more than 2^40 of its best block has only a
+coarse image, or none (*far* rows): such a job is worked out by hand, on its exact row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import gcd, isqrt, lcm
-from typing import Any, NamedTuple
+from math import isqrt, lcm
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from .arrays import described, frozen_array, number_array, refuse_bad_numbers
 from .decimals import decimals
 from .errors import InvalidProblem
 from .frozen import FrozenMap
-from .numbers import exact
+from .numbers import LARGEST_DIGITS, exact, has_too_many_digits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
 SAFE = 2**62
+# From here on a job's image has less than ten bits for the supply of its best block.
+_FAR = 2**40
 
 
 class Row(NamedTuple):
@@ -44,10 +50,10 @@ class Image(NamedTuple):
     supply: NDArray[np.int64]
 
 
-def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that nobody can make writeable again (it lives in a ``bytes`` object)."""
-    packed = np.frombuffer(values.tobytes(), dtype=values.dtype)
-    return packed.reshape(values.shape)
+class _Images(NamedTuple):
+    inner: Image
+    outer: Image
+    far: frozenset[int]
 
 
 class Rows:
@@ -76,7 +82,7 @@ class Rows:
     supplies: NDArray[np.int64]
     denominators: NDArray[np.int64]
     wide: Mapping[int, Row]
-    _images: list[tuple[Image, Image]]
+    _images: list[_Images]
 
     def __init__(
         self,
@@ -162,6 +168,7 @@ class Rows:
             wide[at] = _reduced(
                 Fraction(row.demand, row.denominator),
                 [Fraction(f, row.denominator) for f in supply],
+                f"job number {at}",
             )
         if not wide:
             return Rows(demands // common, supplies // common[:, None], denominators // common, {})
@@ -179,28 +186,54 @@ class Rows:
     @property
     def inner(self) -> Image:
         """Rows on which schedules may be built: supply rounded down where a row had to shrink."""
-        return self._both_images()[0]
+        return self._all_images().inner
 
     @property
     def outer(self) -> Image:
         """Rows on which bounds may be computed: supply rounded up, demand down."""
-        return self._both_images()[1]
+        return self._all_images().outer
 
-    def _both_images(self) -> tuple[Image, Image]:
+    @property
+    def far(self) -> frozenset[int]:
+        """Jobs whose images are too coarse to be of use; the inner one may even serve them never.
+
+        Examples
+        --------
+        >>> sorted(Rows.from_arrays([10**30, 10**30], [[1], [10**25]], "ab", ["x"]).far)
+        [0]
+        """
+        return self._all_images().far
+
+    def _all_images(self) -> _Images:
         if not self._images:
             self._images.append(_images(self))
         return self._images[0]
 
     @classmethod
     def from_fractions(
-        cls, rows: Iterable[tuple[Fraction, Sequence[Fraction]]], n_blocks: int
+        cls,
+        rows: Iterable[tuple[Fraction, Sequence[Fraction]]],
+        n_blocks: int,
+        job_names: Sequence[str] | None = None,
     ) -> Rows:
-        """Build from one ``(demand, supply of every block)`` pair a job."""
-        return cls._from_rows([_reduced(demand, supply) for demand, supply in rows], n_blocks)
+        """Build from one ``(demand, supply of every block)`` pair a job.
+
+        Raises
+        ------
+        InvalidProblem
+            If a job's numbers have no common denominator that can be written down.
+        """
+        return cls._from_rows(
+            [
+                _reduced(demand, supply, _job(job_names, j))
+                for j, (demand, supply) in enumerate(rows)
+            ],
+            n_blocks,
+        )
 
     @classmethod
     def _from_rows(cls, rows: Sequence[Row], n_blocks: int) -> Rows:
-        fits = [max(row.demand, row.denominator, *row.supply, 0) < 2**63 for row in rows]
+        fits = [_fits(row) for row in rows]
         empty = Row(0, (0,) * n_blocks, 0)
         stored = [row if fit else empty for row, fit in zip(rows, fits, strict=True)]
         n = len(rows)
@@ -233,35 +266,48 @@ class Rows:
         InvalidProblem
             If a value is NaN, infinite, negative or not a number; it names the job and the block.
         """
-        table = _one_table(demands, supply, len(blocks))
-        if table.dtype.kind in "iuf":
-            _refuse_bad_values(table, job_names, blocks)
-        if table.dtype.kind in "iu" and not (table.size and int(table.max()) >= 2**63):
-            integers = table.astype(np.int64)
-            ones = np.ones(len(table), dtype=np.int64)
-            return cls(integers[:, 0], integers[:, 1:], ones, {})
-        if table.dtype.kind == "f" and table.dtype.itemsize <= 8:
-            return cls._from_floats(table)
-
-        def value(j: int, i: int) -> Fraction:
-            what = f"demand of job {job_names[j]!r}"
-            if i:
-                what = f"supply of block {blocks[i - 1]!r} to job {job_names[j]!r}"
-            return exact(table[j, i], what)
-
-        n, width = table.shape
-        whole = ([value(j, i) for i in range(width)] for j in range(n))
-        return cls.from_fractions(((row[0], row[1:]) for row in whole), width - 1)
+        left, right = number_array(demands, "demands"), number_array(supply, "supply")
+        if left.ndim != 1:
+            raise InvalidProblem(f"demands has shape {left.shape}; expected (n,)")
+        n, k = len(left), len(blocks)
+        if right.shape != (n, k):
+            raise InvalidProblem(
+                f"supply has shape {right.shape}; expected ({n}, {k}): a row a job of demands and "
+                "a column a block"
+            )
+        plain = all(part.dtype.kind in "iuf" and part.dtype.itemsize <= 8 for part in (left, right))
+        if plain:
+            refuse_bad_numbers(left, right, job_names, blocks)
+            plain = all(
+                part.dtype.kind != "u" or not part.size or int(part.max()) < 2**63
+                for part in (left, right)
+            )
+        if plain and left.dtype.kind in "iu" and right.dtype.kind in "iu":
+            return cls(left.astype(np.int64), right.astype(np.int64), np.ones(n, np.int64), {})
+        if plain:
+            return cls._from_decimals(left, right, job_names)
+        rows = (
+            (
+                exact(left[j], described(job_names[j])),
+                [exact(right[j, i], described(job_names[j], blocks[i])) for i in range(k)],
+            )
+            for j in range(n)
+        )
+        return cls.from_fractions(rows, k, job_names)
 
     @classmethod
-    def _from_floats(cls, table: NDArray[Any]) -> Rows:
-        numerators, places = decimals(table)
+    def _from_decimals(
+        cls, demands: NDArray[Any], supply: NDArray[Any], job_names: Sequence[str]
+    ) -> Rows:
+        """Build from finite values >= 0, ints or floats of at most 64 bits."""
+        parts = [decimals(part) for part in (demands[:, None], supply)]
+        numerators = np.column_stack([numerator for numerator, _ in parts])
+        places = np.column_stack([place for _, place in parts])
         most = places.max(axis=1, initial=0).astype(np.int64)
         # A row is easy if every value fits and stays below 2**63 over the common denominator.
         shift = most[:, None] - places
         size = numerators * 10.0**shift
         easy = (places >= 0).all(axis=1) & (size < 2.0**62).all(axis=1)
-        easy &= most <= 18
         hard = np.flatnonzero(~easy)
         shift[hard] = 0
         integers = numerators * 10**shift
@@ -273,9 +319,9 @@ class Rows:
         denominators[hard] = 0
         wide = {}
         for j in hard.tolist():
-            fractions = [Fraction(str(value)) for value in table[j]]
-            row = _reduced(fractions[0], fractions[1:])
-            if max(row.demand, row.denominator, *row.supply, 0) < 2**63:
+            fractions = [Fraction(str(value)) for value in (demands[j], *supply[j])]
+            row = _reduced(fractions[0], fractions[1:], _job(job_names, j))
+            if _fits(row):
                 integers[j] = (row.demand, *row.supply)
                 denominators[j] = row.denominator
             else:
@@ -283,60 +329,28 @@ class Rows:
         return cls(integers[:, 0], integers[:, 1:], denominators, wide)
 
 
-def _one_table(demands: ArrayLike, supply: ArrayLike, n_blocks: int) -> NDArray[Any]:
-    """Demand and supply side by side, (n, 1 + k), without a value changing its meaning."""
-    left, right = np.asarray(demands), np.asarray(supply)
-    if left.ndim != 1:
-        raise InvalidProblem(f"demands has shape {left.shape}; expected (n,)")
-    n = len(left)
-    if right.ndim != 2 or right.shape != (n, n_blocks):
-        raise InvalidProblem(
-            f"supply has shape {right.shape}; expected ({n}, {n_blocks}): a row a job of "
-            "demands and a column a block"
-        )
-    kinds = {left.dtype.kind, right.dtype.kind}
-    same = left.dtype == right.dtype
-    if not (kinds <= set("iu") or (kinds == {"f"} and same)):
-        if kinds <= set("iuf") and kinds & set("iu"):
-            # ints below 2**53 are themselves as float64, and print as themselves
-            ints = left if left.dtype.kind in "iu" else right
-            floats = right if ints is left else left
-            if floats.dtype == np.float64 and (not ints.size or int(ints.max()) < 2**53):
-                return np.column_stack([left.astype(np.float64), right.astype(np.float64)])
-        left, right = left.astype(object), right.astype(object)
-    if left.dtype.kind != right.dtype.kind or left.dtype.itemsize != right.dtype.itemsize:
-        if kinds <= set("iu") and all(
-            not part.size or (int(part.max()) < 2**63 and int(part.min()) >= -(2**63))
-            for part in (left, right)
-        ):
-            left, right = left.astype(np.int64), right.astype(np.int64)
-        else:
-            left, right = left.astype(object), right.astype(object)
-    return np.column_stack([left[:, None], right])
+def _fits(row: Row) -> bool:
+    """Whether a row's integers are int64."""
+    return max(row.demand, row.denominator, *row.supply, 0) < 2**63
 
 
-def _refuse_bad_values(
-    table: NDArray[Any], job_names: Sequence[str], blocks: Sequence[str]
-) -> None:
-    bad = table < 0
-    if table.dtype.kind == "f":
-        bad |= ~np.isfinite(table)
-    if not bad.any():
-        return
-    j, i = (int(index) for index in np.argwhere(bad)[0])
-    what = f"demand of job {job_names[j]!r}"
-    if i:
-        what = f"supply of block {blocks[i - 1]!r} to job {job_names[j]!r}"
-    exact(table[j, i], what)
+def _job(job_names: Sequence[str] | None, j: int) -> str:
+    """Word which job a row is, for an error."""
+    return f"job number {j}" if job_names is None else f"job {job_names[j]!r}"
 
 
-def _reduced(demand: Fraction, supply: Sequence[Fraction]) -> Row:
+def _reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
     denominator = lcm(demand.denominator, *(f.denominator for f in supply))
     integers = [int(f * denominator) for f in (demand, *supply)]
+    if has_too_many_digits(max(denominator, *integers)):
+        raise InvalidProblem(
+            f"the numbers of {job} have more than {LARGEST_DIGITS} digits over their common "
+            "denominator; round them"
+        )
     return Row(integers[0], tuple(integers[1:]), denominator)
 
 
-def _images(rows: Rows) -> tuple[Image, Image]:
+def _images(rows: Rows) -> _Images:
     demand = rows.demands
     supply = np.minimum(rows.supplies, demand[:, None])
     largest = supply.max(axis=1, initial=0)
@@ -345,31 +359,35 @@ def _images(rows: Rows) -> tuple[Image, Image]:
     shrink = sorted(set(np.flatnonzero(risky).tolist()) | set(rows.wide))
     if not shrink:
         image = Image(demand, frozen_array(supply))
-        return image, image
-    inner_demand, inner_supply = demand.copy(), supply.copy()
-    outer_demand, outer_supply = demand.copy(), supply.copy()
+        return _Images(image, image, frozenset())
+    arrays = [demand.copy(), supply.copy(), demand.copy(), supply.copy()]
+    inner_demand, inner_supply, outer_demand, outer_supply = arrays
+    far = set()
     for j in shrink:
         row = rows.row(j)
         cut = [min(f, row.demand) for f in row.supply]
-        up, down = 2**30, isqrt(max(cut, default=0) * (row.demand + max(cut, default=0))) + 1
-        inner_demand[j] = -(-row.demand * up // down)
-        inner_supply[j] = [f * up // down for f in cut]
-        outer_demand[j] = row.demand * up // down
-        outer_supply[j] = [-(-f * up // down) for f in cut]
-    inner = Image(frozen_array(inner_demand), frozen_array(inner_supply))
-    return inner, Image(frozen_array(outer_demand), frozen_array(outer_supply))
+        most = max(cut, default=0)
+        up, down = 2**30, isqrt(most * (row.demand + most)) + 1
+        inner_demand[j], inner_supply[j] = _safe_inner(
+            -(-row.demand * up // down), [f * up // down for f in cut]
+        )
+        outer_demand[j], outer_supply[j] = _safe_outer(
+            row.demand * up // down, [-(-f * up // down) for f in cut]
+        )
+        if row.demand > most * _FAR:
+            far.add(j)
+    images = [frozen_array(array) for array in arrays]
+    return _Images(Image(*images[:2]), Image(*images[2:]), frozenset(far))
 
 
-def common_step(values: Iterable[Fraction]) -> Fraction:
-    """Return the largest rational of which all values are whole multiples; 0 if all are 0.
+def _safe_inner(demand: int, supply: list[int]) -> tuple[int, list[int]]:
+    """Leave the supply of a row out that does not fit even so: no schedule then relies on it."""
+    most = max(supply, default=0)
+    if most and most * (demand + most) < SAFE:
+        return demand, supply
+    return min(demand, 1), [0] * len(supply)
 
-    Examples
-    --------
-    >>> common_step([Fraction(3, 2), Fraction(1)])
-    Fraction(1, 2)
-    """
-    step = Fraction(0)
-    for value in values:
-        denominator = lcm(step.denominator, value.denominator)
-        step = Fraction(gcd(int(step * denominator), int(value * denominator)), denominator)
-    return step
+
+def _safe_outer(demand: int, supply: list[int]) -> tuple[int, list[int]]:
+    """Cut the demand of a row that does not fit even so: a bound only gets lower."""
+    return min(demand, SAFE // 2 // max([*supply, 1])), supply

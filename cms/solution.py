@@ -9,6 +9,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from .model import DEFAULT_MACHINE
 from .numbers import format_exact
 from .schedule import MachineGroup, Schedule
 
@@ -180,7 +181,8 @@ def _facts(solution: Solution) -> Iterator[tuple[str, str]]:
 
 def _rows(schedule: Schedule) -> Iterator[tuple[str, str, str]]:
     for group in schedule.groups[:GROUPS_SHOWN]:
-        on = f" on {group.configuration.machine}" if group.configuration.machine else ""
+        machine = group.configuration.machine
+        on = "" if machine in (None, DEFAULT_MACHINE) else f" on {machine}"
         yield str(group.count), f"{group.configuration}{on}", _given(group)
 
 

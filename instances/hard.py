@@ -21,8 +21,8 @@ from fractions import Fraction
 from functools import partial
 
 from cms.frozen import FrozenMap
-from cms.model import Configuration, Job, SizeBoundedConfigurations
-from cms.problem import AnyConfiguration, Problem
+from cms.model import AnyConfiguration, Configuration, Job, SizeBoundedConfigurations
+from cms.problem import Problem
 from cms.registry import NamedProblem
 
 _SOURCE = "derived and checked for this project"

@@ -1,8 +1,8 @@
 """Families of tiny random problems whose optimum ``tests.oracle`` finds in milliseconds.
 
-Every family draws from a ``random.Random`` alone, so that a number names a problem for ever. Demands
-are a few blocks each; what varies is where things go wrong: fractions, zeros, ties, costs, limits,
-sizes, infeasibility, and numbers that do not fit into 63 bits.
+Every family draws from a ``random.Random`` alone, so that a number names a problem for ever.
+Demands are a few blocks each; what varies is where things go wrong: fractions, zeros, ties, costs,
+limits, sizes, infeasibility, and numbers that do not fit into 63 bits.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.fleet import gpu
+from tests.oracle import given
 
 Family = Callable[[random.Random], Problem]
 Shape = Configuration | SizeBoundedConfigurations
@@ -43,15 +44,20 @@ def measured_throughputs() -> dict[str, dict[str, list[tuple[Fraction, Fraction]
 def a100(rng: random.Random) -> Problem:
     """Models with their measured throughputs within a latency limit, on the shapes of an A100."""
     jobs = []
-    for j in range(rng.randint(1, 4)):
+    number = rng.randint(1, 4)
+    for j in range(number):
         table = measured_throughputs()[rng.choice(sorted(measured_throughputs()))]
         limit = rng.choice([20, 50, 100, 500, 5000])
         supply = {
-            profile: max((rate for latency, rate in points if latency <= limit), default=Fraction(0))
+            profile: max(
+                (rate for latency, rate in points if latency <= limit), default=Fraction(0)
+            )
             for profile, points in table.items()
         }
         best = max(supply.values())
-        demand = Fraction(int(best * rng.randint(1, 250)), 100) if best else rng.randint(0, 1)
+        demand = (
+            Fraction(int(best * rng.randint(1, 240 // number)), 100) if best else rng.randint(0, 1)
+        )
         jobs.append(Job(f"model-{j}", demand, supply))
     return Problem(
         configurations=gpu(_A100).configurations, jobs=jobs, machine_types=[MachineType(_A100)]
@@ -133,30 +139,37 @@ def infeasible_by_block(rng: random.Random) -> Problem:
 
 
 def infeasible_by_limit(rng: random.Random) -> Problem:
-    """Too few machines: by far, or only because blocks cannot be split between jobs."""
-    blocks = _names("b", rng.randint(1, 3))
-    limit = rng.randint(0, 3)
-    held = {block: rng.randint(1, 3) for block in blocks}
-    number = limit * sum(held.values())
-    if rng.random() < 0.5:  # one job more than there are blocks
-        jobs = [
-            Job(f"j{j}", rng.randint(1, 9), {b: rng.randint(9, 20) for b in blocks})
-            for j in range(min(number, 6) + 1)
-        ]
-        if number > 6:
-            limit, held = 2, {blocks[0]: 3}
-            blocks = blocks[:1]
-            jobs = [Job(j.name, j.demand, {blocks[0]: 9}) for j in jobs]
-    else:  # one job that wants more than all blocks give
+    """Too few machines: by far, by one block, or only because blocks cannot be split."""
+    kind, price = rng.randrange(4), _cost(rng)
+    shapes: list[Shape]
+    if kind == 0:  # one job more than there are blocks
+        limit, held = rng.randint(0, 3), rng.randint(1, 2)
+        shapes = [Configuration({"b": held}, "few")]
+        jobs = [Job(f"j{j}", rng.randint(1, 9), {"b": 9}) for j in range(limit * held + 1)]
+    elif kind == 1:  # one job that wants a little more than all blocks give
+        limit, blocks = rng.randint(0, 3), _names("b", rng.randint(1, 3))
+        counts = {block: rng.randint(1, 3) for block in blocks}
         supply = {block: rng.randint(1, 5) for block in blocks}
-        total = limit * sum(held[block] * supply[block] for block in blocks)
+        total = limit * sum(counts[block] * supply[block] for block in blocks)
+        shapes = [Configuration(counts, "few")]
         jobs = [Job("j0", total + Fraction(1, rng.randint(1, 5)), supply)]
+    elif kind == 2:  # no prices prove it: sets over F_2^3 cover in 3, fractionally in 7/4
+        limit = 2
+        shapes = [
+            Configuration({f"e{e}": 1 for e in range(1, 8) if (e & v).bit_count() % 2}, "few")
+            for v in range(1, 8)
+        ]
+        jobs = [Job(f"j{e}", rng.randint(1, 3), {f"e{e}": 3}) for e in range(1, 8)]
+    else:  # nor here: 259/132 machines by the prices, 3 in truth
+        limit, unit = 2, rng.choice([Fraction(1), Fraction(1, 3)])
+        sizes = {"a": 44 * unit, "b": 33 * unit, "c": 12 * unit}
+        shapes = [SizeBoundedConfigurations(sizes, 132 * unit, "few")]
+        needs = {"a": 2, "b": 3, "c": 6}
+        jobs = [Job(f"j-{b}", rng.randint(9 * n - 8, 9 * n), {b: 9}) for b, n in needs.items()]
     rng.shuffle(jobs)
-    return Problem(
-        configurations=Configuration(held, machine="few"),
-        jobs=jobs,
-        machine_types=[MachineType("few", _cost(rng), limit), MachineType("none")],
-    )
+    rng.shuffle(shapes)
+    types = [MachineType("few", price, limit), MachineType("none")]
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
 
 
 def decimals(rng: random.Random) -> Problem:
@@ -196,8 +209,8 @@ def identical_jobs(rng: random.Random) -> Problem:
     jobs = []
     for j in range(rng.randint(2, 8)):
         kind = rng.choice(kinds)
-        unit = rng.choice([1, 1, 3, Fraction(1, 7)])
-        table = {block: kind.demand_function(block) * unit for block in blocks}
+        unit = Fraction(rng.choice([7, 7, 21, 1]), 7)
+        table = {block: given(kind, block) * unit for block in blocks}
         jobs.append(Job(f"j{j}", kind.demand * unit, table))
     return Problem(configurations=shapes, jobs=jobs)
 
@@ -208,10 +221,39 @@ def long_numbers(rng: random.Random) -> Problem:
     blocks = sorted({block for shape in shapes for block in shape.blocks})
     jobs = []
     for j in range(rng.randint(1, 4)):
-        unit = rng.choice([10**25, 10**18 + 9, Fraction(1, 10**21 + 7), 2**63])
-        table = {block: rng.randint(0, 9) * unit + rng.randint(0, 2) for block in blocks}
-        demand = rng.choice([0, 1, rng.randint(1, 25) * unit, rng.randint(1, 25) * unit + 1])
-        jobs.append(Job(f"j{j}", demand, table))
+        tiny = Fraction(10**9, 10**21 + 7)
+        unit = rng.choice([Fraction(10**25), Fraction(10**18 + 9), Fraction(2**63), tiny])
+        table = {
+            block: rng.choice([0, 1, 2, 3, 5, 9])
+            * (unit + rng.choice([0, 0, 0, 1]) * unit / 10**20)
+            for block in blocks
+        }
+        little = rng.choice(
+            [Fraction(0), Fraction(0), unit / 10**19, min(unit, Fraction(1)) / 10**9]
+        )
+        demand = rng.randint(0, 9) * unit + little
+        jobs.append(Job(f"j{j}", demand if rng.random() < 0.8 else 0, table))
+    if rng.random() < 0.5:
+        jobs += _jobs(rng, blocks, 2)
+        jobs[-2:] = [Job(f"short-{job.name}", job.demand, job.demand_function) for job in jobs[-2:]]
+    return Problem(configurations=shapes, jobs=jobs)
+
+
+def set_cover(rng: random.Random) -> Problem:
+    """Every job needs blocks of its own; prices alone leave a gap here now and then."""
+    blocks = _names("e", rng.randint(3, 6))
+    if rng.random() < 0.3:
+        shapes: list[Shape] = [
+            SizeBoundedConfigurations(
+                {block: rng.randint(3, 9) for block in blocks[:3]}, rng.randint(9, 20)
+            )
+        ]
+        blocks = blocks[:3]
+    else:
+        sets = [rng.sample(blocks, rng.randint(1, 3)) for _ in range(rng.randint(3, 7))]
+        shapes = [Configuration(dict.fromkeys(chosen, 1)) for chosen in [*sets, blocks[:1]]]
+        blocks = sorted({block for chosen in [*sets, blocks[:1]] for block in chosen})
+    jobs = [Job(f"j-{block}", rng.randint(1, 4), {block: rng.randint(1, 3)}) for block in blocks]
     return Problem(configurations=shapes, jobs=jobs)
 
 
@@ -221,7 +263,9 @@ def edges(rng: random.Random) -> Problem:
     if kind == 0:
         return Problem(configurations=[Configuration({"b": 1})])
     if kind == 1:
-        jobs = [Job(f"j{j}", 0, {"b": rng.choice([0, 1, 10**30])}) for j in range(rng.randint(1, 3))]
+        jobs = [
+            Job(f"j{j}", 0, {"b": rng.choice([0, 1, 10**30])}) for j in range(rng.randint(1, 3))
+        ]
         return Problem(configurations=[Configuration({"b": 1})], jobs=jobs)
     if kind == 2:
         tiny = SizeBoundedConfigurations({"b": 3, "c": 4}, capacity=2)
@@ -253,6 +297,7 @@ FAMILIES: dict[str, Family] = {
         equal_ratios,
         identical_jobs,
         long_numbers,
+        set_cover,
         edges,
     )
 }
@@ -315,7 +360,9 @@ def _fleet(rng: random.Random, prices: list[Fraction], most: list[int | None]) -
             sizes = {block: Fraction(rng.randint(2, 6), 2) for block in mine}
             shapes.append(SizeBoundedConfigurations(sizes, rng.randint(2, 6), machine.name))
         shapes += [Configuration(s.blocks, machine.name) for s in _shapes(rng, blocks, most=2)]
-    blocks = sorted({b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)})
+    blocks = sorted(
+        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
+    )
     return Problem(
         configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 4)), machine_types=types
     )
@@ -330,5 +377,7 @@ def _bounded(rng: random.Random, *, max_blocks: bool) -> Problem:
     shapes: list[Shape] = [SizeBoundedConfigurations(sizes, capacity, max_blocks=most)]
     if max_blocks and rng.random() < 0.5:
         shapes += _shapes(rng, [*blocks, "listed"], most=2)
-    blocks = sorted({b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)})
+    blocks = sorted(
+        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
+    )
     return Problem(configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 4)))

@@ -21,7 +21,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from cms import Configuration, Problem, SizeBoundedConfigurations
+from cms import Configuration, DemandFunction, Job, Problem, SizeBoundedConfigurations
 
 Vector = tuple[int, ...]
 
@@ -68,15 +68,22 @@ def minimal_loads(problem: Problem) -> list[Vector]:
     loads: list[Vector] = [tuple(0 for _ in problem.blocks)]
     for job in problem.jobs:
         supply = [
-            job.demand_function(block) if block in available else 0 for block in problem.blocks
+            given(job, block) if block in available else Fraction(0) for block in problem.blocks
         ]
-        options = _undominated(_options([Fraction(f) for f in supply], job.demand))
+        options = _undominated(_options(supply, job.demand))
         loads = _undominated(
             tuple(a + b for a, b in zip(load, option, strict=True))
             for load in loads
             for option in options
         )
     return loads
+
+
+def given(job: Job, block: str) -> Fraction:
+    """What one block of a type gives a job."""
+    table = job.demand_function
+    assert isinstance(table, DemandFunction), "a problem's jobs have tables"
+    return table(block)
 
 
 def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
@@ -88,9 +95,7 @@ def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterat
         size = sum(
             (shape.sizes[b] * n for b, n in zip(blocks, counts, strict=True) if n), Fraction(0)
         )
-        if size <= shape.capacity and (
-            shape.max_blocks is None or sum(counts) <= shape.max_blocks
-        ):
+        if size <= shape.capacity and (shape.max_blocks is None or sum(counts) <= shape.max_blocks):
             yield counts
 
 
@@ -109,25 +114,26 @@ def machines(problem: Problem) -> Iterator[tuple[int, Vector]]:
 def by_hand(problem: Problem, most_machines: int) -> Fraction | None:
     """The optimum by brute force over single blocks, of at most so many machines."""
     kinds = sorted(set(machines(problem)))
-    best: Fraction | None = None
-    for number in range(most_machines + 1):
-        for fleet in itertools.combinations_with_replacement(kinds, number):
-            cost = sum((problem.machine_types[m].cost for m, _ in fleet), Fraction(0))
-            too_many = any(
-                t.limit is not None and sum(m == at for m, _ in fleet) > t.limit
-                for at, t in enumerate(problem.machine_types)
-            )
-            if too_many or (best is not None and cost >= best):
-                continue
-            single = [
-                block
-                for _, counts in fleet
-                for block, n in zip(problem.blocks, counts, strict=True)
-                for _ in range(n)
-            ]
-            if _can_serve(problem, single):
-                best = cost
-    return best
+    types = problem.machine_types
+    fleets = [
+        (sum((types[m].cost for m, _ in fleet), Fraction(0)), fleet)
+        for number in range(most_machines + 1)
+        for fleet in itertools.combinations_with_replacement(kinds, number)
+    ]
+    for cost, fleet in sorted(fleets):
+        single = [
+            block
+            for _, counts in fleet
+            for block, n in zip(problem.blocks, counts, strict=True)
+            for _ in range(n)
+        ]
+        within_limits = all(
+            t.limit is None or sum(m == at for m, _ in fleet) <= t.limit
+            for at, t in enumerate(types)
+        )
+        if within_limits and _can_serve(problem, single):
+            return cost
+    return None
 
 
 def _can_serve(problem: Problem, blocks: Sequence[str]) -> bool:
@@ -136,7 +142,7 @@ def _can_serve(problem: Problem, blocks: Sequence[str]) -> bool:
         served = [Fraction(0)] * (len(jobs) + 1)
         for block, owner in zip(blocks, owners, strict=True):
             if owner < len(jobs):
-                served[owner] += Fraction(jobs[owner].demand_function(block))
+                served[owner] += given(jobs[owner], block)
         if all(amount >= job.demand for amount, job in zip(served, jobs, strict=False)):
             return True
     return False

@@ -39,7 +39,13 @@ LAYERS = (
 PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
 # Nothing here may decide by a float. The knapsack kernel may only estimate sizes with them, to
 # choose between its int64 and its big-integer path, and so holds no float literal (a tolerance).
-EXACT = ("cms.check", "cms.certificate", "cms.quantity", "proofs_checks.checker")
+EXACT = (
+    "cms.check",
+    "cms.certificate",
+    "cms.price_conditions",
+    "cms.quantity",
+    "proofs_checks.checker",
+)
 KERNEL = ("cms.knapsack", "cms.knapsack_compiled")
 # cms.files.source writes to standard output where the user names "-" as the file.
 MAY_WRITE_TO_THE_TERMINAL = (

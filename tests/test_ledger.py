@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.algorithm import SolverBound
-from cms.certificate import BlockPrices
+from cms.certificate import BlockPrices, first_certificate
 from cms.check import check
 from cms.ledger import Ledger
+from cms.model import Configuration
+from cms.problem import Problem
 from cms.schedule import Schedule
 from cms.solution import Proof, Status
 from tests.scripted import blocks, serving
@@ -48,3 +52,23 @@ def test_true_claims_in_any_order_end_at_the_best_of_each(claimed: list[Any]) ->
     else:
         assert status is (Status.OPTIMAL if met else Status.FEASIBLE)
     assert (proof is Proof.CHECKED) == ledger.proved == (known.cost == known.lower_bound)
+
+
+amounts = st.sampled_from([0, 0, 1, Fraction(1, 3), 2**70])
+
+
+@given(st.lists(st.tuples(amounts, amounts, amounts), min_size=1, max_size=4))
+def test_what_nothing_can_serve_is_seen_at_once(rows: list[tuple[Any, Any, Any]]) -> None:
+    """The ledger's glance at a problem agrees with the certificate that proves it."""
+    problem = Problem.from_arrays(
+        demands=np.array([row[0] for row in rows], dtype=object),
+        supply=np.array([row[1:] for row in rows], dtype=object),
+        configurations=Configuration({"here": 1}),
+        blocks=["here", "nowhere"],
+    )
+    hopeless = any(demand and not here for demand, here, _ in rows)
+    ledger = Ledger(problem, "test", trusted=False, clock=lambda: 0.0)
+    assert (ledger.known.infeasible is Proof.CHECKED) == hopeless
+    assert first_certificate(problem).proves_infeasible(problem) == hopeless
+    idle = not any(demand for demand, _, _ in rows)
+    assert (ledger.known.cost == 0) == idle

@@ -29,7 +29,6 @@ def minimal_options(
     supply : sequence of k ints
         >= 0.
     demand : int
-        > 0.
     budget : int
         The highest price of an option.
     most : int
@@ -47,6 +46,8 @@ def minimal_options(
     [(3, 0), (1, 1)]
     """
     k = len(prices)
+    if demand <= 0:
+        return [(0,) * k]
     gains = [min(f, demand) for f in supply]
     types = sorted((i for i in range(k) if gains[i]), key=lambda i: (-gains[i], prices[i]))
     # The cheapest price per supply among the types from each position on, as a fraction p / f.

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from typing import TextIO
 
 from .interrupt import EXIT_CODE, Interrupts
 
@@ -32,7 +33,10 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if interrupts.pressed:
         code = EXIT_CODE
-    for stream in (sys.stdout, sys.stderr):
+    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if stream is None:  # closed by whoever started the process
+            continue
         try:
             stream.flush()
         except BrokenPipeError:

@@ -52,6 +52,11 @@ class Interrupts:
         """Whether Ctrl-C has been pressed."""
         return self.cancel.is_set()
 
+    @property
+    def seconds_since_press(self) -> float:
+        """How long ago that was; 0 if it has not been pressed."""
+        return time.monotonic() - self._first_press if self.pressed else 0.0
+
     def install(self) -> None:
         """Take over SIGINT; only the main thread may."""
         signal.signal(signal.SIGINT, self._press)

@@ -203,8 +203,7 @@ def _show(
     if output is not None:
         write_plan(plan, output)
     if picture is not None:
-        from cms.files.source import write_bytes
         from cms.fleet.report.svg import plan_picture
 
-        write_bytes(plan_picture(plan, title).encode(), picture)
+        session.draw(plan_picture(plan, title), picture)
     return session.code_of(plan.solution)

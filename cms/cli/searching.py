@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cms.errors import CmsError
 
+from .interrupt import Interrupted, Interrupts
 from .options import pairs, usage_error
 from .options import time_limit as read_time_limit
 from .session import Session
@@ -19,7 +22,11 @@ if TYPE_CHECKING:
 
     from cms.problem import Problem
     from cms.schedule import Schedule
-    from cms.solution import Solution
+    from cms.solution import Incumbent, Solution
+
+_LOOK_UP_SECONDS = 0.05
+# The driver gives a method half a second to end; what takes longer has not begun to search.
+_PATIENCE_SECONDS = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,6 @@ def search(
     report : str
         The module that will print the answer.
     """
-    from cms.solve import solve
-
     from .progress import Progress
 
     with session.interrupts.abortable():
@@ -104,9 +109,67 @@ def search(
         "cancel": session.interrupts.cancel,
     }  # fmt: skip
     if session.quiet:
-        return solve(problem, **arguments)
+        return _Solving(problem, arguments, None).wait(session.interrupts)
     with Progress(sys.stderr, counted, prepare=lambda: import_module(report)) as progress:
-        return solve(problem, **arguments, on_improvement=progress)
+        return _Solving(problem, arguments, progress).wait(session.interrupts)
+
+
+class _Solving(threading.Thread):
+    """A call of ``solve`` in a thread of its own, so that this one always hears Ctrl-C.
+
+    The driver looks up between claims only. A method may think for long before its first claim, or
+    even about whether it can take a problem at all; whoever presses Ctrl-C then has his answer:
+    there is no schedule.
+
+    Parameters
+    ----------
+    problem : Problem
+    arguments : dict of str
+        Further ones of ``solve``.
+    log : callable or None
+        Called with every improvement.
+    """
+
+    def __init__(
+        self, problem: Problem, arguments: dict[str, Any], log: Callable[[Incumbent], None] | None
+    ) -> None:
+        super().__init__(name="cms-solve", daemon=True)
+        self._problem, self._arguments, self._log = problem, arguments, log
+        self._has_schedule = False
+        self._solution: Solution | None = None
+        self._fault: BaseException | None = None
+
+    def run(self) -> None:
+        """Solve, in the new thread."""
+        from cms.solve import solve
+
+        try:
+            self._solution = solve(self._problem, **self._arguments, on_improvement=self._hear)
+        except BaseException as fault:  # noqa: BLE001 - raised again in the main thread
+            self._fault = fault
+
+    def _hear(self, incumbent: Incumbent) -> None:
+        self._has_schedule |= incumbent.cost is not None
+        if self._log is not None:
+            self._log(incumbent)
+
+    def wait(self, interrupts: Interrupts) -> Solution:
+        """Start, and return the solution.
+
+        Raises
+        ------
+        Interrupted
+            If Ctrl-C was pressed, no schedule is known and the driver does not come back.
+        """
+        self.start()
+        while self.is_alive():
+            self.join(_LOOK_UP_SECONDS)
+            if interrupts.seconds_since_press > _PATIENCE_SECONDS and not self._has_schedule:
+                raise Interrupted
+        if self._fault is not None:
+            raise self._fault
+        assert self._solution is not None
+        return self._solution
 
 
 def _values(how: Search) -> dict[str, object]:
@@ -136,6 +199,11 @@ def _value(text: str, default: object) -> object:
 
 
 def _read_start(path: Path) -> Schedule:
-    from cms.files import read_solution
+    """Read the schedule of a solution file, or of the solution in a plan file."""
+    from cms.files import Node, parse_json, read_source, solution_from_json
 
-    return read_solution(path).schedule
+    source = read_source(path, holds="a JSON document")
+    document = Node(parse_json(source), source)
+    if isinstance(document.value, dict) and document.value.get("format") == "cms-plan":
+        document = document.at("solution")
+    return solution_from_json(document).schedule

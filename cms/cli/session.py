@@ -91,6 +91,13 @@ class Session:
 
         write_document(lambda: dict(document), path)
 
+    @staticmethod
+    def draw(picture: str, path: Path) -> None:
+        """Write a picture to the file of ``--picture``."""
+        from cms.files.source import write_bytes
+
+        write_bytes(picture.encode("utf-8"), path)
+
     @property
     def width(self) -> int:
         """Columns that a report has."""
@@ -104,8 +111,8 @@ class Session:
         return codes.get(solution.status, Exit.ANSWER)
 
     def warn(self, text: str) -> None:
-        """Write a warning to stderr."""
-        if not self.quiet:
+        """Write a warning to stderr; where JSON is wanted, the document holds it."""
+        if not (self.quiet or self.json):
             _write(sys.stderr, f"warning: {text}\n")
 
     @staticmethod
@@ -117,7 +124,6 @@ class Session:
         return Console(
             file=stream,
             width=None if terminal or "COLUMNS" in os.environ else _WIDTH_OF_FILES,
-            force_terminal=None if terminal else False,
             highlight=False,
             markup=False,
             emoji=False,
@@ -176,7 +182,9 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
     _write(sys.stderr, text + "\n")
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # closed by whoever started the process
+        return
     try:
         text.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:

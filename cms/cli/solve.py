@@ -13,6 +13,7 @@ from .options import (
     Method,
     MethodOptions,
     Output,
+    Picture,
     Quiet,
     Seed,
     Start,
@@ -46,6 +47,7 @@ def solve(
     seed: Seed = 0,
     threads: Threads = None,
     start: Start = None,
+    picture: Picture = None,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -54,7 +56,7 @@ def solve(
     session = session_of(context)
     session.begin(json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    refuse_unwritable((output, "--output"))
+    refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.interrupts.abortable():
         title, posed = _problem(problem, published)
     solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
@@ -69,6 +71,10 @@ def solve(
         session.print(*solution_report(posed, solution, title))
     if output is not None:
         session.write(solution_to_json(solution), output)
+    if picture is not None:
+        from cms.fleet.report.svg import solution_picture
+
+        session.draw(solution_picture(posed, solution, title), picture)
     return session.code_of(solution)
 
 

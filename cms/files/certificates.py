@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..certificate import BlockPrices, Branch, Certificate
-from ..errors import InvalidCertificate
-from ..quantity import Quantity, quantity_from_json
+from ..quantity import quantity_from_json
 from .node import Node
 
 
@@ -30,8 +29,9 @@ def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
     if not (isinstance(node.value, dict) and "branch" in node.value):
         return _leaf(node)
     fields = node.object(("branch", "at_most", "below", "above"))
-    return Branch(
-        _quantity(fields["branch"]),
+    return node.build(
+        Branch,
+        fields["branch"].build(quantity_from_json, fields["branch"].value),
         fields["at_most"].integer(minimum=None),
         certificate_from_json(fields["below"]),
         certificate_from_json(fields["above"]),
@@ -42,15 +42,9 @@ def _leaf(node: Node) -> BlockPrices:
     fields = node.object(("prices",), ("limit_prices", "multipliers"))
     limit_prices = fields["limit_prices"].entries() if "limit_prices" in fields else ()
     multipliers = fields["multipliers"].array() if "multipliers" in fields else ()
-    return BlockPrices(
+    return node.build(
+        BlockPrices,
         {block: price.number() for block, price in fields["prices"].entries()},
         {machine: price.number() for machine, price in limit_prices},
         [entry.number() for entry in multipliers],
     )
-
-
-def _quantity(node: Node) -> Quantity:
-    try:
-        return quantity_from_json(node.value)
-    except InvalidCertificate as fault:
-        raise node.error(f"{node.label}: {fault}") from None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from ..errors import FileError, InvalidProblem
+from ..errors import CmsError, FileError, InvalidProblem
 from ..names import checked_names, nearest
 from ..numbers import format_exact
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
 from .source import Source
 from .wording import one_of, quoted, shortened
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _NO_FILE = Source("<document>")
 _PLAIN = re.compile(r"[\w:-]+")  # keys that need no quotes in a path
@@ -84,6 +87,21 @@ class Node:
     def wrong(self, expected: str, fix: str | None = None) -> FileError:
         """Build the error that this value is not what was expected."""
         return self.error(f"{self.label} is {self.shown}", expected=expected, fix=fix)
+
+    def build(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a part of the model from this value; if its rules are broken, it is to blame.
+
+        Readers check what they can, to point at the very number; the model has the last word.
+
+        Raises
+        ------
+        FileError
+            If ``make`` raises an error of this package.
+        """
+        try:
+            return make(*args, **kwargs)
+        except CmsError as fault:
+            raise self.error(f"{self.label}: {fault}") from None
 
     @property
     def label(self) -> str:
@@ -209,10 +227,6 @@ class Node:
             raise self.wrong("a text")
         return self.value
 
-    def text_or_null(self) -> str | None:
-        """Read a text, or None from null."""
-        return None if self.value is None else self.text()
-
     def name(self, kind: str) -> str:
         """Read the name of a job, block or machine type.
 
@@ -227,6 +241,10 @@ class Node:
         except InvalidProblem as fault:
             raise self.error(f"{self.label}: {fault}") from None
         return text
+
+    def name_or_null(self, kind: str) -> str | None:
+        """Read a name, or None from null."""
+        return None if self.value is None else self.name(kind)
 
     def new_name(self, kind: str, seen: set[str]) -> str:
         """Read a name that may not be among those seen before, and remember it.

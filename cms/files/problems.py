@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError
-from ..model import DEFAULT_MACHINE, Configuration, MachineType, SizeBoundedConfigurations
+from ..model import (
+    DEFAULT_MACHINE,
+    AnyConfiguration,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 from ..names import nearest
-from ..problem import AnyConfiguration, Problem
+from ..problem import Problem
 from ..rows import Rows
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
@@ -121,7 +127,8 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
     shapes = [_configuration(entry, machines, blocks) for entry in fields["configurations"].array()]
     if blocks is None:
         blocks = list(dict.fromkeys(block for shape in shapes for block in _blocks_of(shape)))
-    frame = Problem.from_arrays(
+    frame = node.build(
+        Problem.from_arrays,
         demands=np.empty(0, dtype=np.int64),
         supply=np.empty((0, len(blocks)), dtype=np.int64),
         configurations=shapes or np.empty((0, len(blocks)), dtype=np.int64),
@@ -129,7 +136,7 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
         machine_types=types,
     )
     names, rows = _jobs(fields["jobs"], blocks)
-    return frame.replace(rows=rows, job_names=names)
+    return node.build(frame.replace, rows=rows, job_names=names)
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -175,7 +182,7 @@ def _machine_types(array: Node | None) -> list[MachineType]:
         entry.about = f"machine type {name!r}"
         cost = fields["cost"].number() if "cost" in fields else 1
         limit = fields["limit"].integer_or_null() if "limit" in fields else None
-        types.append(MachineType(name, cost, limit))
+        types.append(entry.build(MachineType, name, cost, limit))
     return types or [MachineType(DEFAULT_MACHINE)]
 
 
@@ -191,7 +198,8 @@ def _configuration(entry: Node, machines: list[str], blocks: list[str] | None) -
         counts[block] = count.integer()
     if not any(counts.values()):
         raise _empty(fields["blocks"])
-    return Configuration(counts, _machine(entry, fields.get("machine"), machines))
+    machine = _machine(entry, fields.get("machine"), machines)
+    return entry.build(Configuration, counts, machine)
 
 
 def _size_bounded(
@@ -209,7 +217,7 @@ def _size_bounded(
     most = fields["max_blocks"].integer_or_null(minimum=1) if "max_blocks" in fields else None
     capacity = fields["capacity"].number()
     machine = _machine(entry, fields.get("machine"), machines)
-    return SizeBoundedConfigurations(sizes, capacity, machine, most)
+    return entry.build(SizeBoundedConfigurations, sizes, capacity, machine, most)
 
 
 def _empty(blocks: Node) -> FileError:
@@ -262,4 +270,4 @@ def _jobs(array: Node, blocks: list[str]) -> tuple[list[str], Rows]:
             supply[column[block]] = field.number()
         names.append(name)
         rows.append((demand, supply))
-    return names, Rows.from_fractions(rows, len(blocks))
+    return names, array.build(Rows.from_fractions, rows, len(blocks), names)

@@ -47,7 +47,7 @@ def schedule_from_json(value: Node | Mapping[str, Any]) -> Schedule:
     """
     node = value if isinstance(value, Node) else Node(value)
     groups = node.object(("groups",))["groups"]
-    return Schedule([_group(entry) for entry in groups.array()])
+    return groups.build(Schedule, [_group(entry) for entry in groups.array()])
 
 
 def configuration_from_json(machine: str | None, blocks: Node) -> Configuration:
@@ -61,16 +61,16 @@ def configuration_from_json(machine: str | None, blocks: Node) -> Configuration:
     counts = {block: count.integer() for block, count in blocks.names("block")}
     if not any(counts.values()):
         raise blocks.error(f"{blocks.label} has no block", expected="at least one")
-    return Configuration(counts, machine)
+    return blocks.build(Configuration, counts, machine)
 
 
 def _group(entry: Node) -> MachineGroup:
     fields = entry.object(("machine", "configuration", "count", "assignment"))
-    machine = fields["machine"].text_or_null()
+    machine = fields["machine"].name_or_null("machine type")
     assignment: dict[tuple[str, str], int] = {}
     for triple in fields["assignment"].array():
         block, job, count = triple.array(length=3)
-        pair = block.text(), job.text()
+        pair = block.name("block"), job.name("job")
         if pair in assignment:
             raise triple.error(
                 f"{triple.label} gives blocks {pair[0]!r} to job {pair[1]!r} a second time",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
 
-from .reading import ZERO
+from .reading import ZERO, common_step
 
 
 def cheapest_option(
@@ -31,17 +30,16 @@ def cheapest_option(
     -----
     A search for shortest paths in integers. Let b be the type with the least price per unit
     covered, P its price and F what it covers. A block of price p that covers f wastes
-    p·F - P·f >= 0, so F times the price of an option is P·(what it covers) + (what its blocks
-    waste). The best option therefore minimises
-
-        (what its blocks waste) + P·(what it covers beyond the demand).
+    p·F - P·f >= 0; so F times the price of an option is P·(what it covers) + (what its blocks
+    waste), at least P·demand + (what its blocks waste).
 
     Blocks b waste nothing, and once the other blocks cover S, the number of b is forced. So the
-    search goes over S, least waste first. An S may be left out if one at most as large, with the
-    same remainder modulo F, came before: add any further blocks to both, and fill up with b; then
-    the smaller one ends at the least sum >= demand with that remainder, or not above the larger
-    one. The search ends when the others alone waste as much as the best option found. So its
-    length does not depend on the demand, which may be 10^12.
+    search goes over S, least waste first. It ends when the others alone waste too much to beat the
+    best option found; prices being integers, F times a price is rounded up to a multiple of F. An S
+    is left out if one that is no larger, with the same remainder modulo F, came before: add any
+    further blocks to both and fill up with b; then the smaller one ends at the least sum >= demand
+    with that remainder, the other not below it. So the length of the search does not depend on the
+    demand, which may be 10^12.
 
     Examples
     --------
@@ -56,29 +54,27 @@ def cheapest_option(
     useful = [(p, min(f, demand)) for p, f in zip(prices, supply, strict=True) if f > 0]
     if not useful:
         return None
-    coin = lcm(*(p.denominator for p, _ in useful))
-    unit = lcm(demand.denominator, *(f.denominator for _, f in useful))
-    blocks = [(int(p * coin), int(f * unit)) for p, f in useful]
-    target = int(demand * unit)
+    coin = common_step([p for p, _ in useful]) or Fraction(1)
+    unit = common_step([demand, *(f for _, f in useful)])
+    blocks = [(int(p / coin), int(f / unit)) for p, f in useful]
+    target = int(demand / unit)
     P, F = min(blocks, key=lambda block: Fraction(*block))
-    best: int | None = None
+    best = P * -(-target // F)  # blocks b alone
     smallest: dict[int, int] = {}  # remainder modulo F -> the smallest S so far
     states = [(0, 0)]  # (what the others waste, S)
     while states:
         waste, S = heapq.heappop(states)
-        if best is not None and waste >= best:
+        if -(-(P * target + waste) // F) >= best:
             break
         if smallest.get(S % F, S + 1) <= S:
             continue
         smallest[S % F] = S
-        covers = S + F * max(0, -(-(target - S) // F))
-        total = waste + P * (covers - target)
-        best = total if best is None else min(best, total)
+        price_of_others = (waste + P * S) // F  # without a rest, by the definition of waste
+        best = min(best, price_of_others + P * max(0, -(-(target - S) // F)))
         if S < target:
             for p, f in blocks:
                 heapq.heappush(states, (waste + p * F - P * f, S + f))
-    assert best is not None  # S = 0 gives the option of b alone
-    return Fraction(P * target + best, F * coin)
+    return best * coin
 
 
 def dearest_filling(
@@ -118,10 +114,10 @@ def dearest_filling(
     useful = [(p, s) for p, s in zip(prices, sizes, strict=True) if p > 0 and s <= capacity]
     if not useful:
         return ZERO
-    coin = lcm(*(p.denominator for p, _ in useful))
-    unit = lcm(capacity.denominator, *(s.denominator for _, s in useful))
-    blocks = [(int(p * coin), int(s * unit)) for p, s in useful]
-    room, bulk = int(capacity * unit), 0
+    coin = common_step([p for p, _ in useful])
+    unit = common_step([s for _, s in useful])
+    blocks = [(int(p / coin), int(s / unit)) for p, s in useful]
+    room, bulk = int(capacity // unit), 0
     if max_blocks is None or max_blocks >= room // min(s for _, s in blocks):
         max_blocks = None  # more blocks do not fit anyway
         # Let b be worth most per size, and s_b its size. Among any s_b blocks, some have a total
@@ -141,4 +137,4 @@ def dearest_filling(
             if size + s <= room and (max_blocks is None or number < max_blocks):
                 # without a limit the number does not matter, and all count as 0
                 heapq.heappush(states, (size + s, number + (max_blocks is not None), loss - p))
-    return Fraction(bulk + max(most.values()), coin)
+    return (bulk + max(most.values())) * coin

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, lcm
+from math import lcm
 from typing import Any
 
 from .reading import (
@@ -15,6 +15,7 @@ from .reading import (
     Fault,
     as_a,
     check_head,
+    common_step,
     integer,
     known_name,
     new_name,
@@ -92,9 +93,7 @@ class Problem:
 
     def round_up(self, bound: Fraction) -> Fraction:
         """Round up to what a schedule can cost: a multiple of the costs' common step."""
-        costs = [machine.cost for machine in self.machine_types.values()]
-        unit = lcm(*(cost.denominator for cost in costs))
-        step = Fraction(gcd(*(int(cost * unit) for cost in costs)), unit)
+        step = common_step([machine.cost for machine in self.machine_types.values()])
         return -(-bound // step) * step if step > 0 else bound
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,7 +17,7 @@ _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE](?P<exponent>[+-]?\
 # 1e999999999 would fill the memory; nobody measures anything that large.
 _LARGEST_EXPONENT = 400
 # Control characters and line ends would make two lists of names look alike; surrogates are no text.
-_NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
+_NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _KINDS: dict[Any, str] = {str: "a text", list: "a list", dict: "an object"}
 
 
@@ -35,6 +36,12 @@ def rational(text: str) -> Fraction:
         return Fraction(match[0])
     except ZeroDivisionError:
         raise Fault(f"{show(text)} divides by zero") from None
+
+
+def common_step(numbers: Sequence[Fraction]) -> Fraction:
+    """Find the largest number of which all are whole multiples; 0 if all are 0."""
+    unit = lcm(*(value.denominator for value in numbers))
+    return Fraction(gcd(*(int(value * unit) for value in numbers)), unit)
 
 
 def parse_document(text: str) -> Any:

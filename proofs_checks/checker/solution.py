@@ -7,7 +7,7 @@ from typing import Any
 
 from .certificate import tree_bound
 from .problem import Problem, fingerprint, read_problem
-from .reading import ZERO, Fault, as_a, check_head, number, record, show
+from .reading import ZERO, Fault, as_a, check_head, integer, number, record, show
 from .schedule import read_schedule, schedule_faults
 
 _SOLUTION = (
@@ -82,9 +82,10 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
     _seconds(fields["seconds"], "seconds")
     if status not in _PROOFS:
         raise Fault(f"the status is {show(status)}, not one of {', '.join(_PROOFS)}")
-    machine_count, cost, gap, claimed = (
-        _optional(fields[key], key) for key in ("machine_count", "cost", "gap", "claimed_bound")
-    )
+    machine_count = fields["machine_count"]
+    if machine_count is not None:
+        integer(machine_count, "machine_count")
+    cost, gap, claimed = (_optional(fields[key], key) for key in ("cost", "gap", "claimed_bound"))
     lower_bound = number(fields["lower_bound"], "lower_bound", signed=True)
 
     groups = read_schedule(fields["schedule"], problem)
@@ -154,15 +155,19 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
     # Where there is no schedule, every bound holds, and the last need not be the highest.
     faults += _history_faults(fields["history"], cost, None if bound is None else lower_bound)
 
-    words = "there is no schedule" if status == "infeasible" else "no schedule was found"
-    if has_schedule:
-        words = f"the schedule is valid: {show(machine_count)} machines, cost {show(cost)}"
-    if proof == "checked":
-        words += "; the certificate proves " + ("it" if bound is None else "that none costs less")
-    elif proven is not None:
-        words += f"; the certificate proves that every schedule costs at least {show(proven)}"
-    if proof == "solver":
-        words += f"; that this is {status} rests on a solver's word"
+    at_least = f"the certificate proves that every schedule costs at least {show(proven)}"
+    if status == "infeasible" and proof == "checked":
+        words = "there is no schedule: the certificate proves it"
+    elif status == "infeasible":
+        words = "that there is no schedule rests on a solver's word"
+    elif status == "no_schedule":
+        words = f"no schedule was found; {at_least}"
+    else:
+        words = (
+            f"the schedule is valid: {show(machine_count)} machines, cost {show(cost)}; {at_least}"
+        )
+        if proof == "solver":
+            words += "; that none costs less than this one rests on a solver's word"
     return faults, words
 
 

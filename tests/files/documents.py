@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from cms.certificate import BlockPrices, Branch, Certificate
 from cms.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
-from cms.problem import AnyConfiguration, Problem
+from cms.model import (
+    AnyConfiguration,
+    Configuration,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from cms.problem import Problem
 from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 from cms.schedule import MachineGroup, Schedule
 from cms.solution import Incumbent, Proof, Solution, Status, StopReason

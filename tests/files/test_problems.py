@@ -22,6 +22,7 @@ from cms.files import (
     problem_from_json,
     problem_to_json,
     read_problem,
+    write_document,
     write_problem,
 )
 from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
@@ -150,8 +151,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> Non
     assert read_problem(path) == from_text(PROBLEM)
 
 
-def test_fifty_thousand_jobs_keep_their_numbers() -> None:
-    n = 50_000
+def test_twenty_thousand_jobs_keep_their_numbers() -> None:
+    n = 20_000
     rng = np.random.default_rng(7)
     problem = Problem.from_arrays(
         demands=rng.integers(0, 10**6, n) / 100,
@@ -166,10 +167,16 @@ def read_back(problem: Problem) -> Problem:
 
 
 def test_a_number_of_too_many_digits_is_not_written(tmp_path: Path) -> None:
-    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 10**5000, {"a": 1})])
     with pytest.raises(FileError, match="cannot be written: Exceeds the limit"):
-        write_problem(problem, tmp_path / "p.json")
+        write_document(lambda: {"number": 10**5000}, tmp_path / "p.json")
     assert not (tmp_path / "p.json").exists()
+
+
+def test_numbers_without_a_common_denominator_to_write_down_are_refused() -> None:
+    job = '{"name": "x", "demand": "1/%d", "demand_function": {"a": "1/%d"}}'
+    with pytest.raises(FileError) as caught:
+        from_text(MINIMAL.replace("[]", f"[{job % (10**3000, 3**7000)}]"))
+    assert str(caught.value).startswith("p.json:2:52: jobs: the numbers of job 'x' have more than")
 
 
 @pytest.mark.parametrize(

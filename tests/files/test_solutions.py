@@ -23,6 +23,7 @@ from cms.files import (
     schedule_to_json,
     solution_from_json,
     solution_to_json,
+    write_document,
     write_solution,
 )
 from cms.guarantee import Guarantee, GuaranteeVerdict, Verdict
@@ -155,11 +156,18 @@ def test_a_text_no_file_can_hold_is_not_written(tmp_path: Path) -> None:
         write_solution(odd, tmp_path / "s.json")
 
 
-def test_a_tree_too_deep_for_any_reader_is_refused_without_a_traceback(tmp_path: Path) -> None:
-    tree: Certificate = BlockPrices()
-    for _ in range(1200):
-        tree = Branch(BlocksOf("a"), 0, BlockPrices(), tree)
-    solution = from_text(SOLUTION)
-    values = {name: getattr(solution, name) for name in Solution.__slots__}
+@pytest.mark.parametrize("depth", [300, 2_000, 100_000])
+def test_a_tree_too_deep_is_refused_without_a_traceback(depth: int) -> None:
+    start, end = SOLUTION.index('{"branch"'), SOLUTION.index(',\n  "guarantee"') - 1
+    branch = '{"branch": {"blocks_of": "a"}, "at_most": 0, "below": {"prices": {}}, "above": '
+    tree = branch * depth + '{"prices": {}}' + "}" * depth
+    with pytest.raises(FileError, match=r"more than \d+ branches|nested too deeply to be read"):
+        from_text(SOLUTION[:start] + tree + SOLUTION[end:])
+
+
+def test_a_document_too_deep_for_any_reader_is_not_written(tmp_path: Path) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5_000):
+        deep = {"deep": deep}
     with pytest.raises(FileError, match="nested too deeply to be written"):
-        write_solution(Solution(**values | {"certificate": tree}), tmp_path / "s.json")
+        write_document(lambda: deep, tmp_path / "s.json")

@@ -1,95 +1,35 @@
-"""Reports: bars of slices, the table of services, the words for a bound, and the picture."""
+"""Reports for the terminal: bars of slices, the table of services, reasons."""
 
 from __future__ import annotations
 
-import io
 import re
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console, RenderableType
+from rich.console import Console
 
-from cms.certificate import BlockPrices, Branch
 from cms.fleet.hardware import gpu
 from cms.fleet.report.bars import Bar, Cell, bars, occupancy
-from cms.fleet.report.catalogue import gpu_report
 from cms.fleet.report.drawing import draw, fit
 from cms.fleet.report.palette import COLOURS, colour
-from cms.fleet.report.problems import solution_report
 from cms.fleet.report.reasons import reasons
-from cms.fleet.report.scarcity import scarcest_line, worth_line, worths
 from cms.fleet.report.services import MOST_SERVICES, SHOWN_OF_MANY
 from cms.fleet.report.svg import plan_picture
 from cms.fleet.report.terminal import MOST_BARS, plan_report
-from cms.fleet.report.words import circumstances, decimal, fraction, percent, printable, verdict
+from cms.fleet.report.words import printable
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
-from cms.quantity import MachinesOfType
+from cms.model import Configuration
 from cms.schedule import MachineGroup, Schedule
-from cms.solution import Proof, Solution, Status, StopReason
+from cms.solution import Status, StopReason
 from cms.solve import solve
-
-A100 = "a100-80gb"
-NASTY = "<b>&\"'[red]x[/red] 漢字"
-
-
-def point(model: str, profile: str, rate: int, device: str = A100) -> OperatingPoint:
-    return OperatingPoint(model, device, profile, 2, 8, rate, 20)
-
-
-def made(
-    plan_of: list[MachineGroup], services: list[Service], points: list[OperatingPoint]
-) -> Plan:
-    """A plan whose schedule is given, not found."""
-    serving = as_problem(services, points)
-    schedule = Schedule(plan_of)
-    return Plan(serving, solution(schedule=schedule, problem_sha256=serving.problem.sha256))
-
-
-def solution(**changes: Any) -> Solution:
-    schedule = changes.get("schedule", Schedule())
-    base = Solution(
-        status=Status.FEASIBLE, proof=Proof.NONE, stop_reason=StopReason.FINISHED, method="auto",
-        seconds=0.126, schedule=schedule, cost=Fraction(schedule.machine_count),
-        certificate=BlockPrices(), lower_bound=Fraction(0), claimed_bound=None, guarantee=None,
-        history=(), problem_sha256="0" * 64,
-    )  # fmt: skip
-    return replace(base, **changes)
-
-
-def printed(report: Iterable[RenderableType], width: int = 100) -> str:
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-    for part in report:
-        console.print(part)
-    return stream.getvalue()
+from tests.fleet.plans import A100, NASTY, made, many_services, mixed_plan, point, printed, solution
 
 
 @pytest.fixture(scope="module")
 def mixed() -> Plan:
-    """Three GPUs: two alike with an idle instance, one whose last memory slice is left over."""
-    services = [Service("chat", "bert", 500, 100), Service(NASTY, "vgg", 300, 100)]
-    points = [
-        point("bert", "3g.40gb", 150), point("bert", "1g.10gb", 60), point("vgg", "2g.20gb", 110),
-        point("vgg", "1g.10gb", 50),
-    ]  # fmt: skip
-    halves = Configuration({"3g.40gb": 1, "2g.20gb": 2}, A100)
-    small = Configuration({"1g.10gb": 7}, A100)
-    return made(
-        [
-            MachineGroup(small, {("1g.10gb", "chat"): 4, ("1g.10gb", NASTY): 1}, 1),
-            MachineGroup(halves, {("3g.40gb", "chat"): 1, ("2g.20gb", NASTY): 1}, 2),
-        ],
-        services,
-        points,
-    )
+    return mixed_plan()
 
 
 # --- bars -----------------------------------------------------------------------------------------
@@ -166,9 +106,6 @@ def test_gpus_of_two_types_stand_under_a_headline_each() -> None:
     assert "3g.40gb" not in text
 
 
-# --- drawing --------------------------------------------------------------------------------------
-
-
 @given(width=st.integers(40, 200), count=st.sampled_from([1, 12, 10**6, 10**12]))
 def test_a_drawing_is_a_rectangle_that_fits(width: int, count: int) -> None:
     drawn = [
@@ -203,9 +140,6 @@ def test_colours_repeat_only_after_all_have_been_used() -> None:
     assert [colour(i) for i in range(len(COLOURS))] == list(COLOURS)
 
 
-# --- the whole report -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_terminal(mixed: Plan, width: int) -> None:
     lines = printed(plan_report(mixed, "title", width), width).splitlines()
@@ -230,15 +164,6 @@ def test_a_narrow_terminal_loses_columns_but_no_service(mixed: Plan) -> None:
     text = printed(plan_report(mixed, "title", 80), 80)
     assert "2 x 3g.40gb p=2 b=8 150/s 20 ms" in text
     assert "540" in text
-
-
-def many_services(count: int) -> Plan:
-    services = [Service(f"s{i}", "m", 10 * i + 10, 100) for i in range(count)]
-    serving = as_problem(services, [point("m", "7g.80gb", 10)])
-    shape = Configuration({"7g.80gb": 1}, A100)
-    groups = [MachineGroup(shape, {("7g.80gb", f"s{i}"): 1}, i + 1) for i in range(count)]
-    sha = serving.problem.sha256
-    return Plan(serving, solution(schedule=Schedule(groups), problem_sha256=sha))
 
 
 def test_a_large_plan_shows_its_largest_services_and_counts_the_rest() -> None:
@@ -292,195 +217,3 @@ def test_too_few_gpus_are_named_as_the_reason() -> None:
 
 def test_a_possible_plan_has_no_reasons(mixed: Plan) -> None:
     assert reasons(mixed) == ()
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"status": Status.OPTIMAL, "proof": Proof.CHECKED, "lower_bound": Fraction(12)},
-            "12 GPUs, proved >= 12: optimal, proof checked",
-        ),
-        (
-            {"status": Status.OPTIMAL, "proof": Proof.SOLVER, "lower_bound": Fraction(11)},
-            "12 GPUs, proved >= 11; optimal on a solver's word alone",
-        ),
-        (
-            {"lower_bound": Fraction(11)},
-            "12 GPUs, proved >= 11: at most 1 GPU (8.4 %) above the optimum",
-        ),
-        (
-            {"lower_bound": Fraction(10), "claimed_bound": Fraction(11)},
-            "12 GPUs, proved >= 10 (a solver claims >= 11): at most 2 GPUs (16.7 %) above the "
-            "optimum",
-        ),
-        (
-            {
-                "status": Status.OPTIMAL, "proof": Proof.CHECKED, "cost": Fraction(27, 2),
-                "lower_bound": Fraction(27, 2),
-            },
-            "12 GPUs at a cost of 13.5, proved >= 13.5: optimal, proof checked",
-        ),
-        (
-            {"cost": Fraction(15), "lower_bound": Fraction(14)},
-            "12 GPUs at a cost of 15, proved >= 14: at most 1 in cost (6.7 %) above the optimum",
-        ),
-        (
-            {"status": Status.INFEASIBLE, "proof": Proof.CHECKED, "cost": None},
-            "infeasible, proof checked",
-        ),
-        (
-            {"status": Status.INFEASIBLE, "proof": Proof.SOLVER, "cost": None},
-            "infeasible, on a solver's word alone",
-        ),
-        ({"status": Status.NO_SCHEDULE, "cost": None}, "no schedule was found"),
-    ],
-)  # fmt: skip
-def test_a_verdict_says_what_is_proved_and_no_more(changes: dict[str, Any], expected: str) -> None:
-    assert verdict(solution(schedule=ONE, **changes), "GPU") == expected
-
-
-@pytest.mark.parametrize("reason", list(StopReason))
-def test_the_circumstances_name_every_reason_to_stop(reason: StopReason) -> None:
-    text = circumstances(solution(stop_reason=reason))
-    assert text.startswith("auto, 0.13 s, ")
-
-
-@given(st.fractions(min_value=0, max_value=10**20, max_denominator=10**9))
-def test_a_decimal_is_near_the_number_it_stands_for(value: Fraction) -> None:
-    shown = Fraction(decimal(value).replace(",", ""))
-    assert abs(shown - value) <= value / 1000
-
-
-@given(st.fractions(min_value=0, max_value=100))
-def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
-    def number(text: str) -> Fraction:
-        return Fraction(text.removesuffix(" %").replace(",", "")) / 100
-
-    assert number(percent(share)) <= share <= number(percent(share, up=True))
-    assert number(percent(share, up=True)) - number(percent(share)) <= Fraction(1, 1000)
-
-
-def test_an_unreadable_fraction_is_written_as_a_decimal() -> None:
-    assert fraction(Fraction(176, 15)) == "176/15"
-    assert fraction(Fraction(123456, 999983)) == "0.1235"
-
-
-# --- scarcity -------------------------------------------------------------------------------------
-
-
-def halves(**machine: Any) -> Problem:
-    return Problem(
-        configurations=[Configuration({"half": 2}, "m"), Configuration({"whole": 1}, "m")],
-        jobs=[Job("j", 3, {"half": 1, "whole": 1})],
-        machine_types=[MachineType("m", **machine)],
-    )
-
-
-def test_prices_of_a_proof_are_told_as_shares_of_a_machine() -> None:
-    priced = solution(certificate=BlockPrices({"half": "3/4", "whole": "3/2"}))
-    found = worths(priced, halves(cost="1.5"))
-    assert found is not None
-    assert found.absolute
-    assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1)}
-    assert worth_line(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
-
-
-def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> None:
-    tree = Branch(
-        MachinesOfType("m"), 1,
-        below=BlockPrices({"half": 1, "whole": 1}, multipliers=[2]),
-        above=BlockPrices(multipliers=[1]),
-    )  # fmt: skip
-    found = worths(solution(certificate=tree), halves())
-    assert found is not None
-    assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1, 2)}
-    assert "one of the proof's 2 cases" in worth_line(found)
-    assert scarcest_line(found, {"half": (1, 7)}) == ""
-
-
-def test_there_is_nothing_to_say_where_nothing_has_a_price() -> None:
-    assert worths(solution(), halves()) is None
-    assert worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
-
-
-# --- abstract problems and the catalogue ----------------------------------------------------------
-
-
-def test_a_solution_of_an_abstract_problem_is_a_table() -> None:
-    problem = halves()
-    found = solve(problem)
-    text = printed(solution_report(problem, found, "halves [x]"))
-    assert text.startswith("halves [x]\n1 job, 2 blocks, 2 configurations\n")
-    assert "2 machines, proved >= 2: optimal, proof checked" in text
-    assert re.search(r"j\s+3\s+\d\s+[\d.]+ %", text)
-
-
-def test_a_huge_fleet_is_reported_by_its_groups() -> None:
-    problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 2 * 10**12, {"b": 1})])
-    text = printed(solution_report(problem, solve(problem), "huge"))
-    assert "1,000,000,000,000 machines, proved >= 1,000,000,000,000" in text
-    assert len(text.splitlines()) < 20
-
-
-def test_jobs_that_no_block_can_serve_are_named() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 2}),
-        jobs=[Job("j", 1, {"b": 1}), Job("lost", 1, {}), Job("wide", 10**30, {})],
-    )
-    text = printed(solution_report(problem, solve(problem), "x"))
-    assert "job 'lost': no block supplies any of its demand" in text
-    assert "job 'wide': no block supplies any of its demand" in text
-    assert "job 'j'" not in text
-
-
-def test_a_gpu_is_shown_with_the_starts_of_its_configurations() -> None:
-    text = printed(gpu_report(gpu(A100)))
-    assert "1g.10gb@0,1,2,3 3g.40gb@4" in re.sub(r" +", " ", text)
-    assert "12 maximal configurations" in text
-
-
-# --- the picture ----------------------------------------------------------------------------------
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_a_picture_is_one_well_formed_file_with_every_name_escaped(mixed: Plan) -> None:
-    picture = plan_picture(mixed, f"title {NASTY}")
-    root = ElementTree.fromstring(picture)
-    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
-    assert f"title {NASTY}" in texts
-    assert f"{NASTY}: 2g.20gb p=2 b=8" in [e.text for e in root.iter(f"{SVG}title")]
-    assert any("3 GPUs, proved >= 0" in text for text in texts)
-    assert not re.search(r"(href|src|@import|url\((?!#))", picture), "it refers to nothing outside"
-
-
-def test_a_picture_has_a_rectangle_for_every_cell_inside_its_borders(mixed: Plan) -> None:
-    root = ElementTree.fromstring(plan_picture(mixed, "x"))
-    cells = root.findall(f"{SVG}g")
-    assert len(cells) == sum(len(bar.cells) for bar in bars(mixed))
-    height = float(root.get("height") or 0)
-    for element in root.iter(f"{SVG}text"):
-        assert 0 < float(element.get("x") or 0) < 960
-        assert 0 < float(element.get("y") or 0) < height
-    fills = [cell.findall(f"{SVG}rect")[0].get("fill") for cell in cells]
-    assert {"url(#idle)", "url(#free)", colour(0), colour(1)} == set(fills)
-
-
-def test_a_picture_of_a_large_plan_stays_a_picture() -> None:
-    picture = plan_picture(many_services(400), "many")
-    assert "more layouts" in picture
-    assert "... and 280 more" in picture
-    assert len(picture) < 200_000
-
-
-@given(st.text(min_size=1, max_size=30))
-def test_any_title_makes_a_well_formed_picture(title: str) -> None:
-    serving = as_problem([Service("a", "m", 1, 100)], [point("m", "7g.80gb", 10)])
-    nothing = solution(status=Status.NO_SCHEDULE, cost=None, problem_sha256=serving.problem.sha256)
-    ElementTree.fromstring(plan_picture(Plan(serving, nothing), title))

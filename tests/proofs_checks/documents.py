@@ -137,3 +137,26 @@ BY_WORD = {**WEAK, "status": "optimal", "proof": "solver", "claimed_bound": "2.5
 
 # Four blocks of one kind, two on a machine.
 PAIRS = problem([{"blocks": {"a": 2}}], {"j": (4, {"a": 1})})
+
+# One machine exists and two are needed. The price 1 of the block and 1 of the limit prove it: a
+# machine that costs nothing is worth 1 <= 0 + 1, and 2 - 1 > 0.
+ONE_IS_TOO_FEW = problem(
+    [{"blocks": {"a": 1}}],
+    {"j": (2, {"a": 1})},
+    [{"name": "machine", "limit": 1}],
+)
+INFEASIBLE = solution(
+    ONE_IS_TOO_FEW,
+    [],
+    {"prices": {"a": 1}, "limit_prices": {"machine": 1}},
+    status="infeasible",
+    machine_count=None,
+    cost=None,
+    gap=None,
+    lower_bound=1,
+)
+INFEASIBLE_BY_WORD = {
+    **changed(INFEASIBLE, "certificate", "tree", to={"prices": {"a": 1}}),
+    "proof": "solver",
+    "stop_reason": "finished",
+}

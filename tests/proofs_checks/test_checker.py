@@ -9,7 +9,10 @@ import pytest
 from proofs_checks import checker
 from tests.proofs_checks.documents import (
     BY_WORD,
+    INFEASIBLE,
+    INFEASIBLE_BY_WORD,
     NOTHING,
+    ONE_IS_TOO_FEW,
     PAIRS,
     SCHEDULE,
     SERVICES,
@@ -175,33 +178,13 @@ def test_a_false_claim_is_named(
     assert any(sentence in fault for fault in faults), faults
 
 
-# One machine exists and two are needed. The price 1 of the block and 1 of the limit prove it: a
-# machine that costs nothing is worth 1 <= 0 + 1, and 2 - 1 > 0.
-ONE_IS_TOO_FEW = problem(
-    [{"blocks": {"a": 1}}],
-    {"j": (2, {"a": 1})},
-    [{"name": "machine", "limit": 1}],
-)
-INFEASIBLE = solution(
-    ONE_IS_TOO_FEW,
-    [],
-    {"prices": {"a": 1}, "limit_prices": {"machine": 1}},
-    status="infeasible",
-    machine_count=None,
-    cost=None,
-    gap=None,
-    lower_bound=1,
-)
-
-
 def test_infeasibility_is_proved_by_a_ray_or_rests_on_a_solvers_word() -> None:
     assert checker.check_solution(ONE_IS_TOO_FEW, INFEASIBLE) == []
     no_ray = changed(INFEASIBLE, "certificate", "tree", to={"prices": {"a": 1}})
     assert checker.check_solution(ONE_IS_TOO_FEW, no_ray) == [
         "the certificate does not prove that there is no schedule"
     ]
-    word = {**no_ray, "proof": "solver", "stop_reason": "finished"}
-    assert checker.check_solution(ONE_IS_TOO_FEW, word) == []
+    assert checker.check_solution(ONE_IS_TOO_FEW, INFEASIBLE_BY_WORD) == []
 
 
 def line(cost: Any, lower_bound: Any) -> Document:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,10 @@ from proofs_checks import checker
 from proofs_checks.checker.__main__ import main
 from tests.proofs_checks.documents import (
     BY_WORD,
+    INFEASIBLE,
+    INFEASIBLE_BY_WORD,
     NOTHING,
+    ONE_IS_TOO_FEW,
     PAIRS,
     SERVICES,
     SLICES,
@@ -120,6 +124,29 @@ def test_what_is_no_document_at_all_is_refused(document: Any) -> None:
     assert len(checker.check_schedule(PAIRS, document)) == 1
 
 
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to every value of a document."""
+    if path:
+        yield path
+    if isinstance(document, dict | list):
+        inside = document if isinstance(document, dict) else range(len(document))
+        for key in inside:
+            yield from places(document[key], (*path, key))
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [None, True, -1, Fraction(1, 2), "", "9" * 5000, 10**5000, [], {}],
+    ids=lambda junk: type(junk).__name__,
+)
+def test_junk_anywhere_in_a_document_raises_nothing(junk: Any) -> None:
+    for document, of in [(SOLUTION, SERVICES), (INFEASIBLE, ONE_IS_TOO_FEW)]:
+        for path in places(document):
+            checker.check_solution(of, changed(document, *path, to=junk))
+        for path in places(of):
+            checker.check_solution(changed(of, *path, to=junk), document)
+
+
 # --- the command line -----------------------------------------------------------------------------
 
 
@@ -133,15 +160,22 @@ def test_the_command_line_says_what_is_established(
 ) -> None:
     problem_file = write(tmp_path / "problem.json", SERVICES)
     for document, words in [
-        (SOLUTION, "3 machines, cost 3; the certificate proves that none costs less"),
-        (WEAK, "cost 3; the certificate proves that every schedule costs at least 0"),
-        (BY_WORD, "at least 0; that this is optimal rests on a solver's word"),
         (
-            NOTHING,
-            "no schedule was found; the certificate proves that every schedule costs at least 3",
+            SOLUTION,
+            "3 machines, cost 3; the certificate proves that every schedule costs at least 3",
         ),
+        (WEAK, "cost 3; the certificate proves that every schedule costs at least 0"),
+        (BY_WORD, "at least 0; that none costs less than this one rests on a solver's word"),
+        (NOTHING, "no schedule was found; the certificate proves that every schedule costs at lea"),
     ]:
         assert main([problem_file, write(tmp_path / "solution.json", document)]) == 0
+        assert words in capsys.readouterr().out
+    other_file = write(tmp_path / "other.json", ONE_IS_TOO_FEW)
+    for document, words in [
+        (INFEASIBLE, "there is no schedule: the certificate proves it"),
+        (INFEASIBLE_BY_WORD, "that there is no schedule rests on a solver's word"),
+    ]:
+        assert main([other_file, write(tmp_path / "solution.json", document)]) == 0
         assert words in capsys.readouterr().out
     plan = {"format": "cms-plan", "schema": 1, "problem": SERVICES, "solution": SOLUTION}
     assert main([write(tmp_path / "plan.json", plan)]) == 0

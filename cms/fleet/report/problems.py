@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
 
-from ...model import Block, Configuration
+from .jobs import job_rows
+from .reasons import impossible_jobs
 from .scarcity import worth_line, worths
 from .tables import hanging, table, text
-from .words import circumstances, count, decimal, percent, printable, verdict
+from .words import circumstances, count, decimal, printable, verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 20
 """Groups of machines that a report lists before it says how many more there are."""
 MOST_JOBS = 20
+_MOST_BLOCKS = 12  # of one machine
 
 
 def solution_report(problem: Problem, solution: Solution, title: str) -> list[RenderableType]:
@@ -42,34 +42,51 @@ def solution_report(problem: Problem, solution: Solution, title: str) -> list[Re
     -------
     list of renderable
         To be printed one after the other with :class:`rich.console.Console`.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> from cms.model import Configuration, Job
+    >>> from cms.problem import Problem
+    >>> from cms.solve import solve
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 3, {"b": 1})])
+    >>> for part in solution_report(problem, solve(problem), "three halves"):
+    ...     Console(width=70, color_system=None).print(part)
+    three halves
+    1 job, 1 block, 1 configuration
+    ...
+    2 machines, proved >= 2: optimal, proof checked
+    ...
     """
-    head = Text(printable(title), "bold")
-    sizes = (
-        count(len(problem.job_names), "job"),
-        count(len(problem.blocks), "block"),
-        count(len(problem.configurations), "configuration"),
-    )
-    head.append(f"\n{', '.join(sizes)}\n", "not bold")
+    head = Text(printable(title), "bold").append(f"\n{sizes(problem)}\n", "not bold")
     report: list[RenderableType] = [head]
     if solution.status == "infeasible":
-        report.append(hanging(*(("-", line) for line in _impossible(problem))))
+        report.append(hanging(*(("-", reason) for reason in impossible_jobs(problem))))
     if solution.schedule.machine_count:
-        report += [_machines(problem, solution), _jobs(problem, solution)]
-        found = worths(solution, problem)
-        if found is not None:
-            report.append(Text(worth_line(found)))
+        report += [_machines(problem, solution), Text(), _jobs(problem, solution)]
+        if (found := worths(solution, problem)) is not None:
+            report.append(Text(f"\n{worth_line(found)}"))
     proved = solution.proof == "checked"
     end = Text("\n").append(verdict(solution), "bold green" if proved else "bold yellow")
     report.append(end.append(f"\n({circumstances(solution)})", "dim"))
     return report
 
 
+def sizes(problem: Problem) -> str:
+    """Say how large a problem is: ``40 jobs, 5 blocks, 12 configurations``."""
+    parts = {
+        "job": len(problem.job_names),
+        "block": len(problem.blocks),
+        "configuration": len(problem.configurations),
+    }
+    return ", ".join(count(number, what) for what, number in parts.items())
+
+
 def _machines(problem: Problem, solution: Solution) -> Table:
     rows = table(">machines", "configuration", "blocks given to jobs")
     groups = solution.schedule.groups
-    columns = solution.schedule.columns
     # Most machines first; a stable sort, so that equal runs print equal reports.
-    order = np.argsort(-columns.group_count, kind="stable")[:MOST_GROUPS]
+    order = np.argsort(-solution.schedule.columns.group_count, kind="stable")[:MOST_GROUPS]
     several = len(problem.machine_types) > 1
     for index in order.tolist():
         group = groups[index]
@@ -82,88 +99,27 @@ def _machines(problem: Problem, solution: Solution) -> Table:
 
 def _given(group: MachineGroup) -> Text:
     parts = [
-        f"{f'{number} x ' if number > 1 else ''}{block} -> {job}"
+        f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {job}"
         for (block, job), number in group.assignment.items()
     ]
+    if (more := len(parts) - _MOST_BLOCKS) > 0:
+        parts[_MOST_BLOCKS:] = [f"and to {count(more, 'more job')}"]
     idle = sum(group.configuration.blocks.values()) - sum(group.assignment.values())
     if idle:
-        parts.append(f"{idle} idle")
+        parts.append(f"{decimal(idle)} idle")
     return text(", ".join(parts))
 
 
 def _jobs(problem: Problem, solution: Solution) -> Table:
     rows = table("job", ">wanted", ">provided", ">spare", "blocks")
-    shown = problem.jobs[:MOST_JOBS]
-    given = _blocks_of(solution, [job.name for job in shown])
-    for j, job in enumerate(shown):
-        own = given[job.name]
-        provided = sum(
-            (
-                problem.rows.supply(j, problem.block_index[block]) * number
-                for block, number in own.items()
-            ),
-            Fraction(0),
-        )
-        spare = percent((provided - job.demand) / job.demand) if job.demand else "-"
-        listed = ", ".join(f"{decimal(number)} x {block}" for block, number in own.items())
+    for row in job_rows(problem, solution, MOST_JOBS):
         rows.add_row(
-            text(job.name),
-            decimal(job.demand),
-            decimal(provided),
-            spare,
-            text(listed),
+            text(row.name),
+            decimal(row.wanted),
+            decimal(row.provided),
+            row.spare,
+            text(row.blocks),
         )
     if (more := len(problem.job_names) - MOST_JOBS) > 0:
         rows.add_row(Text(f"... and {count(more, 'more job')}", "dim"), "", "", "", "")
     return rows
-
-
-def _blocks_of(solution: Solution, names: list[str]) -> Mapping[str, dict[str, int]]:
-    """Sum up the blocks that a few jobs get, without an object for any other job."""
-    columns = solution.schedule.columns
-    place = {name: j for j, name in enumerate(columns.jobs)} if names else {}
-    sizes = np.diff(columns.entry_start)
-    machines = np.repeat(columns.group_count, sizes)
-    result: dict[str, dict[str, int]] = {name: {} for name in names}
-    for name in names:
-        if name not in place:
-            continue
-        for entry in np.flatnonzero(columns.entry_job == place[name]).tolist():
-            block = columns.blocks[int(columns.entry_block[entry])]
-            number = int(columns.entry_count[entry]) * int(machines[entry])
-            result[name][block] = result[name].get(block, 0) + number
-    return result
-
-
-def _impossible(problem: Problem) -> list[str]:
-    """Name the jobs that no block can serve, or say that the limits are the reason."""
-    rows = problem.rows
-    usable = np.array([_exists(problem, block) for block in problem.blocks], dtype=bool)
-    lost = np.flatnonzero((rows.demands > 0) & ~(rows.supplies[:, usable] > 0).any(axis=1)).tolist()
-    for j, row in rows.wide.items():
-        if row.demand and not any(f for f, there in zip(row.supply, usable, strict=True) if there):
-            lost.append(j)
-    lines = [
-        f"job {printable(problem.job_names[j])!r}: no block supplies any of its demand"
-        for j in lost[:MOST_JOBS]
-    ]
-    if len(lost) > MOST_JOBS:
-        lines.append(f"... and {count(len(lost) - MOST_JOBS, 'more job')}")
-    limits = [
-        f"{decimal(machine.limit)} of {printable(machine.name)}"
-        for machine in problem.machine_types
-        if machine.limit is not None
-    ]
-    if not lines and limits:
-        lines.append(f"the machines do not suffice: there are only {' and '.join(limits)}")
-    return lines
-
-
-def _exists(problem: Problem, block: Block) -> bool:
-    """Whether any machine can have such a block."""
-    return any(
-        block in shape.blocks
-        if isinstance(shape, Configuration)
-        else block in shape.sizes and shape.largest_count(block) > 0
-        for shape in problem.configurations
-    )

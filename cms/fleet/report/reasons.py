@@ -1,13 +1,19 @@
-"""Why a plan is impossible, in the words of the people who asked."""
+"""Why something is impossible, in the words of the people who asked."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .words import decimal
+import numpy as np
+
+from ...model import Block, Configuration
+from .words import count, decimal, printable
 
 if TYPE_CHECKING:
+    from ...problem import Problem
     from ..serving import Plan
+
+MOST_REASONS = 20
 
 
 def reasons(plan: Plan) -> tuple[str, ...]:
@@ -25,16 +31,60 @@ def reasons(plan: Plan) -> tuple[str, ...]:
     """
     if plan.solution.status != "infeasible":
         return ()
-    serving = plan.serving
-    if serving.unservable:
-        return tuple(serving.unservable.values())
-    limited = [
-        f"{decimal(machine.limit)} x {machine.name}"
-        for machine in serving.problem.machine_types
-        if machine.limit is not None
-    ]
-    only = " and ".join(limited)
+    if found := list(plan.serving.unservable.values()):
+        return _some(found, "more service")
     return (
-        f"each service could be served by itself, but not all of them on only {only}: allow more "
-        "(--max-gpus), lower the rates or relax the latency limits",
+        "each service could be served by itself, but not all of them on only "
+        f"{_limits(plan.serving.problem)}: allow more (--max-gpus), lower the rates or relax the "
+        "latency limits",
+    )
+
+
+def impossible_jobs(problem: Problem) -> tuple[str, ...]:
+    """Say why an infeasible problem is infeasible: the jobs no block can serve, or the limits.
+
+    Examples
+    --------
+    >>> from cms.model import Job
+    >>> from cms.problem import Problem
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 1, {})])
+    >>> impossible_jobs(problem)
+    ("job 'j': no block supplies any of its demand",)
+    """
+    rows = problem.rows
+    there = np.array([_exists(problem, block) for block in problem.blocks], dtype=bool)
+    lost = np.flatnonzero((rows.demands > 0) & ~(rows.supplies[:, there] > 0).any(axis=1)).tolist()
+    for j, row in rows.wide.items():
+        if row.demand and not any(f for f, real in zip(row.supply, there, strict=True) if real):
+            lost.append(j)
+    if lost:
+        names = (problem.job_names[j] for j in sorted(lost))
+        return _some(
+            [f"job {name!r}: no block supplies any of its demand" for name in names], "more job"
+        )
+    return (f"the machines do not suffice: there are only {_limits(problem)}",)
+
+
+def _some(sentences: list[str], rest: str) -> tuple[str, ...]:
+    if len(sentences) <= MOST_REASONS:
+        return tuple(sentences)
+    more = count(len(sentences) - MOST_REASONS, rest)
+    return (*sentences[:MOST_REASONS], f"... and {more}")
+
+
+def _limits(problem: Problem) -> str:
+    return " and ".join(
+        f"{decimal(machine.limit)} x {printable(machine.name)}"
+        for machine in problem.machine_types
+        if machine.limit is not None
+    )
+
+
+def _exists(problem: Problem, block: Block) -> bool:
+    """Whether any machine can have such a block."""
+    return any(
+        block in shape.blocks
+        if isinstance(shape, Configuration)
+        else block in shape.sizes and shape.largest_count(block) > 0
+        for shape in problem.configurations
     )

@@ -1,0 +1,174 @@
+"""A sheet that SVG elements are laid on from top to bottom, and how a bar is drawn on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from textwrap import wrap
+
+from .bars import Bar, Cell
+from .palette import colour
+from .words import count, decimal, printable
+
+WIDTH = 960
+EDGE = 24  # around everything
+MARGIN = 64  # left of the bars, for the counts
+BARS_WIDTH = WIDTH - 2 * EDGE - MARGIN
+LINE = 20
+FONT = 13
+_BAR, _GAP = 38, 8  # height of a bar, and space below it
+_PADDING = 10  # left and right of a label, together
+# A sans-serif letter is on average a little more than half as wide as the type is high. Labels are
+# cut by this; whoever wants all of a name finds it in the legend and in the cell's tooltip.
+_LETTER = 0.56
+_FORBIDDEN_IN_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+_STYLE = """
+text { font: 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif;
+  fill: #1b1f24 }
+.title { font-size: 20px; font-weight: 700 }
+.verdict { font-size: 15px; font-weight: 600 }
+.head { font-weight: 600 }
+.small { font-size: 11px }
+.soft { fill: #59636e }
+.count { font-weight: 700; text-anchor: end }
+.right { text-anchor: end }
+.key { font-weight: 700; text-anchor: middle }
+""".strip()
+
+_HATCHES = """
+<pattern id="idle" width="7" height="7" patternUnits="userSpaceOnUse"
+ patternTransform="rotate(45)">
+<rect width="7" height="7" fill="#ffffff"/><rect width="2" height="7" fill="#c3cad3"/></pattern>
+<pattern id="free" width="9" height="9" patternUnits="userSpaceOnUse"
+ patternTransform="rotate(-45)">
+<rect width="9" height="9" fill="#f3f5f7"/><rect width="1" height="9" fill="#d5dae0"/></pattern>
+""".strip()
+
+
+class Canvas:
+    """Elements from top to bottom.
+
+    Attributes
+    ----------
+    y : float
+        Where the next element goes.
+    """
+
+    def __init__(self) -> None:
+        self.y = float(EDGE)
+        self._elements: list[str] = []
+
+    def add(self, element: str) -> None:
+        """Add an element as it is; names in it must be escaped."""
+        self._elements.append(element)
+
+    def text(
+        self, text: str, x: float, size: int, style: str, *, down: float = 0, fill: str = ""
+    ) -> None:
+        """Write a line of text below what is there, cut where the picture ends."""
+        line = cut(text, WIDTH - EDGE - x, size)
+        colour_of = f' style="fill:{fill}"' if fill else ""
+        self.add(
+            f'<text x="{x:g}" y="{self.y + size:g}" class="{style}"{colour_of}>'
+            f"{escaped(line)}</text>"
+        )
+        self.y += down
+
+    def paragraph(self, text: str, size: int, style: str) -> None:
+        """Write a text below what is there, on as many lines as it takes."""
+        for line in wrap(printable(text), int((WIDTH - 2 * EDGE) / (size * _LETTER))):
+            self.text(line, EDGE, size, style, down=size + 5)
+
+    def document(self, description: str) -> str:
+        """Return the whole SVG document, described for those who cannot see it."""
+        height = self.y + EDGE
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" '
+                f'width="{WIDTH}" height="{height:g}" role="img">',
+                f"<title>{escaped(description)}</title>",
+                f"<style>{_STYLE}</style>",
+                f"<defs>{_HATCHES}</defs>",
+                f'<rect width="{WIDTH}" height="{height:g}" fill="#ffffff"/>',
+                *self._elements,
+                "</svg>\n",
+            )
+        )
+
+
+def draw_key(canvas: Canvas, place: int, name: str) -> None:
+    """Draw a legend's entry: the key in its colour, and the name."""
+    y = canvas.y
+    canvas.add(
+        f'<rect x="{EDGE}" y="{y:g}" width="26" height="17" rx="3" fill="{colour(place)}" '
+        f'stroke="#59636e" stroke-width="0.8"/>'
+        f'<text x="{EDGE + 13}" y="{y + 13:g}" class="key">{place + 1}</text>'
+        f'<text x="{EDGE + 34}" y="{y + 13:g}">{escaped(cut(name, 250, FONT))}</text>'
+    )
+
+
+def draw_bar(canvas: Canvas, bar: Bar, places: Mapping[str, int]) -> None:
+    """Draw one bar below what is there, with its count before it."""
+    x, y, scale = EDGE + MARGIN, canvas.y, BARS_WIDTH / bar.slices
+    number = cut(f"{decimal(bar.count)} ×", MARGIN + EDGE - 12, FONT)
+    canvas.add(f'<text x="{x - 10}" y="{y + _BAR / 2 + 5:g}" class="count">{number}</text>')
+    for cell in bar.cells:
+        _draw_cell(canvas, cell, x + cell.start * scale, y, cell.width * scale, places)
+    canvas.y += _BAR + _GAP
+
+
+def _draw_cell(
+    canvas: Canvas, cell: Cell, x: float, y: float, width: float, places: Mapping[str, int]
+) -> None:
+    if not cell.profile:
+        fill, first, second = "url(#free)", "", ""
+        tip = f"no instance on {count(cell.width, 'slice')}"
+    elif cell.service is None:
+        fill, first, second = "url(#idle)", cell.profile, "idle"
+        tip = f"{cell.profile}, idle"
+    else:
+        place = places[cell.service]
+        fill = colour(place)
+        first = cell.profile
+        if fits(f"{first} {cell.point}", width - _PADDING, 11):
+            first += f" {cell.point}"
+        second = f"{place + 1} {cell.service}"
+        tip = f"{cell.service}: {cell.profile} {cell.point}"
+    canvas.add(
+        f'<g><title>{escaped(tip)}</title><rect x="{x + 1:g}" y="{y:g}" width="{width - 2:g}" '
+        f'height="{_BAR}" rx="3" fill="{fill}" stroke="#59636e" stroke-width="0.8"/>'
+    )
+    for text, size, down, style in ((first, 11, 15, "small"), (second, FONT, 31, "")):
+        if line := cut(text, width - _PADDING, size):
+            if cell.profile and cell.service is None:
+                # letters on a hatching are hard to read without a ground of their own
+                ground = len(line) * size * _LETTER + 6
+                canvas.add(
+                    f'<rect x="{x + 4:g}" y="{y + down - size:g}" width="{ground:g}" '
+                    f'height="{size + 3}" fill="#ffffff" fill-opacity="0.85"/>'
+                )
+            canvas.add(
+                f'<text x="{x + 7:g}" y="{y + down:g}" class="{style}">{escaped(line)}</text>'
+            )
+    canvas.add("</g>")
+
+
+def fits(text: str, width: float, size: int) -> bool:
+    """Whether a text of this size takes at most about so many pixels."""
+    return len(text) * size * _LETTER <= width
+
+
+def cut(text: str, width: float, size: int) -> str:
+    """Cut a text to about so many pixels; an ellipsis says that something is missing."""
+    shown = printable(text)
+    if fits(shown, width, size):
+        return shown
+    letters = int(width / (size * _LETTER)) - 1
+    return f"{shown[:letters]}…" if letters > 0 else ""
+
+
+def escaped(text: str) -> str:
+    """Escape a text for SVG; what XML cannot hold at all becomes a question mark."""
+    return escape(_FORBIDDEN_IN_XML.sub("?", text))

@@ -1,0 +1,83 @@
+"""What the first jobs of a problem want and get, at a cost that does not grow with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .words import decimal, percent
+
+if TYPE_CHECKING:
+    from ...problem import Problem
+    from ...solution import Solution
+
+
+class JobRow(NamedTuple):
+    """A job and what a schedule gives it.
+
+    Attributes
+    ----------
+    name : str
+    wanted, provided : Fraction
+        Its demand, and how much of it the blocks satisfy.
+    given : Mapping of str to int
+        Blocks of each type.
+    """
+
+    name: str
+    wanted: Fraction
+    provided: Fraction
+    given: Mapping[str, int]
+
+    @property
+    def spare(self) -> str:
+        """Head-room in per cent of the demand."""
+        return percent((self.provided - self.wanted) / self.wanted) if self.wanted else "-"
+
+    @property
+    def blocks(self) -> str:
+        """The blocks in words: ``3 x 1g, 1 x 7g``."""
+        return ", ".join(f"{decimal(number)} x {block}" for block, number in self.given.items())
+
+
+def job_rows(problem: Problem, solution: Solution, most: int) -> list[JobRow]:
+    """Return the rows of the first jobs.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+        Of this problem.
+    most : int
+        How many rows at most.
+
+    Examples
+    --------
+    >>> from cms.model import Configuration, Job
+    >>> from cms.problem import Problem
+    >>> from cms.solve import solve
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 3, {"b": 2})])
+    >>> (row,) = job_rows(problem, solve(problem), 10)
+    >>> row.blocks, row.spare
+    ('2 x b', '33.3 %')
+    """
+    columns = solution.schedule.columns
+    machines = np.repeat(columns.group_count, np.diff(columns.entry_start))
+    rows = []
+    for j, name in enumerate(problem.job_names[:most]):
+        given: dict[str, int] = {}
+        if name in columns.jobs:
+            own = np.flatnonzero(columns.entry_job == columns.jobs.index(name))
+            for entry in own.tolist():
+                block = columns.blocks[int(columns.entry_block[entry])]
+                number = int(columns.entry_count[entry]) * int(machines[entry])
+                given[block] = given.get(block, 0) + number
+        provided = sum(
+            (problem.rows.supply(j, problem.block_index[b]) * n for b, n in given.items()),
+            Fraction(0),
+        )
+        rows.append(JobRow(name, problem.rows.demand(j), provided, given))
+    return rows

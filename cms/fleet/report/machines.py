@@ -1,0 +1,91 @@
+"""The machines of an abstract schedule as bars: one cell a block, as wide as its size."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import chain
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...model import Configuration
+from .bars import Bar, Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...problem import Problem
+    from ...schedule import MachineGroup, Schedule
+
+
+_MOST_CELLS = 200  # a machine of more blocks would be a grey smear, or fill memory
+
+
+def machine_bars(problem: Problem, schedule: Schedule, most: int) -> list[Bar]:
+    """Return bars of the groups with most machines, the largest first.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        A checked one of this problem.
+    most : int
+        At most so many bars, whatever the size of the schedule; a machine of more than 200 blocks
+        has none.
+
+    Examples
+    --------
+    >>> from cms.model import Job
+    >>> from cms.problem import Problem
+    >>> from cms.schedule import MachineGroup, Schedule
+    >>> pair = Configuration({"half": 2}, "machine")
+    >>> problem = Problem(configurations=pair, jobs=[Job("a", 1, {"half": 1})])
+    >>> schedule = Schedule([MachineGroup(pair, {("half", "a"): 1}, 3)])
+    >>> (bar,) = machine_bars(problem, schedule, 10)
+    >>> bar.count, bar.slices, [(cell.profile, cell.service) for cell in bar.cells]
+    (3, 2, [('half', 'a'), ('half', None)])
+    """
+    order = np.argsort(-schedule.columns.group_count, kind="stable")[:most]
+    groups = (schedule.groups[index] for index in order.tolist())
+    return [
+        _bar(problem, group)
+        for group in groups
+        if sum(group.configuration.blocks.values()) <= _MOST_CELLS
+    ]
+
+
+def _bar(problem: Problem, group: MachineGroup) -> Bar:
+    sizes, capacity = _sizes(problem, group.configuration)
+    # Whole numbers, so that the cells of a bar cannot fail to meet.
+    scale = lcm(*(size.denominator for size in chain(sizes.values(), (capacity,))))
+    cells, at = [], 0
+    for block, job in _instances(problem, group):
+        width = int(sizes[block] * scale)
+        cells.append(Cell(at, width, block, job))
+        at += width
+    if at < (whole := int(capacity * scale)):
+        cells.append(Cell(at, whole - at))
+    return Bar(group.configuration.machine or "", whole, tuple(cells), group.count)
+
+
+def _instances(problem: Problem, group: MachineGroup) -> Iterator[tuple[str, str | None]]:
+    """The blocks of one machine in the order of the problem, each with its job."""
+    for block in sorted(group.configuration.blocks, key=lambda block: problem.block_index[block]):
+        idle = group.configuration.blocks[block]
+        for (given, job), count in group.assignment.items():
+            if given == block:
+                idle -= count
+                for _ in range(count):
+                    yield block, job
+        for _ in range(idle):
+            yield block, None
+
+
+def _sizes(problem: Problem, shape: Configuration) -> tuple[dict[str, Fraction], Fraction]:
+    """The blocks' sizes and the machine's; blocks of a listed configuration are of equal size."""
+    if shape not in problem.listed_configurations:
+        for bounded in problem.size_bounded_configurations:
+            if shape.machine in (bounded.machine, None) and bounded.allows(shape.blocks):
+                return {block: bounded.sizes[block] for block in shape.blocks}, bounded.capacity
+    return dict.fromkeys(shape.blocks, Fraction(1)), Fraction(sum(shape.blocks.values()))

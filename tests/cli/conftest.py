@@ -1,0 +1,47 @@
+"""Tables and files that the tests of the command line read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cms.files import write_problem
+from cms.model import Configuration, Job
+from cms.problem import Problem
+from tests.cli.shared import POINTS, SERVICES
+
+
+@pytest.fixture(autouse=True)
+def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports have the same look wherever the tests run."""
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "CMS_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> list[str]:
+    """Two services that fit on one GPU, and their operating points, as a user has them."""
+    services, points = tmp_path / "services.csv", tmp_path / "points.csv"
+    services.write_text(f"{SERVICES}chat,bert,100,100\n[red]see[/red],vgg16,50,100\n", "utf-8")
+    points.write_text(
+        f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg16,a100-80gb,4g.40gb,1,8,75.5,30\n"
+        "vgg16,a100-80gb,7g.80gb,1,8,140,30\n",
+        "utf-8",
+    )
+    return ["plan", "--services", str(services), "--operating-points", str(points)]
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> str:
+    """A problem file of three jobs on two machines."""
+    path = tmp_path / "problem.json"
+    made = Problem(
+        configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"7g": 1})],
+        jobs=[
+            Job("bert", 1200, {"3g": "310.5", "7g": 1300}),
+            Job("vgg", 100, {"4g": 150, "7g": 150}),
+        ],
+    )
+    write_problem(made, path)
+    return str(path)

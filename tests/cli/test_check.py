@@ -1,0 +1,129 @@
+"""``cms check``: true solutions pass, those that were tampered with do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.cli.app import run
+from cms.files import read_solution, write_problem
+from cms.model import Configuration, Job, MachineType
+from cms.problem import Problem
+
+
+@pytest.fixture
+def solved(problem: str, tmp_path: Path) -> tuple[str, Path]:
+    path = tmp_path / "solution.json"
+    assert run(["solve", problem, "-o", str(path), "-q"]) == 0
+    return problem, path
+
+
+def test_a_true_solution_passes_the_check(
+    solved: tuple[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", *map(str, solved)]) == 0
+    expected = "valid: 2 machines, proved >= 2: optimal, proof checked\n"
+    assert capsys.readouterr().out == expected
+
+
+def test_a_plan_file_passes_the_check_by_itself(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "plan.json")
+    assert run([*tables, "-o", path, "-q"]) == 0
+    assert run(["check", path]) == 0
+    assert capsys.readouterr().out.startswith("valid: 1 machine, ")
+
+
+def tampered(path: Path, change: Any) -> None:
+    document = json.loads(path.read_text("utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), "utf-8")
+
+
+def drop_a_block(document: dict[str, Any]) -> None:
+    for group in document["schedule"]["groups"]:
+        group["assignment"] = [entry for entry in group["assignment"] if entry[1] != "vgg"]
+
+
+def claim_a_better_bound(document: dict[str, Any]) -> None:
+    document |= {"lower_bound": 3, "gap": -1}
+
+
+def raise_a_price(document: dict[str, Any]) -> None:
+    document["certificate"]["tree"]["prices"] = {"7g": "5/4"}
+
+
+def forget_the_prices(document: dict[str, Any]) -> None:
+    document["certificate"]["tree"]["prices"] = {}
+
+
+def call_it_infeasible(document: dict[str, Any]) -> None:
+    document |= {"status": "infeasible", "cost": None, "machine_count": None, "gap": None}
+    document["schedule"] = {"groups": []}
+
+
+def claim_another_cost(document: dict[str, Any]) -> None:
+    document |= {"cost": "1.5", "gap": "-0.5"}
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (drop_a_block, "demand"),
+        (claim_a_better_bound, "bound"),
+        (raise_a_price, "certificate"),
+        (forget_the_prices, "bound"),
+        (call_it_infeasible, "proof"),
+        (claim_another_cost, "cost"),
+    ],
+)
+def test_a_solution_that_was_tampered_with_fails_the_check(
+    solved: tuple[str, Path], change: Any, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tampered(solved[1], change)
+    assert run(["check", *map(str, solved), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert not document["valid"]
+    assert kind in [fault["kind"] for fault in document["faults"]]
+    assert run(["check", *map(str, solved)]) == 1
+    assert capsys.readouterr().out.startswith("not valid: ")
+
+
+def test_a_solution_of_another_problem_fails_the_check(
+    solved: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.json"
+    write_problem(Problem(configurations=Configuration({"b": 1})), other)
+    assert run(["check", str(other), str(solved[1])]) == 1
+    assert "SHA-256 of this problem" in capsys.readouterr().out
+
+
+def test_a_plan_with_a_lost_service_fails_the_check(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    assert run([*tables, "-o", str(path), "-q"]) == 0
+    tampered(path, lambda document: document["services"].pop())
+    assert run(["check", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert "services" in out + err
+    assert "Traceback" not in err
+
+
+def test_a_wrong_infeasibility_is_told_apart_from_a_true_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, solution = tmp_path / "few.json", tmp_path / "solution.json"
+    made = Problem(
+        configurations=Configuration({"b": 1}), jobs=[Job("j", 2, {"b": 1})],
+        machine_types=[MachineType("machine", limit=1)],
+    )  # fmt: skip
+    write_problem(made, few)
+    assert run(["solve", str(few), "-o", str(solution), "-q"]) == 3
+    assert run(["check", str(few), str(solution)]) == 0
+    assert capsys.readouterr().out == "valid: infeasible, proof checked\n"
+    assert read_solution(solution).certificate.proves_infeasible(made)

@@ -1,0 +1,137 @@
+"""Exit codes, and the one line that explains each failure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from tests.cli.shared import SERVICES, error_of
+
+
+def test_an_impossible_service_exits_with_3_and_the_reason(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    services = Path(tables[2])
+    services.write_text(services.read_text("utf-8").replace("bert,100,100", "bert,100,40"), "utf-8")
+    assert run(tables) == 3
+    out = capsys.readouterr().out
+    assert "chat: no profile meets 40 ms" in out
+    assert "infeasible, proof checked" in out
+    assert run([*tables, "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["solution"]["status"] == "infeasible"
+    assert list(document["unservable"]) == ["chat"]
+
+
+def test_too_few_gpus_exit_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--published", "S5", "--max-gpus", "a100-80gb=11"]) == 3
+    assert "only 11 x a100-80gb" in " ".join(capsys.readouterr().out.split())
+
+
+def test_no_schedule_in_time_exits_with_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--published", "S6", "--time-limit", "0"]) == 4
+    assert "no schedule was found" in capsys.readouterr().out
+
+
+WRONG_USAGE = {
+    "no command": ([], ""),
+    "unknown command": (["frob"], "frob"),
+    "unknown option": (["plan", "--frob"], "--frob"),
+    "neither files nor a name": (["plan"], "--published NAME"),
+    "one file of two": (["plan", "-s", "s.csv"], "--operating-points"),
+    "files and a name": (["plan", "-s", "s.csv", "--published", "S1"], "not both"),
+    "unknown scenario": (["plan", "--published", "S9"], "'S9' is unknown; "),
+    "a problem is no scenario": (["plan", "--published", "three-thirds"], "cms solve --published"),
+    "a scenario is no problem": (["solve", "--published", "S1"], "cms plan --published S1"),
+    "unknown GPU": (["plan", "--published", "S1", "--gpu", "a100-80"], "a100-80gb"),
+    "unknown GPU to show": (["gpus", "h201-141gb"], "h200-141gb"),
+    "unknown method": (["plan", "--published", "S1", "-m", "magic"], "installed are auto"),
+    "unknown option of it": (["plan", "--published", "S1", "--option", "x=1"], "no option 'x'"),
+    "option without value": (["plan", "--published", "S1", "--option", "x"], "expected KEY=VALUE"),
+    "bad time": (["plan", "--published", "S1", "--time-limit", "soon"], "--time-limit: 'soon'"),
+    "negative time": (["plan", "--published", "S1", "--time-limit", "-1"], "'-1'"),
+    "bad gap": (["plan", "--published", "S1", "--gap", "5%"], "--gap: "),
+    "bad seed": (["plan", "--published", "S1", "--seed", "x"], "--seed"),
+    "no threads": (["plan", "--published", "S1", "--threads", "0"], "--threads"),
+    "bad number of GPUs": (["plan", "--published", "S1", "--max-gpus", "a100-80gb=2.5"], "2.5"),
+    "limit twice": (
+        ["plan", "--published", "S1", "--max-gpus", "a100-80gb=1", "--max-gpus", "a100-80gb=2"],
+        "twice",
+    ),
+    "unknown rule": (["plan", "--published", "S1", "--rule", "hope"], "parvagpu"),
+    "no folder to write to": (["plan", "--published", "S1", "-o", "no/x.json"], "no folder 'no'"),
+    "a folder to write": (["plan", "--published", "S1", "--picture", "."], "is a folder"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_USAGE)
+def test_wrong_usage_exits_with_2_and_one_line(
+    name: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, expected = WRONG_USAGE[name]
+    assert run(arguments) == 2
+    if arguments:
+        assert expected in error_of(capsys)
+    else:
+        assert "Commands:" in capsys.readouterr().out
+
+
+WRONG_DATA = {
+    "no such file": (None, "there is no such file"),
+    "empty": ("", "is empty"),
+    "no header": ("chat,bert,100,100\n", "service"),
+    "decimal comma": (f'{SERVICES}chat,bert,"12,5",100\n', "services.csv:2:11: rate_rps "),
+    "negative": (f"{SERVICES}chat,bert,-1,100\n", "-1"),
+    "not a number": (f"{SERVICES}chat,bert,many,100\n", "many"),
+    "unknown model": (f"{SERVICES}chat,bort,1,100\n", "bert"),
+    "twice": (f"{SERVICES}chat,bert,1,100\nchat,bert,1,100\n", "twice"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_DATA)
+def test_wrong_data_exits_with_1_and_says_where(
+    name: str, tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, expected = WRONG_DATA[name]
+    services = Path(tables[2])
+    services.unlink()
+    if text is not None:
+        services.write_text(text, "utf-8")
+    assert run(tables) == 1
+    assert expected in error_of(capsys)
+
+
+def test_errors_are_json_where_json_is_wanted(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(tables[2]).write_text(f"{SERVICES}chat,bert,many,100\n", "utf-8")
+    assert run([*tables, "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    document = json.loads(err)
+    assert document["exit_code"] == 1
+    assert document["error"]["kind"] == "FileError"
+    assert (document["error"]["line"], document["error"]["path"]) == (2, tables[2])
+    assert run(["plan", "--json", "--frob"]) == 2
+    assert json.loads(capsys.readouterr().err)["error"]["kind"] == "UsageError"
+
+
+def test_a_bug_is_one_line_and_not_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("the floor is lava")
+
+    monkeypatch.setattr("cms.registry.algorithm_details", broken)
+    assert run(["algorithms"]) == 1
+    assert "RuntimeError: the floor is lava (this is a bug" in error_of(capsys)
+    monkeypatch.setenv("CMS_TRACEBACK", "1")
+    assert run(["algorithms"]) == 1
+    assert "Traceback" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""Ctrl-C: the best schedule is printed, and the exit code is 130."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.cli.interrupt import Interrupted, Interrupts
+from tests.cli.shared import COMMAND, ROOT
+
+
+def test_a_press_while_input_is_read_raises_and_later_ones_only_set_the_event() -> None:
+    interrupts = Interrupts()
+    interrupts.quiet = True
+    with pytest.raises(Interrupted), interrupts.abortable():
+        interrupts._press(signal.SIGINT, None)
+    assert interrupts.pressed
+    interrupts._press(signal.SIGINT, None)  # the same press, passed on by a launcher
+    with pytest.raises(Interrupted), interrupts.abortable():
+        pytest.fail("the block must not begin")
+
+
+PLUGIN = """
+import sys, time
+from dataclasses import dataclass
+from cms import Schedule, Support
+
+@dataclass(frozen=True)
+class Options:
+    kind: str = "polite"
+
+class Slow:
+    name = "slow"
+    options_type = Options
+    def support(self, problem, options):
+        if options.kind == "ponderous":
+            print("at work", file=sys.stderr, flush=True)
+            while True: pass
+        return Support(True)
+    def guarantee(self, problem, options): return None
+    def run(self, problem, options, budget):
+        if options.kind != "empty":
+            whole = problem.configurations[-1]
+            (block,) = whole.blocks
+            given = {(block, name): 1 for name in problem.job_names}
+            yield Schedule.from_counts(problem, {whole: len(given)}, given)
+        print("at work", file=sys.stderr, flush=True)
+        if options.kind == "deaf":
+            time.sleep(60)
+        if options.kind == "native":
+            import hashlib
+            hashlib.pbkdf2_hmac("sha512", b"x", b"y", 200_000_000)
+        while not budget.stopped:
+            time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> dict[str, str]:
+    """An environment in which a third party's slow algorithm is installed."""
+    info = tmp_path / "slow-1.0.dist-info"
+    info.mkdir()
+    (tmp_path / "slow_plugin.py").write_text(PLUGIN, "utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text("[cms.algorithms]\nslow = slow_plugin:Slow\n", "utf-8")
+    paths = os.pathsep.join([str(ROOT), str(tmp_path)])
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture
+def started(problem: str, slow: dict[str, str]) -> Iterator[Any]:
+    running: list[subprocess.Popen[str]] = []
+
+    def start(kind: str, *options: str) -> subprocess.Popen[str]:
+        command = [*COMMAND, "solve", problem, "-m", "slow", "--option", f"kind={kind}", *options]
+        process = subprocess.Popen(
+            command, env=slow, cwd=ROOT, text=True, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        running.append(process)
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == "at work\n":
+                break
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("kind", ["polite", "deaf", "native", "empty"])
+def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: str) -> None:
+    process = started(kind)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    words = "no schedule was found" if kind == "empty" else "2 machines, proved >= 0"
+    assert words in out
+    assert "interrupted)" in out
+    assert "Traceback" not in err
+
+
+def test_ctrl_c_is_heard_while_a_method_ponders_whether_it_can_take_a_problem(started: Any) -> None:
+    process = started("ponderous")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "error: interrupted: no schedule was found"
+
+
+def test_ctrl_c_after_the_first_line_of_the_log_ends_well(started: Any) -> None:
+    process = started("polite")
+    for line in process.stderr:
+        if re.match(r" +\d+\.\ds ", line):
+            break
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "2 machines, proved >= 0" in out
+
+
+def test_ctrl_c_while_the_answer_is_printed_still_prints_all_of_it(started: Any) -> None:
+    process = started("polite", "--json", "--time-limit", "0.2")
+    time.sleep(0.6)  # it may be anywhere between the time limit and its end
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode in {130, 0}
+    assert json.loads(out)["status"] == "feasible"
+
+
+def test_a_second_press_leaves_at_once(started: Any) -> None:
+    process = started("deaf")
+    process.send_signal(signal.SIGINT)
+    threading.Timer(0.3, process.send_signal, [signal.SIGINT]).start()
+    process.communicate(timeout=20)
+    assert process.returncode == 130

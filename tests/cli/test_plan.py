@@ -1,0 +1,125 @@
+"""``cms plan``: what it prints, where, and what reaches the problem."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from cms.fleet.serving import read_plan
+from cms.numbers import format_exact
+from instances import published
+from tests.cli.shared import POINTS, ROOT, SERVICES
+
+
+def test_a_plan_prints_bars_a_table_the_bound_and_the_proof(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tables) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0] == "services"
+    assert re.search(r"1 × │ 4g.40gb p=1 b=8 +│ 3g.40gb p=2 b=4 ", out)
+    assert re.search(r"│ 2 \[red\]see\[/red\] +│ 1 chat", out)
+    assert re.search(r"chat .*100 +120 +20 %  1 x 3g.40gb \(p=2 b=4, 120/s, 20 ms\)", out)
+    assert lines[-2] == "1 GPU, proved >= 1: optimal, proof checked"
+    assert re.fullmatch(r"\(auto, \d+\.\d\d s, ended with a proof\)", lines[-1])
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_published_scenario_is_planned_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--published", "S1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("S1: ")
+    assert "2 GPUs, proved >= 2: optimal, proof checked" in out
+
+
+def test_the_same_scenario_from_two_tables_has_the_same_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = published.S2
+    services, points = tmp_path / "s.csv", tmp_path / "p.csv"
+    with services.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(SERVICES.strip().split(","))
+        for s in scenario.services:
+            numbers = format_exact(s.rate_rps), format_exact(s.latency_limit_ms)
+            writer.writerow([s.name, s.model, *numbers])
+    with points.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(POINTS.strip().split(","))
+        for p in scenario.operating_points:
+            numbers = format_exact(p.throughput_rps), format_exact(p.latency_ms)
+            writer.writerow([p.model, p.device, p.profile, p.processes, p.batch, *numbers])
+    files = ["plan", "-s", str(services), "-p", str(points), "--max-processes", "3"]
+    assert run(files) == 0
+    assert "3 GPUs, proved >= 3: optimal, proof checked" in capsys.readouterr().out
+
+
+def test_json_is_one_document_on_stdout_and_the_same_in_the_file(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    assert run([*tables, "--json", "-o", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out == path.read_text("utf-8")
+    assert json.loads(out)["solution"]["status"] == "optimal"
+    assert read_plan(path).services[0].provided_rps == 120
+
+
+def test_quiet_prints_nothing_and_still_writes_the_files(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
+    assert run([*tables, "-q", "-o", str(plan), "--picture", str(picture)]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert read_plan(plan).solution.machine_count == 1
+    ElementTree.fromstring(picture.read_text("utf-8"))
+
+
+def test_limits_and_costs_of_gpus_reach_the_problem(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--max-gpus", "a100-80gb=3", "--cost", "a100-80gb=1/3", "--rule", "plain"]
+    assert run([*tables, *options, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    machine = {"name": "a100-80gb", "cost": "1/3", "limit": 3}
+    assert document["problem"]["machine_types"] == [machine]
+    assert document["rule"]["name"] == "plain"
+    assert document["solution"]["cost"] == "1/3"
+
+
+def test_a_device_file_of_ones_own_is_a_gpu(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = ROOT / "cms" / "fleet" / "hardware" / "devices" / "a100-80gb.json"
+    own = tmp_path / "own.json"
+    own.write_text(shipped.read_text("utf-8").replace('"a100-80gb"', '"my-card"'), "utf-8")
+    points = Path(tables[-1])
+    points.write_text(points.read_text("utf-8").replace("a100-80gb", "my-card"), "utf-8")
+    assert run([*tables, "--gpu", str(own)]) == 0
+    assert "1 x my-card, " in capsys.readouterr().out
+    assert run(["gpus", str(own)]) == 0
+    assert capsys.readouterr().out.startswith("my-card ")
+
+
+def test_a_warning_about_the_data_goes_to_stderr(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = Path(tables[-1])
+    points.write_text(points.read_text("utf-8").replace(",20\n", ",0.02\n"), "utf-8")
+    assert run(tables) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("warning: ")
+    assert "latency_ms looks like seconds" in err
+    assert "warning" not in out
+    for silent in ("--quiet", "--json"):
+        assert run([*tables, silent]) == 0
+        assert capsys.readouterr().err == ""

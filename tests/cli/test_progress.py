@@ -1,0 +1,59 @@
+"""The log of a long run."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from fractions import Fraction
+from typing import Any
+
+from cms.cli.progress import Progress, progress_line
+from cms.solution import Incumbent
+
+
+def incumbent(cost: int | None, bound: int, source: str = "auto") -> Incumbent:
+    return Incumbent(0.1, None if cost is None else Fraction(cost), Fraction(bound), None, source)
+
+
+def test_a_short_run_logs_nothing() -> None:
+    stream = io.StringIO()
+    with Progress(stream, "GPUs") as progress:
+        progress(incumbent(3, 1))
+    assert stream.getvalue() == ""
+
+
+def test_a_long_run_logs_improvements_and_goes_on_without_any() -> None:
+    stream = io.StringIO()
+    prepared: list[int] = []
+    with Progress(stream, "GPUs", prepare=lambda: prepared.append(1), first=0, every=0.3) as log:
+        wait_until(lambda: log.lines >= 1)
+        log(incumbent(13, 11))
+        wait_until(lambda: "13" in stream.getvalue())
+        seen = log.lines
+        wait_until(lambda: log.lines > seen)
+    head, *lines = stream.getvalue().splitlines()
+    assert head.split() == ["time", "GPUs", "bound", "gap", "last", "by"]
+    assert re.fullmatch(r" +\d+\.\ds +13 +11 +15.4 % +auto", lines[-1])
+    assert prepared == [1]
+
+
+def test_a_reader_that_has_gone_does_not_stop_the_run() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with Progress(Closed(), "GPUs", first=0, every=0.01) as log:
+        wait_until(lambda: log.lines >= 1)
+
+
+def test_a_solvers_claim_is_marked_in_the_log() -> None:
+    state = Incumbent(1, None, Fraction(2), Fraction(3), "CP-SAT")
+    assert progress_line(state, 61.04).split("  ")[-1] == "CP-SAT (a solver claims a bound of 3)"
+
+
+def wait_until(condition: Any, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)

@@ -1,0 +1,57 @@
+"""``cms solve``: abstract problems, where a run starts, an algorithm's options."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+
+
+def test_a_problem_file_is_solved(problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["solve", problem]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("problem.json\n2 jobs, 3 blocks, 2 configurations\n")
+    assert "2 machines, proved >= 2: optimal, proof checked" in out
+
+
+def test_a_named_problem_of_the_theory_is_solved(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["solve", "--published", "three-thirds", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "optimal"
+
+
+def test_a_schedule_of_abstract_machines_is_drawn(problem: str, tmp_path: Path) -> None:
+    picture = tmp_path / "schedule.svg"
+    assert run(["solve", problem, "-q", "--picture", str(picture)]) == 0
+    texts = [e.text for e in ElementTree.fromstring(picture.read_text("utf-8")).iter()]
+    assert "2 machines, proved >= 2: optimal, proof checked" in texts
+
+
+def test_a_solution_can_be_improved_on(
+    problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "solution.json")
+    assert run(["solve", problem, "-o", path, "-q"]) == 0
+    assert run(["solve", problem, "--start", path, "--time-limit", "0", "--json"]) == 0
+    history = json.loads(capsys.readouterr().out)["history"]
+    assert any(line["source"] == "start" and line["cost"] == 2 for line in history)
+
+
+def test_a_plan_can_be_improved_on(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "plan.json")
+    assert run([*tables, "-o", path, "-q"]) == 0
+    assert run([*tables, "--start", path, "--time-limit", "0"]) == 0
+    assert "1 GPU, proved >= " in capsys.readouterr().out
+
+
+def test_options_become_values_of_the_kind_of_their_defaults(
+    problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["solve", problem, "-m", "cp_sat", "--option", "workers=1"]) == 0
+    assert run(["solve", problem, "-m", "cp_sat", "--option", "workers=x"]) == 2
+    assert "workers" in capsys.readouterr().err

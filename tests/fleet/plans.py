@@ -1,0 +1,80 @@
+"""Plans for the tests of reports, made by hand instead of found."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+from cms.certificate import BlockPrices
+from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.model import Configuration
+from cms.schedule import MachineGroup, Schedule
+from cms.solution import Proof, Solution, Status, StopReason
+
+A100 = "a100-80gb"
+NASTY = "<b>&\"'[red]x[/red] 漢字"
+
+
+def point(model: str, profile: str, rate: int, device: str = A100) -> OperatingPoint:
+    return OperatingPoint(model, device, profile, 2, 8, rate, 20)
+
+
+def made(
+    plan_of: list[MachineGroup], services: list[Service], points: list[OperatingPoint]
+) -> Plan:
+    """A plan whose schedule is given, not found."""
+    serving = as_problem(services, points)
+    schedule = Schedule(plan_of)
+    return Plan(serving, solution(schedule=schedule, problem_sha256=serving.problem.sha256))
+
+
+def solution(**changes: Any) -> Solution:
+    schedule = changes.get("schedule", Schedule())
+    base = Solution(
+        status=Status.FEASIBLE, proof=Proof.NONE, stop_reason=StopReason.FINISHED, method="auto",
+        seconds=0.126, schedule=schedule, cost=Fraction(schedule.machine_count),
+        certificate=BlockPrices(), lower_bound=Fraction(0), claimed_bound=None, guarantee=None,
+        history=(), problem_sha256="0" * 64,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def printed(report: Iterable[RenderableType], width: int = 100) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    for part in report:
+        console.print(part)
+    return stream.getvalue()
+
+
+def mixed_plan() -> Plan:
+    """Three GPUs: two alike with an idle instance, one whose last memory slice is left over."""
+    services = [Service("chat", "bert", 500, 100), Service(NASTY, "vgg", 300, 100)]
+    points = [
+        point("bert", "3g.40gb", 150), point("bert", "1g.10gb", 60), point("vgg", "2g.20gb", 110),
+        point("vgg", "1g.10gb", 50),
+    ]  # fmt: skip
+    halves = Configuration({"3g.40gb": 1, "2g.20gb": 2}, A100)
+    small = Configuration({"1g.10gb": 7}, A100)
+    return made(
+        [
+            MachineGroup(small, {("1g.10gb", "chat"): 4, ("1g.10gb", NASTY): 1}, 1),
+            MachineGroup(halves, {("3g.40gb", "chat"): 1, ("2g.20gb", NASTY): 1}, 2),
+        ],
+        services,
+        points,
+    )
+
+
+def many_services(count: int) -> Plan:
+    services = [Service(f"s{i}", "m", 10 * i + 10, 100) for i in range(count)]
+    serving = as_problem(services, [point("m", "7g.80gb", 10)])
+    shape = Configuration({"7g.80gb": 1}, A100)
+    groups = [MachineGroup(shape, {("7g.80gb", f"s{i}"): 1}, i + 1) for i in range(count)]
+    sha = serving.problem.sha256
+    return Plan(serving, solution(schedule=Schedule(groups), problem_sha256=sha))

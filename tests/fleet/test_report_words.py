@@ -1,0 +1,167 @@
+"""The words of reports: verdicts, numbers, what is scarce, abstract problems."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.certificate import BlockPrices, Branch
+from cms.fleet.hardware import gpu
+from cms.fleet.report.catalogue import gpu_report
+from cms.fleet.report.problems import solution_report
+from cms.fleet.report.scarcity import scarcest_line, worth_line, worths
+from cms.fleet.report.words import circumstances, decimal, fraction, percent, verdict
+from cms.model import Configuration, Job, MachineType
+from cms.problem import Problem
+from cms.quantity import MachinesOfType
+from cms.schedule import MachineGroup, Schedule
+from cms.solution import Proof, Status, StopReason
+from cms.solve import solve
+from tests.fleet.plans import A100, printed, solution
+
+ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"status": Status.OPTIMAL, "proof": Proof.CHECKED, "lower_bound": Fraction(12)},
+            "12 GPUs, proved >= 12: optimal, proof checked",
+        ),
+        (
+            {"status": Status.OPTIMAL, "proof": Proof.SOLVER, "lower_bound": Fraction(11)},
+            "12 GPUs, proved >= 11; optimal on a solver's word alone",
+        ),
+        (
+            {"lower_bound": Fraction(11)},
+            "12 GPUs, proved >= 11: at most 1 GPU (8.4 %) above the optimum",
+        ),
+        (
+            {"lower_bound": Fraction(10), "claimed_bound": Fraction(11)},
+            "12 GPUs, proved >= 10 (a solver claims >= 11): at most 2 GPUs (16.7 %) above the "
+            "optimum",
+        ),
+        (
+            {
+                "status": Status.OPTIMAL, "proof": Proof.CHECKED, "cost": Fraction(27, 2),
+                "lower_bound": Fraction(27, 2),
+            },
+            "12 GPUs at a cost of 13.5, proved >= 13.5: optimal, proof checked",
+        ),
+        (
+            {"cost": Fraction(15), "lower_bound": Fraction(14)},
+            "12 GPUs at a cost of 15, proved >= 14: at most 1 in cost (6.7 %) above the optimum",
+        ),
+        (
+            {"status": Status.INFEASIBLE, "proof": Proof.CHECKED, "cost": None},
+            "infeasible, proof checked",
+        ),
+        (
+            {"status": Status.INFEASIBLE, "proof": Proof.SOLVER, "cost": None},
+            "infeasible, on a solver's word alone",
+        ),
+        ({"status": Status.NO_SCHEDULE, "cost": None}, "no schedule was found"),
+    ],
+)  # fmt: skip
+def test_a_verdict_says_what_is_proved_and_no_more(changes: dict[str, Any], expected: str) -> None:
+    assert verdict(solution(schedule=ONE, **changes), "GPU") == expected
+
+
+@pytest.mark.parametrize("reason", list(StopReason))
+def test_the_circumstances_name_every_reason_to_stop(reason: StopReason) -> None:
+    text = circumstances(solution(stop_reason=reason))
+    assert text.startswith("auto, 0.13 s, ")
+
+
+@given(st.fractions(min_value=0, max_value=10**20, max_denominator=10**9))
+def test_a_decimal_is_near_the_number_it_stands_for(value: Fraction) -> None:
+    shown = Fraction(decimal(value).replace(",", ""))
+    assert abs(shown - value) <= value / 1000
+
+
+@given(st.fractions(min_value=0, max_value=100))
+def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
+    def number(text: str) -> Fraction:
+        return Fraction(text.removesuffix(" %").replace(",", "")) / 100
+
+    assert number(percent(share)) <= share <= number(percent(share, up=True))
+    assert number(percent(share, up=True)) - number(percent(share)) <= Fraction(1, 1000)
+
+
+def test_an_unreadable_fraction_is_written_as_a_decimal() -> None:
+    assert fraction(Fraction(176, 15)) == "176/15"
+    assert fraction(Fraction(123456, 999983)) == "0.1235"
+
+
+def halves(**machine: Any) -> Problem:
+    return Problem(
+        configurations=[Configuration({"half": 2}, "m"), Configuration({"whole": 1}, "m")],
+        jobs=[Job("j", 3, {"half": 1, "whole": 1})],
+        machine_types=[MachineType("m", **machine)],
+    )
+
+
+def test_prices_of_a_proof_are_told_as_shares_of_a_machine() -> None:
+    priced = solution(certificate=BlockPrices({"half": "3/4", "whole": "3/2"}))
+    found = worths(priced, halves(cost="1.5"))
+    assert found is not None
+    assert found.absolute
+    assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1)}
+    assert worth_line(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
+
+
+def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> None:
+    tree = Branch(
+        MachinesOfType("m"), 1,
+        below=BlockPrices({"half": 1, "whole": 1}, multipliers=[2]),
+        above=BlockPrices(multipliers=[1]),
+    )  # fmt: skip
+    found = worths(solution(certificate=tree), halves())
+    assert found is not None
+    assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1, 2)}
+    assert "one of the proof's 2 cases" in worth_line(found)
+    assert scarcest_line(found, {"half": (1, 7)}) == ""
+
+
+def test_there_is_nothing_to_say_where_nothing_has_a_price() -> None:
+    assert worths(solution(), halves()) is None
+    assert worths(solution(status=Status.INFEASIBLE, cost=None), halves()) is None
+
+
+def test_a_solution_of_an_abstract_problem_is_a_table() -> None:
+    problem = halves()
+    found = solve(problem)
+    text = printed(solution_report(problem, found, "halves [x]"))
+    assert text.startswith("halves [x]\n1 job, 2 blocks, 2 configurations\n")
+    assert "2 machines, proved >= 2: optimal, proof checked" in text
+    assert re.search(r"j\s+3\s+\d\s+[\d.]+ %", text)
+
+
+def test_a_huge_fleet_is_reported_by_its_groups() -> None:
+    problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 2 * 10**12, {"b": 1})])
+    text = printed(solution_report(problem, solve(problem), "huge"))
+    assert "1,000,000,000,000 machines, proved >= 1,000,000,000,000" in text
+    assert len(text.splitlines()) < 20
+
+
+def test_jobs_that_no_block_can_serve_are_named() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 2}),
+        jobs=[Job("j", 1, {"b": 1}), Job("lost", 1, {}), Job("wide", 10**30, {})],
+    )
+    text = printed(solution_report(problem, solve(problem), "x"))
+    assert "job 'lost': no block supplies any of its demand" in text
+    assert "job 'wide': no block supplies any of its demand" in text
+    assert "job 'j'" not in text
+
+
+def test_a_gpu_is_shown_with_the_starts_of_its_configurations() -> None:
+    text = printed(gpu_report(gpu(A100)))
+    assert "1g.10gb@0,1,2,3 3g.40gb@4" in re.sub(r" +", " ", text)
+    assert "12 maximal configurations" in text

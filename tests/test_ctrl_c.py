@@ -1,0 +1,36 @@
+"""SIGINT for real, to processes with every kind of solver inside; see ``tests/ctrl_c.py``."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.ctrl_c import KINDS, LEFT_BEHIND, press, table
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to a child is POSIX")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "highs_long"])
+def test_ctrl_c_gives_a_checked_answer_whatever_solver_is_at_work(kind: str) -> None:
+    moments = random.Random(kind)
+    with ThreadPoolExecutor(2) as pool:
+        waits = [0.6 * moments.random() for _ in range(2)]
+        for one in pool.map(lambda wait: press(kind, wait), waits):
+            assert one.answered, str(one)
+
+
+def test_a_second_ctrl_c_ends_the_process() -> None:
+    one = press("deaf", 0.1, again=0.15)
+    assert one.exit_status == -signal.SIGINT, str(one)
+    assert not one.verdict
+    assert "KeyboardInterrupt" in one.errors
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_ctrl_c_gives_a_checked_answer_at_once_at_any_moment(kind: str) -> None:
+    assert table([kind], moments=20, seed=0, method=None), f"left behind may be {LEFT_BEHIND}"
