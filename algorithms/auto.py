@@ -20,7 +20,7 @@ class AutoOptions:
 
 
 class Auto:
-    """Chooses the method: at present always the reference, :class:`algorithms.cp_sat.CpSat`.
+    """Chooses the method: at present always the reference, ``cp_sat``.
 
     Notes
     -----

@@ -255,10 +255,12 @@ def _demand_faults(
         for j, pairs in amounts.items():
             row = rows.row(j)
             short[j] = sum(row.supply[i] * number for i, number in pairs) < row.demand
-    for j in np.flatnonzero(short).tolist():
+    at_fault = np.flatnonzero(short)
+    # jobs are sorted, as their keys are
+    starts, ends = (np.searchsorted(jobs, at_fault, side=side) for side in ("left", "right"))
+    for j, start, end in zip(at_fault.tolist(), starts.tolist(), ends.tolist(), strict=True):
         row = rows.row(j)
-        mine = range(*np.searchsorted(jobs, [j, j + 1]).tolist())  # sorted by their keys
-        total = sum(row.supply[int(blocks[at])] * int(given[at]) for at in mine)
+        total = sum(row.supply[int(blocks[at])] * int(given[at]) for at in range(start, end))
         yield Violation(
             "demand",
             f"job {problem.job_names[j]!r}",

@@ -32,6 +32,8 @@ NODE_LIMIT = 50_000
 COMPILED_FROM = 4_000
 #: Rows in one call of compiled code, which cannot be stopped: a fraction of a second.
 _CHUNK = 100_000
+#: Jobs priced one by one between two looks at whether to stop.
+_LOOK_EVERY = 16
 #: Numba's default threading layer aborts the process when two threads enter it at once.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -285,21 +287,37 @@ def price_jobs(
     n, k = len(rows), rows.n_blocks
     if n >= COMPILED_FROM:
         return _price_compiled(rows, prices, want_options, inner, special, stopped)
-    options = np.zeros((n, k), dtype=object if want_options else np.int64)
-    total, load, unservable = 0, [0] * k, []
+    tally = _Tally(k, np.zeros((n, k), dtype=object) if want_options else None)
     for j in range(n):
+        if j % _LOOK_EVERY == 0 and stopped is not None and stopped():
+            return None
+        tally.price(rows, j, special.get(j, prices))
+    return tally.pricing()
+
+
+class _Tally:
+    """Adds up what jobs that are priced one by one buy."""
+
+    def __init__(self, k: int, options: NDArray[Any] | None) -> None:
+        self.total, self.load, self.options = 0, [0] * k, options
+        self.unservable: list[int] = []
+
+    def price(self, rows: Rows, j: int, prices: Sequence[int]) -> None:
         row = rows.row(j)
-        found = cheapest_option(special.get(j, prices), row.supply, row.demand)
+        found = cheapest_option(prices, row.supply, row.demand)
         if found is None:
-            unservable.append(j)
-            continue
-        total += found.value
+            self.unservable.append(j)
+            return
+        self.total += found.value
         for i, blocks in enumerate(found.option):
-            load[i] += blocks
-        if want_options:
-            options[j] = found.option
-    wanted = options if want_options else None
-    return Pricing(total, tuple(load), tuple(unservable), wanted)
+            self.load[i] += blocks
+        if self.options is not None:
+            if max(found.option, default=0) >= 2**63:
+                self.options = self.options.astype(object)
+            self.options[j] = found.option
+
+    def pricing(self) -> Pricing:
+        return Pricing(self.total, tuple(self.load), tuple(sorted(self.unservable)), self.options)
 
 
 def _price_compiled(
@@ -322,8 +340,8 @@ def _price_compiled(
         size = image.demand.astype(np.float64) + image.supply.max(axis=1, initial=0)
         by_hand |= set(np.flatnonzero(size * float(largest) >= SAFE / 2).tolist())
     vector = np.array([min(price, SAFE - 1) for price in prices], dtype=np.int64)
-    total, load, unservable = 0, [0] * k, []
     options = np.zeros((n, k), dtype=np.int64) if want_options else None
+    tally = _Tally(k, options)
     skip = np.zeros(n, dtype=np.bool_)
     skip[sorted(by_hand)] = True
     for start in range(0, n, _CHUNK):
@@ -343,27 +361,18 @@ def _price_compiled(
                 NODE_LIMIT,
             )
         lost = np.flatnonzero(values < 0)
-        unservable += (lost + start).tolist()
+        tally.unservable += (lost + start).tolist()
         values[lost] = 0
-        total += _exact_sum(values)
+        tally.total += _exact_sum(values)
         for i in range(k):
-            load[i] += _exact_sum(chosen[:, i])
+            tally.load[i] += _exact_sum(chosen[:, i])
         if options is not None:
             options[part] = chosen
-    for j in sorted(by_hand):
-        row = rows.row(j)
-        found = cheapest_option(special.get(j, prices), row.supply, row.demand)
-        if found is None:
-            unservable.append(j)
-            continue
-        total += found.value
-        for i, blocks in enumerate(found.option):
-            load[i] += blocks
-        if options is not None:
-            if max(found.option, default=0) >= 2**63:
-                options = options.astype(object)
-            options[j] = found.option
-    return Pricing(total, tuple(load), tuple(sorted(unservable)), options)
+    for number, j in enumerate(sorted(by_hand)):
+        if number % _LOOK_EVERY == 0 and stopped is not None and stopped():
+            return None
+        tally.price(rows, j, special.get(j, prices))
+    return tally.pricing()
 
 
 def _exact_sum(values: NDArray[np.int64]) -> int:

@@ -124,7 +124,13 @@ def algorithms() -> tuple[str, ...]:
 
 
 def instances() -> tuple[str, ...]:
-    """Return the names of the instances installed, without loading any."""
+    """Return the names of the instances installed, without loading any.
+
+    Examples
+    --------
+    >>> "S5" in instances()
+    True
+    """
     return tuple(sorted(_entries(_INSTANCES)))
 
 
@@ -187,6 +193,11 @@ def load_instance(name: str) -> NamedInstance:
         If there is none of this name; it lists those there are.
     PluginError
         If two distributions claim the name, or the plug-in cannot be loaded or is no instance.
+
+    Examples
+    --------
+    >>> load_instance("non-irup").optimum
+    Fraction(3, 1)
     """
     entry = _entry(_INSTANCES, name, "instance", UnknownInstance)
     loaded = _load(entry)

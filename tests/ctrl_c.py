@@ -115,7 +115,7 @@ def work_numba(budget: Budget) -> None:
     def chunk(seed: int) -> int:
         state = seed
         for _ in range(10_000_000):
-            state = (state * 1103515245 + 12345) % 2147483648
+            state = (state * state + 12345) % 2147483647
         return state
 
     state = 1
@@ -126,14 +126,14 @@ def work_numba(budget: Budget) -> None:
 def work_python(budget: Budget) -> None:
     state = 1
     while not budget.stopped:
-        state = (state * 1103515245 + 12345) % 2147483648
+        state = (state * state + 12345) % 2147483647
 
 
 def work_deaf(budget: Budget) -> None:
     """Never looks up: is left behind."""
     state = 1
     while True:
-        state = (state * 1103515245 + 12345) % 2147483648
+        state = (state * state + 12345) % 2147483647
 
 
 KINDS: dict[str, Callable[[Budget], None]] = {

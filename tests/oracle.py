@@ -70,11 +70,11 @@ def minimal_loads(problem: Problem) -> list[Vector]:
         supply = [
             given(job, block) if block in available else Fraction(0) for block in problem.blocks
         ]
-        options = _undominated(_options(supply, job.demand))
+        enough = _undominated(options(supply, job.demand))
         loads = _undominated(
             tuple(a + b for a, b in zip(load, option, strict=True))
             for load in loads
-            for option in options
+            for option in enough
         )
     return loads
 
@@ -84,6 +84,24 @@ def given(job: Job, block: str) -> Fraction:
     table = job.demand_function
     assert isinstance(table, DemandFunction), "a problem's jobs have tables"
     return table(block)
+
+
+def options(supply: Sequence[Fraction], demand: Fraction) -> Iterator[Vector]:
+    """Options of one job: any number of the first types, as many of the last as it then needs."""
+    if demand <= 0:
+        yield (0,) * len(supply)
+        return
+    if not supply:
+        return
+    *others, last = supply
+    if not others:
+        if last > 0:
+            yield (-int(-demand // last),)
+        return
+    first = supply[0]
+    for number in range(-int(-demand // first) + 1 if first > 0 else 1):
+        for rest in options(supply[1:], demand - number * first):
+            yield (number, *rest)
 
 
 def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
@@ -146,24 +164,6 @@ def _can_serve(problem: Problem, blocks: Sequence[str]) -> bool:
         if all(amount >= job.demand for amount, job in zip(served, jobs, strict=False)):
             return True
     return False
-
-
-def _options(supply: Sequence[Fraction], demand: Fraction) -> Iterator[Vector]:
-    """Options of one job: any number of the first types, as many of the last as it then needs."""
-    if demand <= 0:
-        yield (0,) * len(supply)
-        return
-    if not supply:
-        return
-    *others, last = supply
-    if not others:
-        if last > 0:
-            yield (-int(-demand // last),)
-        return
-    first = supply[0]
-    for number in range(-int(-demand // first) + 1 if first > 0 else 1):
-        for rest in _options(supply[1:], demand - number * first):
-            yield (number, *rest)
 
 
 def _useful_machines(problem: Problem, most: Vector) -> list[tuple[int, Vector]]:

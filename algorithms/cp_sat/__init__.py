@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -17,9 +17,9 @@ from cms.reduction import reduce
 from cms.schedule import Schedule
 
 from .machines import listed
-from .models import Instance, Model, compact_model, cover_model, options_model
+from .models import Instance, Model, compact_model, cover, options_model
 from .prices import PricePoint, PriceSearch
-from .program import Outcome, Settings
+from .program import Outcome, Settings, TooLarge
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget, Claim
@@ -156,15 +156,18 @@ def _first_schedule(
         return None
     # Machines that a fraction of the load fills are certain; the program decides the others.
     base = _floor_of_cover(instance, pricing.load)
-    model = cover_model(instance, pricing.load, base)
-    outcome = model.program.solve(budget, settings, effort=1.0)
-    if outcome.values is None:
+    machines = cover(
+        instance,
+        pricing.load,
+        base,
+        lambda program: program.solve(budget, settings, effort=1.0).values,
+    )
+    if machines is None:
         return None
-    machines = {
-        c: low + more for c, (low, more) in enumerate(zip(base, outcome.values, strict=True))
-    }
     jobs, blocks = np.nonzero(pricing.options)
-    return instance.schedule(machines, (jobs, blocks, pricing.options[jobs, blocks]))
+    return instance.schedule(
+        dict(enumerate(machines)), (jobs, blocks, pricing.options[jobs, blocks])
+    )
 
 
 def _floor_of_cover(instance: Instance, load: Sequence[int]) -> list[int]:
@@ -204,7 +207,7 @@ def _meet_the_bound(
     best = budget.best
     if budget.stopped or (best is not None and best.cost(instance.problem) <= bound):
         return
-    model = options_model(instance, point, bound, bound, budget)
+    model = _built(lambda: options_model(instance, point, bound, bound, budget))
     if model is not None:
         outcome = model.program.solve(budget, settings, effort=60.0)
         if outcome.values is not None:
@@ -212,7 +215,7 @@ def _meet_the_bound(
         elif outcome.status == "infeasible" and instance.problem.cost_step:
             yield SolverBound(bound + instance.problem.cost_step, "CP-SAT")
         return
-    model = compact_model(instance, bound, None, budget, around=point)
+    model = _built(lambda: compact_model(instance, bound, None, budget, around=point))
     if model is not None:
         outcome = model.program.solve(budget, settings, effort=30.0)
         if outcome.values is not None:
@@ -232,12 +235,20 @@ def _close_the_gap(
             return
         target = cost - step
     least = budget.lower_bound
-    model = options_model(instance, point, least, target, budget)
+    model = _built(lambda: options_model(instance, point, least, target, budget))
     if model is None:
-        model = compact_model(instance, least, target, budget)
+        model = _built(lambda: compact_model(instance, least, target, budget))
     if model is None:
         return
     yield from _search(model, target, step, settings, budget)
+
+
+def _built(build: Callable[[], Model | None]) -> Model | None:
+    """Build a model, or none if its numbers leave the solver's range."""
+    try:
+        return build()
+    except TooLarge:
+        return None
 
 
 def _search(

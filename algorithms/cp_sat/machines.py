@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from cms.knapsack import common_denominator
 from cms.model import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
     from cms.problem import Problem
+
+#: Steps of the enumeration for each content allowed, before it gives up.
+_STEPS_A_CONTENT = 10
 
 
 def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[str, int]] | None:
@@ -37,41 +40,34 @@ def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[s
     )
     if not blocks:
         return []
+    numbers, _ = common_denominator([shape.capacity, *(shape.sizes[block] for block in blocks)])
+    capacity, *sizes = numbers
     found: list[dict[str, int]] = []
     counts: dict[str, int] = {}
     steps = 0
 
-    def descend(at: int, room: Fraction, slots: int | None) -> bool:
+    def descend(at: int, room: int, slots: int | None) -> bool:
         nonlocal steps
         steps += 1
-        if steps > 20 * most:
+        if steps > _STEPS_A_CONTENT * most:
             return False
-        block = blocks[at]
-        size = shape.sizes[block]
-        fits = int(room // size) if slots is None else min(int(room // size), slots)
+        fits = room // sizes[at] if slots is None else min(room // sizes[at], slots)
         if at + 1 == len(blocks):
-            # The last type is the smallest: what is left must not hold one more block.
-            content = {**counts, block: fits} if fits else dict(counts)
-            if content and _maximal(shape, content):
-                found.append(content)
+            # The last type is the smallest: filled up with it, the machine takes no more of any.
+            content = {**counts, blocks[at]: fits} if fits else dict(counts)
+            found.append(content)
             return len(found) <= most
         for number in range(fits, -1, -1):
             if number:
-                counts[block] = number
+                counts[blocks[at]] = number
             else:
-                counts.pop(block, None)
+                counts.pop(blocks[at], None)
             left = None if slots is None else slots - number
-            if not descend(at + 1, room - number * size, left):
+            if not descend(at + 1, room - number * sizes[at], left):
                 return False
         return True
 
-    return found if descend(0, shape.capacity, shape.max_blocks) else None
-
-
-def _maximal(shape: SizeBoundedConfigurations, content: dict[str, int]) -> bool:
-    return not any(
-        shape.allows({**content, block: content.get(block, 0) + 1}) for block in shape.sizes
-    )
+    return found if descend(0, capacity, shape.max_blocks) else None
 
 
 def listed(problem: Problem, most: int) -> tuple[Configuration, ...] | None:

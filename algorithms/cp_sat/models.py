@@ -14,7 +14,7 @@ from cms.knapsack import cheapest_option, common_denominator
 from cms.schedule import Schedule
 
 from .options import minimal_options
-from .program import LARGEST, Program, terms_of
+from .program import Program, TooLarge, terms_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ class Instance:
 
         The variables count machines above ``lows``.
         """
-        x = [program.variable(0, max(0, high - low)) for low, high in zip(lows, highs, strict=True)]
+        x = [program.variable(max(0, high - low)) for low, high in zip(lows, highs, strict=True)]
         for machine in self.problem.machine_types:
             mine = [c for c, s in enumerate(self.shapes) if s.machine == machine.name]
             if machine.limit is not None and mine:
@@ -131,6 +131,8 @@ def options_model(
 ) -> Model | None:
     """Build the program that picks an option for every job; None if there are too many options.
 
+    Like :func:`compact_model` it raises TooLarge where numbers leave the solver's range.
+
     Only options and machines that a schedule of cost up to the target can use are in it (reduced
     cost fixing, theory 6.7); with ``target=None`` all minimal options are.
 
@@ -164,8 +166,6 @@ def options_model(
         for kind, found in zip(instance.kinds, choices, strict=True)
     )
     highs = _most_machines(instance, point, slack, target, most_blocks)
-    if most_blocks >= LARGEST or sum(highs) * max(1, *instance.steps) >= LARGEST:
-        return None
     program = Program()
     lows = [0] * len(highs)
     x = instance.machine_variables(program, lows, highs)
@@ -173,7 +173,7 @@ def options_model(
     loads: list[list[tuple[int, int]]] = [[] for _ in problem.blocks]
     picks: list[list[int]] = []
     for kind, found in zip(instance.kinds, choices, strict=True):
-        z = [program.variable(0, len(kind.jobs)) for _ in found]
+        z = [program.variable(len(kind.jobs)) for _ in found]
         program.equals(dict.fromkeys(z, 1), len(kind.jobs))
         picks.append(z)
         for variable, option in zip(z, found, strict=True):
@@ -244,7 +244,7 @@ def compact_model(
     budget: Budget,
     around: PricePoint | None = None,
 ) -> Model | None:
-    """Build the program over blocks a job; None if its numbers are too large for the solver.
+    """Build the program over blocks a job; None if it was stopped or has no box to look into.
 
     Parameters
     ----------
@@ -262,17 +262,17 @@ def compact_model(
     fractional = None if around is None else _fractional(instance, around)
     if around is not None and fractional is None:
         return None
-    rows, exact = _integer_rows(problem)
+    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
     lows: list[list[int]] = []
     highs: list[list[int]] = []
-    for j, (demand, supply) in enumerate(rows):
+    for j, (demand, supply, _) in enumerate(rows):
         full = [-(-demand // f) if f else 0 for f in supply]
         if fractional is None:
             lows.append([0 for _ in blocks])
             highs.append(full)
         else:
             share = fractional[0][j]
-            low = [max(0, floor(share[i]) - _BOX) if full[i] else 0 for i in blocks]
+            low = [max(0, share[i] - _BOX) if full[i] else 0 for i in blocks]
             lows.append(low)
             highs.append([min(full[i], low[i] + 2 * _BOX) for i in blocks])
     machine_lows = [0] * len(instance.shapes)
@@ -283,7 +283,7 @@ def compact_model(
     ]
     if fractional is not None:
         reach = _BOX + 2 * _BOX * len(rows)
-        machine_lows = [max(0, floor(x) - reach) for x in fractional[1]]
+        machine_lows = [max(0, x - reach) for x in fractional[1]]
         machine_highs = [
             min(high, low + 2 * reach)
             for low, high in zip(machine_lows, machine_highs, strict=True)
@@ -292,29 +292,20 @@ def compact_model(
     x = instance.machine_variables(program, machine_lows, machine_highs)
     instance.cost_between(program, x, least, target, machine_lows)
     base = [sum(instance.counts[c][i] * low for c, low in enumerate(machine_lows)) for i in blocks]
-    widest = max((max(counts) for counts in instance.counts), default=1)
-    size = widest * sum(h - low for h, low in zip(machine_highs, machine_lows, strict=True))
     y: list[list[int | None]] = []
     loads: list[list[tuple[int, int]]] = [[] for _ in blocks]
-    for (demand, supply), low, high in zip(rows, lows, highs, strict=True):
+    for (demand, supply, _), low, high in zip(rows, lows, highs, strict=True):
         left = demand - sum(f * n for f, n in zip(supply, low, strict=True))
-        mine = [
-            program.variable(0, h - n) if h > n else None for h, n in zip(high, low, strict=True)
-        ]
+        mine = [program.variable(h - n) if h > n else None for h, n in zip(high, low, strict=True)]
         y.append(mine)
         terms = {v: min(f, left) for v, f in zip(mine, supply, strict=True) if v is not None and f}
-        reachable = sum(
-            min(f, max(left, 0)) * (h - n) for f, h, n in zip(supply, high, low, strict=True)
-        )
-        if reachable >= LARGEST or left >= LARGEST or budget.stopped:
+        if budget.stopped:
             return None
         if left > 0:
             program.at_least(terms, left)
         for i, variable in enumerate(mine):
             if variable is not None:
                 loads[i].append((variable, -1))
-    if size >= LARGEST or size * max(1, *instance.steps) >= LARGEST:
-        return None
     for i in blocks:
         already = sum(low[i] for low in lows)
         supply_terms = [(x[c], counts[i]) for c, counts in enumerate(instance.counts)]
@@ -329,31 +320,65 @@ def compact_model(
         machines = {c: machine_lows[c] + values[v] for c, v in enumerate(x)}
         return instance.schedule(machines, given)
 
-    return Model(program, decode, exact=exact and around is None)
+    return Model(program, decode, exact=around is None)
 
 
-def cover_model(instance: Instance, load: Sequence[int], base: Sequence[int]) -> Model:
-    """Build the program for machines alone: ``load`` blocks, and at least ``base`` machines."""
+def cover(
+    instance: Instance,
+    load: Sequence[int],
+    base: Sequence[int],
+    solve: Callable[[Program], tuple[int, ...] | None],
+) -> list[int] | None:
+    """Find few machines, at least ``base`` of each configuration, with ``load`` blocks together.
+
+    Returns the machines of each configuration: the program's best, or else those that are filled
+    up block by block; None if the limits do not allow these.
+    """
     left = [
         need - sum(counts[i] * low for counts, low in zip(instance.counts, base, strict=True))
         for i, need in enumerate(load)
     ]
-    most = [
-        max((-(-left[i] // n) for i, n in enumerate(counts) if n), default=0)
-        for counts in instance.counts
-    ]
-    program = Program()
-    highs = [low + max(0, more) for low, more in zip(base, most, strict=True)]
-    x = instance.machine_variables(program, base, highs)
-    for i, need in enumerate(left):
-        if need > 0:
-            pairs = [(x[c], counts[i]) for c, counts in enumerate(instance.counts)]
-            program.at_least(terms_of(pairs), need)
+    try:
+        program = Program()
+        highs = [
+            low
+            + max((-(-left[i] // n) for i, n in enumerate(counts) if n and left[i] > 0), default=0)
+            for low, counts in zip(base, instance.counts, strict=True)
+        ]
+        x = instance.machine_variables(program, base, highs)
+        for i, need in enumerate(left):
+            if need > 0:
+                pairs = [(x[c], counts[i]) for c, counts in enumerate(instance.counts)]
+                program.at_least(terms_of(pairs), need)
+        values = solve(program)
+    except TooLarge:
+        values = None
+    if values is not None:
+        return [low + values[v] for low, v in zip(base, x, strict=True)]
+    machines = list(base)
+    for i in range(len(load)):
+        more = max(0, left[i])
+        options = [c for c, counts in enumerate(instance.counts) if counts[i]]
+        if more and options:
+            c = min(options, key=lambda c: instance.costs[c] * -(-more // instance.counts[c][i]))
+            number = -(-more // instance.counts[c][i])
+            machines[c] += number
+            left = [
+                need - number * count for need, count in zip(left, instance.counts[c], strict=True)
+            ]
+    return machines if _within_limits(instance, machines) and max(left, default=0) <= 0 else None
 
-    def decode(_: Sequence[int]) -> Schedule:
-        raise AssertionError("a cover has machines only")
 
-    return Model(program, decode, exact=False)
+def _within_limits(instance: Instance, machines: Sequence[int]) -> bool:
+    for machine in instance.problem.machine_types:
+        number = sum(
+            count
+            for count, shape in zip(machines, instance.shapes, strict=True)
+            if shape.machine == machine.name
+        )
+        if machine.limit is not None and number > machine.limit:
+            return False
+    return True
 
 
 def _kinds(problem: Problem) -> list[Kind]:
@@ -366,36 +391,24 @@ def _kinds(problem: Problem) -> list[Kind]:
     return [Kind(demand, supply, tuple(jobs)) for (demand, supply), jobs in same.items()]
 
 
-def _integer_rows(problem: Problem) -> tuple[list[tuple[int, tuple[int, ...]]], bool]:
-    """Rows small enough for the solver, and whether they are the exact ones."""
-    rows = problem.rows
-    exact = [rows.row(j) for j in range(len(rows))]
-    if all(
-        max(r.supply, default=0) * (r.demand + max(r.supply, default=0)) < LARGEST for r in exact
-    ):
-        return [(r.demand, r.supply) for r in exact], True
-    image = rows.inner
-    return [
-        (int(d), tuple(f)) for d, f in zip(image.demand, image.supply.tolist(), strict=True)
-    ], False
-
-
-def _fractional(
-    instance: Instance, point: PricePoint
-) -> tuple[list[list[float]], list[float]] | None:
-    """Mix the passes' options into blocks a job, and the rows' machines into configurations."""
-    total = sum(weight for weight, _ in point.mix)
+def _fractional(instance: Instance, point: PricePoint) -> tuple[list[list[int]], list[int]] | None:
+    """Mix the passes' options into blocks a job, the rows into configurations; rounded down."""
+    total = sum((weight for weight, _ in point.mix), Fraction(0))
     if total <= 0:
         return None
-    share = sum((weight / total) * options.astype(np.float64) for weight, options in point.mix)
+    shares, denominator = common_denominator([weight / total for weight, _ in point.mix])
+    blocks = sum(
+        share * options.astype(object)
+        for share, (_, options) in zip(shares, point.mix, strict=True)
+    )
     where = {
         (tuple(counts), shape.machine): c
         for c, (counts, shape) in enumerate(zip(instance.counts, instance.shapes, strict=True))
     }
-    machines = [0.0] * len(instance.shapes)
+    machines = [Fraction(0)] * len(instance.shapes)
     names = [machine.name for machine in instance.problem.machine_types]
     for amount, counts, machine in point.machines:
         c = where.get((counts, names[machine]))
         if c is not None:
             machines[c] += amount
-    return np.asarray(share).tolist(), machines
+    return (np.asarray(blocks) // denominator).tolist(), [floor(amount) for amount in machines]

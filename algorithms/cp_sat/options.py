@@ -79,13 +79,13 @@ def minimal_options(
         if at + 1 == len(types):
             return True
         p, f = ratio[at + 1]
-        for number in range(enough - 1, -1, -1):
+        # The rest costs at least p / f a unit: room - number * dearer >= 0 is needed.
+        room, dearer = (budget - spent) * f - left * p, prices[i] * f - gains[i] * p
+        start = enough - 1 if dearer <= 0 else min(enough - 1, room // dearer)
+        for number in range(start, -1, -1):
+            if room - number * dearer < 0:
+                break  # a type that is cheaper than the rest: fewer of it only cost more
             rest, paid = left - number * gains[i], spent + number * prices[i]
-            if (paid * f) + rest * p > budget * f:
-                # With fewer blocks here the rest costs more only if this type is no dearer.
-                if prices[i] * f <= p * gains[i]:
-                    break
-                continue
             counts[i] = number
             if not descend(at + 1, rest, paid):
                 return False

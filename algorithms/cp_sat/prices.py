@@ -16,6 +16,7 @@ import numpy as np
 from cms.certificate import round_up
 from cms.knapsack import COMPILED_FROM, price_jobs
 
+from .mixture import exact_mixture
 from .price_space import PriceSpace
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ class PricePoint(NamedTuple):
     prices: tuple[Fraction, ...]
     limit_prices: tuple[Fraction, ...]
     bound: Fraction
-    mix: tuple[tuple[float, NDArray[Any]], ...] = ()
-    machines: tuple[tuple[float, tuple[int, ...], int], ...] = ()
+    mix: tuple[tuple[Fraction, NDArray[Any]], ...] = ()
+    machines: tuple[tuple[Fraction, tuple[int, ...], int], ...] = ()
 
 
 class _Master:
@@ -266,17 +267,36 @@ class PriceSearch:
         """Remember the fractional solution at the end of the search."""
         if self.best is None or not self._options:
             return
-        mix = tuple(
-            (weight, options)
-            for weight, options in zip(master.weights, self._options.values(), strict=False)
+        passes = [
+            (load, weight)
+            for load, weight in zip(self._options, master.weights, strict=False)
             if weight > 1e-9
-        )
-        rows = tuple(
-            (amount, row.counts, row.machine)
-            for amount, row in zip(master.machines, self.space.rows, strict=False)
+        ]
+        rows = [
+            (row, amount)
+            for row, amount in zip(self.space.rows, master.machines, strict=False)
             if amount > 1e-9
+        ]
+        exact = exact_mixture(
+            [load for load, _ in passes],
+            [weight for _, weight in passes],
+            [row.counts for row, _ in rows],
+            [amount for _, amount in rows],
         )
-        self.best = self.best._replace(mix=mix, machines=rows)
+        weights, machines = exact or (
+            [Fraction(weight) for _, weight in passes],
+            [Fraction(amount) for _, amount in rows],
+        )
+        self.best = self.best._replace(
+            mix=tuple(
+                (weight, self._options[load])
+                for weight, (load, _) in zip(weights, passes, strict=True)
+            ),
+            machines=tuple(
+                (amount, row.counts, row.machine)
+                for amount, (row, _) in zip(machines, rows, strict=True)
+            ),
+        )
 
     def _simplify(self) -> None:
         """Look for prices with a small denominator that are as good, for people to read."""

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 LARGEST = 2**60
 
 
+class TooLarge(Exception):
+    """A number of the program leaves the solver's range; the program cannot be built."""
+
+
 class Outcome(NamedTuple):
     """What a solve ended with.
 
@@ -46,12 +50,14 @@ class Settings:
 
 
 class Program:
-    """An integer program: variables with bounds, linear constraints, a linear objective.
+    """An integer program: variables >= 0 with bounds, linear constraints, a linear objective.
+
+    Building raises :class:`TooLarge` where a sum could leave the solver's range of numbers.
 
     Examples
     --------
     >>> program = Program()
-    >>> x, y = program.variable(0, 10), program.variable(0, 10)
+    >>> x, y = program.variable(10), program.variable(10)
     >>> program.at_least({x: 3, y: 2}, 7)
     >>> program.minimise({x: 2, y: 3})
     >>> len(program)
@@ -63,16 +69,18 @@ class Program:
 
         self._core = cp_model_helper
         self._model = cp_model_helper.CpModelProto()
-        self._count = 0
+        self._highs: list[int] = []
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._highs)
 
-    def variable(self, low: int, high: int) -> int:
-        """Add a variable; returns its number."""
-        self._model.variables.add().domain.extend([low, high])
-        self._count += 1
-        return self._count - 1
+    def variable(self, high: int) -> int:
+        """Add a variable between 0 and ``high``; returns its number."""
+        if high >= LARGEST:
+            raise TooLarge
+        self._model.variables.add().domain.extend([0, high])
+        self._highs.append(high)
+        return len(self._highs) - 1
 
     def at_least(self, terms: Mapping[int, int], least: int) -> None:
         """Add ``sum of coefficient * variable >= least``."""
@@ -86,7 +94,13 @@ class Program:
         """Add ``sum of coefficient * variable == value``."""
         self._linear(terms, value, value)
 
+    def _refuse_overflow(self, terms: Mapping[int, int], *values: int) -> None:
+        reach = sum(abs(factor) * max(1, self._highs[v]) for v, factor in terms.items())
+        if max(reach, *(abs(value) for value in values)) > LARGEST:
+            raise TooLarge
+
     def _linear(self, terms: Mapping[int, int], least: int, most: int) -> None:
+        self._refuse_overflow(terms, least, most)
         linear = self._model.constraints.add().linear
         linear.vars.extend(list(terms))
         linear.coeffs.extend(list(terms.values()))
@@ -94,13 +108,9 @@ class Program:
 
     def minimise(self, terms: Mapping[int, int]) -> None:
         """Set the objective."""
+        self._refuse_overflow(terms, 0)
         self._model.objective.vars.extend(list(terms))
         self._model.objective.coeffs.extend(list(terms.values()))
-
-    def hint(self, values: Mapping[int, int]) -> None:
-        """Suggest a solution to start from."""
-        self._model.solution_hint.vars.extend(list(values))
-        self._model.solution_hint.values.extend(list(values.values()))
 
     def solve(
         self,
@@ -137,7 +147,7 @@ class Program:
         wrapper.set_parameters(parameters)
         watch = None
         if on_solution is not None:
-            watch = _watcher(core, self._count, on_solution)
+            watch = _watcher(core, len(self), on_solution)
             wrapper.add_solution_callback(watch)
         with budget.on_stop(wrapper.stop_search):
             response = wrapper.solve(self._model)

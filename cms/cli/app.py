@@ -93,7 +93,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
     except SystemExit as leaving:  # Typer's way out when the reader of a help page has gone
         return leaving.code if isinstance(leaving.code, int) else Exit.FAILED
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
-        if interrupts.pressed:
+        if interrupts.pressed and not session.has_answered:
             return _say_interrupted(arguments)
         return _explain(error, as_json=as_json)
     return int(code or 0)

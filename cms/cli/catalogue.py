@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _Name = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="A key, a product name, or your own device file."),
+    typer.Argument(metavar="NAME", help="A key, a product name, or your own device file."),
 ]
 
 

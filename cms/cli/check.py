@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json, Output, Quiet
+from .documents import open_document
+from .options import Json, Output, Quiet, usage_error
 from .session import Exit, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _File = Annotated[
     Path, typer.Argument(metavar="problem.json", help="A problem file, or a plan file by itself.")
 ]
 _Solution = Annotated[
-    Path | None, typer.Argument(metavar="[solution.json]", help="A solution of that problem.")
+    Path | None, typer.Argument(metavar="solution.json", help="A solution of that problem.")
 ]
 _MOST_SHOWN = 20
 
@@ -59,8 +60,8 @@ def check(
 
 def _read(path: Path, solution: Path | None) -> tuple[Problem, Solution]:
     from cms.files import (
+        check_head,
         problem_from_json,
-        read_document,
         read_problem,
         read_solution,
         solution_from_json,
@@ -68,7 +69,14 @@ def _read(path: Path, solution: Path | None) -> tuple[Problem, Solution]:
 
     if solution is not None:
         return read_problem(path), read_solution(solution)
-    document = read_document(path, "cms-plan")
+    kind, document = open_document(path)
+    if kind in ("cms-problem", "cms-solution"):
+        what = kind.removeprefix("cms-")
+        raise usage_error(
+            f"{path} holds a {what} alone; give both: cms check problem.json solution.json"
+        )
+    check_head(document, "cms-plan")
+    # Not the plan's own reader, which stops at the first thing that does not hold.
     return problem_from_json(document.at("problem")), solution_from_json(document.at("solution"))
 
 

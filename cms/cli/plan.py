@@ -52,14 +52,17 @@ class _Wishes:
 _Files = Annotated[
     Path | None,
     typer.Option(
-        "--services", "-s", metavar="S.csv", help="service,model,rate_rps,latency_limit_ms"
+        "--services",
+        "-s",
+        metavar="S.csv",
+        help="Columns: service, model, rate_rps, latency_limit_ms.",
     ),
 ]
 _Points = Annotated[
     Path | None,
     typer.Option(
         "--operating-points", "-p", metavar="P.csv",
-        help="model,device,profile,processes,batch,throughput_rps,latency_ms",
+        help="Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
     ),
 ]  # fmt: skip
 _Published = Annotated[
@@ -76,7 +79,8 @@ _Rule = Annotated[
     str | None,
     typer.Option(
         "--rule", metavar="NAME",
-        help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half, plain.",
+        help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half or plain.  "
+        "[default: parvagpu]",
     ),
 ]  # fmt: skip
 _MaxProcesses = Annotated[

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cms.errors import CmsError
 
+from .documents import open_document
 from .interrupt import Interrupted, Interrupts
 from .options import pairs, usage_error
 from .options import time_limit as read_time_limit
@@ -200,10 +201,9 @@ def _value(text: str, default: object) -> object:
 
 def _read_start(path: Path) -> Schedule:
     """Read the schedule of a solution file, or of the solution in a plan file."""
-    from cms.files import Node, parse_json, read_source, solution_from_json
+    from cms.files import solution_from_json
 
-    source = read_source(path, holds="a JSON document")
-    document = Node(parse_json(source), source)
-    if isinstance(document.value, dict) and document.value.get("format") == "cms-plan":
+    kind, document = open_document(path)
+    if kind == "cms-plan":
         document = document.at("solution")
     return solution_from_json(document).schedule

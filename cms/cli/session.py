@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -47,6 +48,13 @@ class Session:
     ----------
     interrupts : Interrupts
 
+    Attributes
+    ----------
+    json, quiet : bool
+        The command's own options.
+    has_answered : bool
+        Whether something was written to stdout.
+
     Examples
     --------
     >>> session = Session(Interrupts())
@@ -58,6 +66,7 @@ class Session:
         self.interrupts = interrupts
         self.json = False
         self.quiet = False
+        self.has_answered = False
 
     def begin(self, *, json: bool = False, quiet: bool = False) -> None:
         """Take note of the command's own output options."""
@@ -82,6 +91,7 @@ class Session:
     def print_text(self, text: str) -> None:
         """Write text to stdout; a reader that has gone away is no error."""
         _write(sys.stdout, text)
+        self.has_answered = True
 
     def write(self, document: Mapping[str, Any], path: Path | None) -> None:
         """Write a document to the file of ``--output``, if there is one."""
@@ -116,13 +126,13 @@ class Session:
             _write(sys.stderr, f"warning: {text}\n")
 
     @staticmethod
-    def console(stream: TextIO) -> Console:
-        """Return the console of a stream."""
+    def console(stream: TextIO | None) -> Console:
+        """Return the console of a stream; of none at all if the process was started without it."""
         from rich.console import Console
 
-        terminal = stream.isatty()
+        terminal = stream is not None and stream.isatty()
         return Console(
-            file=stream,
+            file=stream or io.StringIO(),
             width=None if terminal or "COLUMNS" in os.environ else _WIDTH_OF_FILES,
             highlight=False,
             markup=False,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     Path | None,
-    typer.Argument(metavar="[problem.json]", help="The problem; '-' is standard input."),
+    typer.Argument(metavar="problem.json", help="The problem; '-' is standard input."),
 ]
 _Published = Annotated[
     str | None, typer.Option("--published", metavar="NAME", help="A named problem of the theory.")

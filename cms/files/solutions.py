@@ -39,6 +39,17 @@ def read_solution(path: StrPath) -> Solution:
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file. What a
         solution says twice (its machines, its gap, its problem) must agree.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
+    >>> solution = solve(problem)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
+    >>> write_solution(solution, path)
+    >>> read_solution(path).schedule == solution.schedule
+    True
     """
     return solution_from_json(read_document(path, "cms-solution"))
 
@@ -56,6 +67,17 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
+    >>> solution = solve(problem)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
+    >>> write_solution(solution, path)
+    >>> read_solution(path).schedule == solution.schedule
+    True
     """
     write_document(lambda: solution_to_json(solution), path)
 

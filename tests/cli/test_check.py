@@ -102,6 +102,13 @@ def test_a_solution_of_another_problem_fails_the_check(
     assert "SHA-256 of this problem" in capsys.readouterr().out
 
 
+def test_a_problem_alone_cannot_be_checked(
+    problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", problem]) == 2
+    assert "holds a problem alone; give both" in capsys.readouterr().err
+
+
 def test_a_plan_with_a_lost_service_fails_the_check(
     tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

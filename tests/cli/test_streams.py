@@ -22,9 +22,10 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 
 def test_a_process_without_stdout_still_has_an_exit_code() -> None:
-    shell = f"exec {' '.join(COMMAND)} --version >&-"
-    done = subprocess.run(["/bin/sh", "-c", shell], cwd=ROOT, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    for arguments in ("--version", "gpus a100-80gb"):
+        shell = f"exec {' '.join(COMMAND)} {arguments} >&-"
+        done = subprocess.run(["/bin/sh", "-c", shell], cwd=ROOT, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_ascii_terminal_gets_ascii_of_the_same_shape(tables: list[str]) -> None:

@@ -136,8 +136,9 @@ def _draw_cell(
             first += f" {cell.point}"
         second = f"{place + 1} {cell.service}"
         tip = f"{cell.service}: {cell.profile} {cell.point}"
+    drawn = max(width - 2, 0.5)  # a gap between cells, but never less than nothing
     canvas.add(
-        f'<g><title>{escaped(tip)}</title><rect x="{x + 1:g}" y="{y:g}" width="{width - 2:g}" '
+        f'<g><title>{escaped(tip)}</title><rect x="{x + 1:g}" y="{y:g}" width="{drawn:g}" '
         f'height="{_BAR}" rx="3" fill="{fill}" stroke="#59636e" stroke-width="0.8"/>'
     )
     for text, size, down, style in ((first, 11, 15, "small"), (second, FONT, 31, "")):

@@ -38,6 +38,17 @@ def write_plan(plan: Plan, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, read_plan
+    >>> serving = load_instance("S1").as_problem()
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+    >>> write_plan(Plan(serving, solve(serving.problem)), path)
+    >>> read_plan(path).solution.machine_count
+    2
     """
     write_document(lambda: plan_to_json(plan), path)
 

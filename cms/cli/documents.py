@@ -1,0 +1,36 @@
+"""Files whose kind the command line finds out by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cms.files import Node
+
+
+def open_document(path: Path) -> tuple[str, Node]:
+    """Parse a JSON file and say what it claims to hold.
+
+    Parameters
+    ----------
+    path : Path
+        ``-`` is standard input.
+
+    Returns
+    -------
+    (str, Node)
+        Its ``format`` (``cms-plan``), empty if it has none, and the document.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read or is no JSON.
+    """
+    from cms.files import Node, parse_json, read_source
+
+    source = read_source(path, holds="a JSON document")
+    document = Node(parse_json(source), source)
+    value = document.value
+    kind = value.get("format") if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else "", document

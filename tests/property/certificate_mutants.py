@@ -1,0 +1,361 @@
+"""Mutants of certificates, as documents; some are invalid by construction, many may still hold."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from cms import Certificate, Problem
+from cms.files import number_to_json, problem_to_json
+from tests.property.schedules import Document, Mutant
+
+NO_NUMBERS = ["-1/3", -1, "abc", "", "1/0", None, True, [1], {}, "NaN", "inf", float("nan")]
+LITTLE = Fraction(1, 10**25)
+
+
+class Case:
+    """What a mutation works on: copies of both documents, and where to cut."""
+
+    def __init__(self, rng: random.Random, problem: Problem, certificate: Certificate) -> None:
+        self.rng, self.original = rng, problem
+        self.problem = problem_to_json(problem)
+        self.tree: Document = copy.deepcopy(certificate.to_json())
+
+    def nodes(self) -> Iterator[tuple[Document, int]]:
+        """Every node with the number of branches above it."""
+        waiting = [(self.tree, 0)]
+        while waiting:
+            node, depth = waiting.pop()
+            yield node, depth
+            if "branch" in node:
+                waiting += [(node["below"], depth + 1), (node["above"], depth + 1)]
+
+    def leaf(self) -> Document:
+        return self.rng.choice([node for node, _ in self.nodes() if "branch" not in node])
+
+    def branch(self) -> Document:
+        return self.rng.choice([node for node, _ in self.nodes() if "branch" in node])
+
+    def some(self, table: Document) -> str:
+        return self.rng.choice(sorted(table))
+
+    def changed(self, value: Any) -> Any:
+        """A number near another one, or far away; never negative."""
+        number = Fraction(value)
+        number = self.rng.choice(
+            [
+                number + LITTLE,
+                max(Fraction(0), number - LITTLE),
+                number * 2,
+                number / 2,
+                number + 1,
+                Fraction(0),
+                number * Fraction(self.rng.randint(1, 30), 20),
+            ]
+        )
+        return number_to_json(number)
+
+
+# Each returns whether the mutant is invalid for certain; LookupError where it does not apply.
+Mutation = Callable[[Case], bool]
+
+
+def raise_a_price_by_far(case: Case) -> bool:
+    leaf, block = case.leaf(), case.rng.choice(case.original.blocks)
+    leaf["prices"][block] = 10**9
+    # On a branch's side a multiplier might make up for it; here nothing can.
+    held = any(
+        block in c.get("blocks", ())
+        for c in case.problem["configurations"]
+        if case.original.machine_type(c["machine"]).limit is None
+    )
+    return "branch" not in case.tree and held
+
+
+def change_a_price(case: Case) -> bool:
+    leaf = case.leaf()
+    block = case.rng.choice(case.original.blocks)
+    leaf["prices"][block] = case.changed(leaf["prices"].get(block, 0))
+    return False
+
+
+def scale_a_leaf(case: Case) -> bool:
+    leaf, factor = case.leaf(), case.rng.choice([1 + LITTLE, Fraction(1, 2), Fraction(2)])
+    for table in (leaf["prices"], leaf["limit_prices"]):
+        for name in table:
+            table[name] = number_to_json(Fraction(table[name]) * factor)
+    if case.rng.random() < 0.5:
+        leaf["multipliers"] = [number_to_json(Fraction(m) * factor) for m in leaf["multipliers"]]
+    return False
+
+
+def drop_a_price(case: Case) -> bool:
+    prices = case.leaf()["prices"]
+    del prices[case.some(prices)]
+    return False
+
+
+def change_a_limit_price(case: Case) -> bool:
+    table, name = case.leaf()["limit_prices"], case.rng.choice(case.original.machine_types).name
+    table[name] = case.changed(table.get(name, 0))
+    limit = case.original.machine_type(name).limit
+    return limit is None and Fraction(table[name]) > 0
+
+
+def change_a_multiplier(case: Case) -> bool:
+    multipliers = case.leaf()["multipliers"]
+    at = case.rng.randrange(len(multipliers)) if multipliers else _nothing()
+    multipliers[at] = case.changed(multipliers[at])
+    return False
+
+
+def one_multiplier_more_or_less(case: Case) -> bool:
+    multipliers = case.leaf()["multipliers"]
+    if multipliers and case.rng.random() < 0.5:
+        multipliers.pop(case.rng.randrange(len(multipliers)))
+    else:
+        multipliers.insert(case.rng.randint(0, len(multipliers)), case.rng.choice([0, 1]))
+    return True
+
+
+def a_number_that_is_none(case: Case) -> bool:
+    leaf, junk = case.leaf(), case.rng.choice(NO_NUMBERS)
+    where = case.rng.randrange(3)
+    if where == 0:
+        leaf["prices"][case.rng.choice(case.original.blocks)] = junk
+    elif where == 1:
+        leaf["limit_prices"][case.rng.choice(case.original.machine_types).name] = junk
+    else:
+        leaf["multipliers"][:1] = [junk]
+    return True
+
+
+def an_unknown_name(case: Case) -> bool:
+    name = case.rng.choice(["nobody", "", "B0"])
+    kind = case.rng.choice(["prices", "limit_prices", "branch"])
+    if kind != "branch":
+        case.leaf()[kind][name] = case.rng.choice([0, 1])
+        return True
+    block, job = case.rng.choice(case.original.blocks), case.rng.choice(case.original.job_names)
+    case.branch()["branch"] = case.rng.choice(
+        [
+            {"machines_of_type": name},
+            {"machines_of": {"machine": name, "blocks": {block: 1}}},
+            {"machines_of": {"machine": case.original.machine_types[0].name, "blocks": {name: 1}}},
+            {"blocks_of": name},
+            {"blocks_of_job": {"block": name, "job": job}},
+            {"blocks_of_job": {"block": block, "job": name}},
+        ]
+    )
+    return True
+
+
+def a_malformed_branch(case: Case) -> bool:
+    node, block = case.branch(), case.rng.choice(case.original.blocks)
+    if case.rng.random() < 0.3:
+        del node[case.rng.choice(["at_most", "below", "above"])]
+    else:
+        node["branch"] = case.rng.choice(
+            [
+                {},
+                None,
+                block,
+                {"blocks_of": 1},
+                {"blocks_of": block, "machines_of_type": case.original.machine_types[0].name},
+                {"blocks_of_job": {"block": block}},
+                {"blocks_of_job": [block]},
+                {"machines_of": {"machine": None, "blocks": {}}},
+                {"machines_of": {"blocks": {block: 0}}},
+                {"machines_of": {"blocks": {block: -1}}},
+                {"machines_of": {"blocks": {block: "1"}}},
+                {"machines": 3},
+            ]
+        )
+    return True
+
+
+def an_unknown_entry(case: Case) -> bool:
+    case.rng.choice([node for node, _ in case.nodes()])["price"] = 1
+    return True
+
+
+def keep_one_side_only(case: Case) -> bool:
+    """Claim for all schedules what holds for those on one side of a branch."""
+    node, depth = case.rng.choice([(n, d) for n, d in case.nodes() if "branch" in n])
+    side = node[case.rng.choice(["below", "above"])]
+    forget = case.rng.random() < 0.7
+    node.clear()
+    node.update(side)
+    if forget:
+        for leaf in _leaves_below(node):
+            leaf["multipliers"].pop(depth)
+    return not forget
+
+
+def swap_the_sides(case: Case) -> bool:
+    node = case.branch()
+    node["below"], node["above"] = node["above"], node["below"]
+    return False
+
+
+def the_same_side_twice(case: Case) -> bool:
+    node = case.branch()
+    node["below"] = copy.deepcopy(node["above"])
+    return False
+
+
+def change_a_threshold(case: Case) -> bool:
+    node = case.branch()
+    node["at_most"] += case.rng.choice([-1, 1, 5, -7, 10**20, -(10**20)])
+    return False
+
+
+def no_whole_threshold(case: Case) -> bool:
+    case.branch()["at_most"] = case.rng.choice(["1", 1.5, None, True, "x", [0]])
+    return True
+
+
+def branch_on_something_else(case: Case) -> bool:
+    """Any quantity of the right form, listed or not, on any machine type."""
+    problem, rng = case.original, case.rng
+    block = rng.choice(problem.blocks)
+    shape = rng.choice(case.problem["configurations"])
+    blocks = dict(shape.get("blocks", {block: rng.randint(1, 3)}))
+    if rng.random() < 0.3:
+        blocks[block] = blocks.get(block, 0) + rng.randint(0, 2)
+    machine = rng.choice([*(m.name for m in problem.machine_types), None])
+    quantities: list[Document] = [
+        {"blocks_of": block},
+        {"machines_of_type": rng.choice(problem.machine_types).name},
+        {"machines_of": {"machine": machine, "blocks": blocks}},
+        {"machines_of": {"machine": shape["machine"], "blocks": blocks}},
+        {"blocks_of_job": {"block": block, "job": rng.choice(problem.job_names)}},
+    ]
+    case.branch()["branch"] = rng.choice(quantities)
+    return False
+
+
+def another_spelling(case: Case) -> bool:
+    """The same numbers, not reduced; the certificate stays what it was."""
+    for leaf in _leaves_below(case.tree):
+        for table in (leaf["prices"], leaf["limit_prices"]):
+            for name, value in table.items():
+                number, factor = Fraction(value), case.rng.randint(1, 9)
+                table[name] = f" {number.numerator * factor}/{number.denominator * factor} "
+        leaf["multipliers"] = [str(Fraction(m)) for m in leaf["multipliers"]]
+    return False
+
+
+def a_missing_entry(case: Case) -> bool:
+    """Only the prices have to be there, and as many multipliers as branches."""
+    leaf, entry = case.leaf(), case.rng.choice(["prices", "limit_prices", "multipliers"])
+    left_out = leaf.pop(entry)
+    return entry == "prices" or (entry == "multipliers" and bool(left_out))
+
+
+def another_cost(case: Case) -> bool:
+    machine = case.rng.choice(case.problem["machine_types"])
+    machine["cost"] = case.changed(machine["cost"])
+    return False
+
+
+def another_limit(case: Case) -> bool:
+    machine = case.rng.choice(case.problem["machine_types"])
+    machine["limit"] = case.rng.choice([None, 0, 1, (machine["limit"] or 0) + 1])
+    return False
+
+
+def another_demand(case: Case) -> bool:
+    job = case.rng.choice(case.problem["jobs"])
+    factor = case.rng.choice([Fraction(1, 2), 1 - LITTLE, 1 + LITTLE, Fraction(4, 3), Fraction(0)])
+    job["demand"] = number_to_json(Fraction(job["demand"]) * factor)
+    return False
+
+
+def another_supply(case: Case) -> bool:
+    table = case.rng.choice(case.problem["jobs"])["demand_function"]
+    block = case.some(table)
+    factor = case.rng.choice([1 + LITTLE, 1 - LITTLE, Fraction(3, 2), Fraction(2), Fraction(0)])
+    table[block] = number_to_json(Fraction(table[block]) * factor)
+    return False
+
+
+def one_configuration_more_or_less(case: Case) -> bool:
+    shapes = case.problem["configurations"]
+    if case.rng.random() < 0.5:
+        shapes.remove(case.rng.choice(shapes))
+        return False
+    block = case.rng.choice(case.original.blocks)
+    machine = case.rng.choice(case.original.machine_types).name
+    shapes.append({"machine": machine, "blocks": {block: case.rng.randint(1, 5)}})
+    return False
+
+
+def one_job_less(case: Case) -> bool:
+    jobs = case.problem["jobs"]
+    jobs.remove(case.rng.choice(jobs))
+    return False
+
+
+def a_larger_set(case: Case) -> bool:
+    shape = case.rng.choice([c for c in case.problem["configurations"] if "sizes" in c])
+    shape["max_blocks"] = None
+    shape["capacity"] = number_to_json(Fraction(shape["capacity"]) * Fraction(5, 4))
+    return False
+
+
+def _leaves_below(node: Document) -> Iterator[Document]:
+    if "branch" in node:
+        yield from _leaves_below(node["below"])
+        yield from _leaves_below(node["above"])
+    else:
+        yield node
+
+
+def _nothing() -> int:
+    raise LookupError
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    raise_a_price_by_far,
+    change_a_price,
+    scale_a_leaf,
+    drop_a_price,
+    change_a_limit_price,
+    change_a_multiplier,
+    one_multiplier_more_or_less,
+    a_number_that_is_none,
+    an_unknown_name,
+    a_malformed_branch,
+    an_unknown_entry,
+    keep_one_side_only,
+    swap_the_sides,
+    the_same_side_twice,
+    change_a_threshold,
+    no_whole_threshold,
+    branch_on_something_else,
+    another_spelling,
+    a_missing_entry,
+    another_cost,
+    another_limit,
+    another_demand,
+    another_supply,
+    one_configuration_more_or_less,
+    one_job_less,
+    a_larger_set,
+)
+
+
+def mutant(
+    rng: random.Random, problem: Problem, certificate: Certificate, mutation: Mutation
+) -> Mutant | None:
+    """One mutant, or None where the mutation does not apply."""
+    case = Case(rng, problem, certificate)
+    try:
+        wrong = mutation(case)
+    except LookupError:
+        return None
+    return Mutant(mutation.__name__, case.problem, case.tree, wrong)

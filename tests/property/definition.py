@@ -1,0 +1,164 @@
+"""What a certificate proves, evaluated straight from the definition by listing everything.
+
+Every machine a problem allows, every option of every job: no knapsacks, no common code with
+``cms.certificate`` or with the second checker, and fit for tiny problems only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from cms import BlockPrices, Branch, Certificate, Configuration, Problem
+from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from tests.oracle import Vector, given, multisets, options
+
+INVALID, INFEASIBLE = "invalid", "infeasible"
+#: A certificate's bound, or one of the two words.
+Verdict: TypeAlias = "Fraction | str"
+
+
+class Side(NamedTuple):
+    """A side of a branch: sign * quantity >= sign * limit."""
+
+    quantity: Quantity
+    sign: int
+    limit: int
+
+
+class Machine(NamedTuple):
+    """One content of one machine; ``listed`` if it is a configuration of its own."""
+
+    type: int
+    held: Vector
+    listed: bool
+
+
+def machines_of(problem: Problem) -> list[Machine]:
+    """Every content a machine can have, that of the empty machine of a size-bounded set as well."""
+    names = [machine.name for machine in problem.machine_types]
+    found = []
+    for shape in problem.configurations:
+        at = names.index(shape.machine or "")
+        if isinstance(shape, Configuration):
+            held = tuple(shape.blocks.get(block, 0) for block in problem.blocks)
+            found.append(Machine(at, held, True))
+        else:
+            found += [Machine(at, held, False) for held in multisets(shape, problem.blocks)]
+    return found
+
+
+def worth(
+    problem: Problem,
+    machine: Machine,
+    prices: Sequence[Fraction],
+    weighted: list[tuple[Side, Fraction]],
+) -> Fraction:
+    """The prices of a machine's blocks, and the multiplier of every side it counts for."""
+    total = sum((p * n for p, n in zip(prices, machine.held, strict=True)), Fraction(0))
+    for side, multiplier in weighted:
+        quantity, counted = side.quantity, 0
+        if isinstance(quantity, MachinesOfType):
+            counted = problem.machine_types[machine.type].name == quantity.machine
+        elif isinstance(quantity, BlocksOf):
+            counted = machine.held[problem.blocks.index(quantity.block)]
+        elif isinstance(quantity, MachinesOf) and machine.listed:
+            counted = listed(problem, quantity.configuration) == (machine.type, machine.held)
+        total += side.sign * multiplier * counted
+    return total
+
+
+def listed(problem: Problem, configuration: Configuration) -> tuple[int, Vector]:
+    """A configuration as machine type and blocks, by position."""
+    names = [machine.name for machine in problem.machine_types]
+    name = names[0] if configuration.machine is None and len(names) == 1 else configuration.machine
+    counts = tuple(configuration.blocks.get(block, 0) for block in problem.blocks)
+    return (names.index(name) if name in names else -1), counts
+
+
+def job_prices(
+    problem: Problem, job: str, prices: Sequence[Fraction], weighted: list[tuple[Side, Fraction]]
+) -> list[Fraction]:
+    """What one job pays for a block of each type."""
+    mine = list(prices)
+    for side, multiplier in weighted:
+        if isinstance(side.quantity, BlocksOfJob) and side.quantity.job == job:
+            mine[problem.blocks.index(side.quantity.block)] -= side.sign * multiplier
+    return mine
+
+
+def evaluate(problem: Problem, certificate: Certificate) -> Verdict:
+    """The verdict on a certificate, by the definition."""
+    verdicts = [evaluate_leaf(problem, leaf, path) for leaf, path in leaves(certificate)]
+    if INVALID in verdicts:
+        return INVALID
+    bounds = [verdict for verdict in verdicts if isinstance(verdict, Fraction)]
+    return min(bounds, default=INFEASIBLE)
+
+
+def leaves(
+    tree: Certificate, path: tuple[Side, ...] = ()
+) -> Iterator[tuple[BlockPrices, tuple[Side, ...]]]:
+    """Each leaf with the sides of the branches above it."""
+    if isinstance(tree, Branch):
+        yield from leaves(tree.below, (*path, Side(tree.quantity, -1, tree.at_most)))
+        yield from leaves(tree.above, (*path, Side(tree.quantity, 1, tree.at_most + 1)))
+    elif isinstance(tree, BlockPrices):
+        yield tree, path
+
+
+def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -> Verdict:
+    """What one leaf proves on its sides of the branches."""
+    limits = {machine.name: machine.limit for machine in problem.machine_types}
+    names_fit = (
+        set(leaf.prices) <= set(problem.blocks)
+        and set(leaf.limit_prices) <= set(limits)
+        and all(limits[name] is not None for name, price in leaf.limit_prices.items() if price)
+        and len(leaf.multipliers) == len(path)
+        and all(knows(problem, side.quantity) for side in path)
+    )
+    if not names_fit:
+        return INVALID
+    weighted = list(zip(path, leaf.multipliers, strict=True))
+    prices = [leaf.prices.get(block, Fraction(0)) for block in problem.blocks]
+    value = sum((side.sign * m * side.limit for side, m in weighted), Fraction(0))
+    value -= sum((p * (limits[name] or 0) for name, p in leaf.limit_prices.items()), Fraction(0))
+    nobody_can = False
+    for job in problem.jobs:
+        mine = job_prices(problem, job.name, prices, weighted)
+        if min(mine, default=Fraction(0)) < 0:
+            return INVALID
+        supply = [given(job, block) for block in problem.blocks]
+        costs = [
+            sum((p * n for p, n in zip(mine, option, strict=True)), Fraction(0))
+            for option in options(supply, job.demand)
+        ]
+        nobody_can |= not costs
+        value += min(costs, default=Fraction(0))
+    free = True
+    for machine in machines_of(problem):
+        machine_type = problem.machine_types[machine.type]
+        beyond = worth(problem, machine, prices, weighted) - leaf.limit_prices.get(
+            machine_type.name, Fraction(0)
+        )
+        if beyond > machine_type.cost:
+            return INVALID
+        free &= beyond <= 0
+    return INFEASIBLE if nobody_can or (free and value > 0) else value
+
+
+def knows(problem: Problem, quantity: Quantity) -> bool:
+    """Whether the problem has what a quantity counts, and counts it without doubt."""
+    if isinstance(quantity, MachinesOfType):
+        return any(machine.name == quantity.machine for machine in problem.machine_types)
+    if isinstance(quantity, BlocksOf):
+        return quantity.block in problem.blocks
+    if isinstance(quantity, BlocksOfJob):
+        jobs = [job.name for job in problem.jobs]
+        return quantity.block in problem.blocks and quantity.job in jobs
+    wanted = listed(problem, quantity.configuration)
+    if not set(quantity.configuration.blocks) <= set(problem.blocks):
+        return False
+    same = [m.listed for m in machines_of(problem) if (m.type, m.held) == wanted]
+    return bool(same) and all(same)

@@ -1,0 +1,205 @@
+"""Two checkers, and the definition, on thousands of wrong and right schedules and certificates.
+
+Every schedule and certificate starts valid by construction; a mutation then breaks it, or may. On
+every one of them ``cms`` and ``proofs_checks.checker`` must say the same, what is invalid by
+construction must be refused, and no bound that is accepted may exceed the optimum that enumeration
+finds. Both sides read the same texts, as files would hold them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cms import BlockPrices, Certificate, Problem, check, solve
+from cms.errors import FileError, InvalidCertificate
+from cms.files import (
+    Node,
+    Source,
+    certificate_from_json,
+    parse_json,
+    problem_from_json,
+    problem_to_json,
+    schedule_from_json,
+    schedule_to_json,
+)
+from proofs_checks.checker import Fault, certificate_bound, check_schedule, parse_document
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.property import certificate_mutants, schedules
+from tests.property.certificates import random_certificate
+from tests.property.definition import INFEASIBLE, INVALID, Verdict, evaluate
+from tests.property.schedules import Mutant, random_schedule
+
+FEW, MANY = 2, 45
+
+
+def read(document: Any) -> Node:
+    source = Source("a file", json.dumps(document))
+    return Node(parse_json(source), source)
+
+
+def generator(*seed: object) -> random.Random:
+    return random.Random(" ".join(map(str, seed)))
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+def valid_twice(problem: Any, schedule: Any) -> tuple[bool, bool]:
+    """Whether each side accepts a schedule."""
+    try:
+        mine = not check(problem_from_json(read(problem)), schedule_from_json(read(schedule)))
+    except FileError:
+        mine = False
+    documents = parse_document(json.dumps(problem)), parse_document(json.dumps(schedule))
+    return mine, not check_schedule(*documents)
+
+
+def schedule_mutants(problem: Problem, rng: random.Random) -> Iterator[Mutant]:
+    """Each mutation of a random valid schedule, and as many pairs of mutations."""
+    schedule = random_schedule(rng, problem)
+    if schedule is None:
+        return
+    documents = problem_to_json(problem), schedule_to_json(schedule)
+    assert valid_twice(*documents) == (True, True)
+    for mutation in schedules.MUTATIONS:
+        for mutations in ([mutation], [mutation, rng.choice(schedules.MUTATIONS)]):
+            mutant = schedules.mutant(rng, problem, schedule, *mutations)
+            if mutant is not None:
+                yield mutant
+
+
+def judge_schedules(family: str, numbers: range) -> Counter[tuple[str, bool]]:
+    """Compare both sides on all mutants; count them by mutation and verdict."""
+    found: Counter[tuple[str, bool]] = Counter()
+    for number in numbers:
+        rng = generator("schedule", family, number)
+        for mutant in schedule_mutants(instance(family, number), rng):
+            mine, theirs = valid_twice(mutant.problem, mutant.part)
+            assert mine == theirs, (family, number, mutant)
+            assert not (mine and mutant.wrong), (family, number, mutant)
+            found[mutant.name, mine] += 1
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_checkers_say_the_same_of_every_mutant_of_a_schedule(family: str) -> None:
+    judge_schedules(family, range(FEW))
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+
+def proved_thrice(problem: Any, tree: Any) -> tuple[Problem, tuple[Verdict, Verdict, Verdict]]:
+    """What each side, and the definition, says a certificate proves."""
+    about = problem_from_json(read(problem))
+    mine: Verdict = INVALID
+    definition: Verdict = INVALID
+    try:
+        certificate = certificate_from_json(read(tree))
+        definition = evaluate(about, certificate)
+        bound = certificate.bound(about)
+        mine = INFEASIBLE if certificate.proves_infeasible(about) else bound
+    except (FileError, InvalidCertificate):
+        pass
+    theirs: Verdict = INVALID
+    try:
+        value = certificate_bound(
+            parse_document(json.dumps(problem)), parse_document(json.dumps(tree))
+        )
+        theirs = INFEASIBLE if value is None else value
+    except Fault:
+        pass
+    return about, (mine, theirs, definition)
+
+
+def judge_certificate(problem: Any, tree: Any, *, wrong: bool) -> str:
+    """Compare all sides, and an accepted bound with the optimum; say what the verdict was."""
+    about, (mine, theirs, definition) = proved_thrice(problem, tree)
+    assert mine == theirs == definition
+    if mine == INVALID:
+        return INVALID
+    assert not wrong
+    best = optimum(about)
+    if mine == INFEASIBLE:
+        assert best is None
+        return INFEASIBLE
+    assert best is None or (not isinstance(mine, str) and mine <= best)
+    return "tight" if mine == best else "bound"
+
+
+def valid_certificates(problem: Problem, rng: random.Random) -> Iterator[Certificate]:
+    """Random ones, one with the reference's prices, and trees with prices near these."""
+    yield random_certificate(rng, problem)
+    best = solve(problem, "cp_sat", threads=1).certificate
+    yield best
+    if isinstance(best, BlockPrices) and any(best.prices.values()):
+        yield random_certificate(rng, problem, near=best.prices)
+
+
+def judge_certificates(family: str, numbers: range) -> Counter[tuple[str, str]]:
+    """Judge valid certificates and their mutants; count them by mutation and verdict."""
+    found: Counter[tuple[str, str]] = Counter()
+    for number in numbers:
+        rng, problem = generator("certificate", family, number), instance(family, number)
+        for certificate in valid_certificates(problem, rng):
+            documents = problem_to_json(problem), certificate.to_json()
+            original = Mutant("valid by construction", *documents, False)
+            mutants = (
+                certificate_mutants.mutant(rng, problem, certificate, mutation)
+                for mutation in certificate_mutants.MUTATIONS
+            )
+            for mutant in (original, *mutants):
+                if mutant is None:
+                    continue
+                try:
+                    verdict = judge_certificate(mutant.problem, mutant.part, wrong=mutant.wrong)
+                except AssertionError as fault:
+                    raise AssertionError(f"{family} {number}: {mutant}: {fault}") from fault
+                assert mutant is not original or verdict != INVALID
+                found[mutant.name, verdict] += 1
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_checkers_say_the_same_of_every_mutant_of_a_certificate(family: str) -> None:
+    judge_certificates(family, range(FEW // 2))
+
+
+# --- the long run ---------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["schedules", "certificates"])
+def test_both_checkers_say_the_same_of_twenty_thousand_mutants(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge: Any = judge_schedules if kind == "schedules" else judge_certificates
+    found: Counter[tuple[str, Any]] = Counter()
+    for family in FAMILIES:
+        found += judge(family, range(FEW, FEW + MANY))
+    with capsys.disabled():
+        print(f"\n{kind}: {found.total()} cases, no disagreement\n{table(found)}")
+    assert found.total() > 20_000
+
+
+def table(found: Counter[tuple[str, Any]]) -> str:
+    """Cases by mutation and verdict; pairs of mutations together."""
+    verdicts = sorted({verdict for _, verdict in found}, key=str)
+    rows: dict[str, Counter[Any]] = {}
+    for (name, verdict), count in found.items():
+        row = "two mutations" if " and " in name else name
+        rows.setdefault(row, Counter())[verdict] += count
+    rows["all"] = sum(rows.values(), Counter())
+    lines = [f"{'':<32}" + "".join(f"{verdict!s:>12}" for verdict in verdicts)]
+    lines += [
+        f"{name:<32}" + "".join(f"{counts[verdict]:>12}" for verdict in verdicts)
+        for name, counts in rows.items()
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,428 @@
+"""The check of schedules: exact, complete, and in words that name the fault."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cms.check import Violation, check, configuration_allowed
+from cms.columns import Columns
+from cms.model import AnyConfiguration, Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.numbers import format_exact
+from cms.problem import Problem
+from cms.schedule import MachineGroup, Schedule
+
+ONE = Configuration({"b": 1})
+
+
+def one_job(demand: Any, supply: Any, per_machine: int = 1, limit: int | None = None) -> Problem:
+    return Problem(
+        configurations=Configuration({"b": per_machine}),
+        jobs=[Job("x", demand, {"b": supply})],
+        machine_types=[MachineType("machine", limit=limit)],
+    )
+
+
+def group(shape: Configuration = ONE, count: int = 1, **given_blocks: int) -> MachineGroup:
+    """Blocks b for jobs."""
+    return MachineGroup(shape, {("b", job): n for job, n in given_blocks.items()}, count)
+
+
+def faults(problem: Problem, *groups: MachineGroup) -> list[str]:
+    return [str(fault) for fault in check(problem, Schedule(groups))]
+
+
+# --- demands, exactly -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("demand", "supply", "blocks"),
+    [
+        (1, 1, 1),
+        (7, 3, 3),
+        (0, 5, 0),
+        (0, 0, 0),
+        ("1", "1/3", 3),  # 3 x 1/3 = 1
+        (1, 0.1, 10),  # ten times the decimal 0.1, though ten times the float 0.1 is not 1.0
+        (999.9999999999999, 333.3333333333333, 3),
+        # 1000.0000000000001 is the next decimal: a fourth block is needed
+        (1000.0000000000001, 333.3333333333333, 4),
+        # 1 / 0.0123456789012345 = 81.0000007371...: 82 blocks
+        (1, 0.0123456789012345, 82),
+        (10**12, 1, 10**12),
+        (10**30, 1, 10**30),
+        (10**30, 7, -(-(10**30) // 7)),
+        (10**30, 10**30 + 1, 1),
+        (2**63 - 1, 1, 2**63 - 1),
+        (2**63 - 1, 2**62, 2),
+        (2**62, 2**31, 2**31),
+        (2**200, 2**100 - 1, -(-(2**200) // (2**100 - 1))),
+        (5e-324, 1e308, 1),
+        (1e308, 5e-324, 2 * 10**631),  # 10**308 / (5 / 10**324) = 10**632 / 5
+    ],
+    ids=repr,
+)
+def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
+    demand: Any, supply: Any, blocks: int
+) -> None:
+    problem = one_job(demand, supply)
+    assert faults(problem, *[group(count=blocks, x=1)] * (blocks > 0)) == []
+    if blocks:
+        short = [group(count=blocks - 1, x=1)] * (blocks > 1)
+        (fault,) = check(problem, Schedule(short))
+        served = (blocks - 1) * problem.jobs[0].demand_function("b")  # type: ignore[operator]
+        assert fault == Violation(
+            "demand",
+            "job 'x'",
+            f"{format_exact(Fraction(served))} of its demand served",
+            format_exact(problem.jobs[0].demand),
+        )
+
+
+def test_a_demand_is_the_sum_over_blocks_and_groups() -> None:
+    both = Configuration({"p": 2, "q": 1})
+    problem = Problem(configurations=both, jobs=[Job("x", "2.5", {"p": "1/3", "q": "1/2"})])
+    machine = MachineGroup(both, {("p", "x"): 2, ("q", "x"): 1}, 2)
+    # a machine gives 2/3 + 1/2 = 7/6, two give 7/3, and one p more is 8/3 >= 5/2
+    assert faults(problem, machine) == ["job 'x' has 7/3 of its demand served, needs 2.5"]
+    more = MachineGroup(both, {("p", "x"): 1}, 1)
+    assert faults(problem, machine, more) == []
+
+
+def test_a_job_that_gets_nothing_is_named_too() -> None:
+    problem = Problem(
+        configurations=ONE,
+        jobs=[Job(n, d, {"b": 1}) for n, d in [("x", 1), ("y", 0), ("z", "1/7")]],
+    )
+    assert faults(problem) == [
+        "job 'x' has 0 of its demand served, needs 1",
+        "job 'z' has 0 of its demand served, needs 1/7",
+    ]
+    assert check(Problem(configurations=[]), Schedule()) == ()
+
+
+def test_blocks_without_supply_serve_nobody() -> None:
+    assert faults(one_job(1, 0), group(count=10**30, x=1)) == [
+        "job 'x' has 0 of its demand served, needs 1"
+    ]
+
+
+def test_a_wide_row_beside_small_ones() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 2, "c": 1}),
+        jobs=[
+            Job("wide", 10**40, {"b": 10**39, "c": 1}),
+            Job("small", 3, {"b": 1}),
+            Job("idle and wide", 0, {"b": 10**40}),
+            Job("lost and wide", Fraction(1, 3**50), {}),
+        ],
+    )
+    shape = Configuration({"b": 2, "c": 1})
+    machines = MachineGroup(shape, {("b", "wide"): 1, ("b", "small"): 1, ("c", "wide"): 1}, 9)
+    assert faults(problem, machines) == [
+        # 9 x 10**39 + 9
+        f"job 'wide' has {9 * 10**39 + 9} of its demand served, needs {10**40}",
+        f"job 'lost and wide' has 0 of its demand served, needs 1/{3**50}",
+    ]
+
+
+# --- machines -------------------------------------------------------------------------------------
+
+
+def test_a_machine_gives_no_more_blocks_than_it_has() -> None:
+    two = Configuration({"b": 2})
+    problem = Problem(
+        configurations=[two, Configuration({"c": 1})],
+        jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {"b": 1, "c": 1})],
+    )
+    assert faults(problem, MachineGroup(two, {("b", "x"): 1, ("b", "y"): 1}, 1)) == []
+    assert faults(problem, MachineGroup(two, {("b", "x"): 1, ("b", "y"): 2}, 5)) == [
+        "group 0 has 3 blocks 'b' in use on a machine, needs at most the 2 of its configuration"
+    ]
+    # a block of the problem that this configuration does not have
+    used = MachineGroup(two, {("c", "y"): 1, ("b", "x"): 1}, 1)
+    assert faults(problem, used) == [
+        "group 0 has 1 blocks 'c' in use on a machine, needs at most the 0 of its configuration"
+    ]
+
+
+@pytest.mark.parametrize("held", [2**62, 2**63 - 1, 2**63, 10**30])
+def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
+    shape = Configuration({"b": held})
+    problem = one_job(held, 1, per_machine=held)
+    assert faults(problem, group(shape, x=held)) == []
+    assert faults(problem, group(shape, x=held + 1)) == [
+        f"group 0 has {held + 1} blocks 'b' in use on a machine, needs at most the {held} of its "
+        "configuration"
+    ]
+    twice = MachineGroup(shape, {("b", "x"): held, ("b", "nobody"): held}, 1)
+    assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["job", "blocks"]
+
+
+def test_two_columns_of_one_job_are_one_job() -> None:
+    ints = np.array
+    columns = Columns(
+        ("b",), ("x", "x"), (Configuration({"b": 2}),), ints([0]), ints([1]), ints([0, 2]),
+        ints([0, 0]), ints([0, 1]), ints([1, 1]),
+    )  # fmt: skip
+    assert check(one_job(2, 1, per_machine=2), Schedule.from_columns(columns)) == ()
+    assert check(one_job(3, 1, per_machine=2), Schedule.from_columns(columns)) != ()
+
+
+def test_the_order_of_a_schedules_names_does_not_matter() -> None:
+    problem = Problem(
+        configurations=Configuration({"p": 1, "q": 1}),
+        jobs=[Job("x", 2, {"p": 2, "q": 1}), Job("y", 2, {"p": 1, "q": 2})],
+    )
+    ints = np.array
+    columns = Columns(
+        ("q", "unused", "p"), ("nobody", "y", "x"), (problem.listed_configurations[0],),
+        ints([0]), ints([1]), ints([0, 2]), ints([0, 2]), ints([1, 2]), ints([1, 1]),
+    )  # fmt: skip
+    assert check(problem, Schedule.from_columns(columns)) == ()
+
+
+@pytest.mark.parametrize(
+    ("shape", "allowed"),
+    [
+        (Configuration({"b": 1, "c": 1}, "m"), True),
+        (Configuration({"c": 1, "b": 1}, "m"), True),
+        (Configuration({"b": 1}, "m"), False),  # a part of a listed configuration is another one
+        (Configuration({"b": 1, "c": 1}, "n"), False),
+        (Configuration({"b": 1, "c": 1}), False),  # with two types, it must say which
+        (Configuration({"b": 1, "c": 1}, "M"), False),
+        (Configuration({"s": 3}, "n"), True),
+        (Configuration({"s": 2, "t": 1}, "n"), True),
+        (Configuration({"s": 1, "t": 2}, "n"), False),  # 1/3 + 2 x 1/3 fits, but not 3 blocks of
+        (Configuration({"s": 4}, "n"), False),
+        (Configuration({"s": 3}, "m"), False),
+        (Configuration({"s": 1, "b": 1}, "n"), False),
+        (Configuration({"zz": 1}, "n"), False),
+    ],
+)
+def test_a_configuration_is_allowed_if_it_is_listed_or_fits(
+    shape: Configuration, allowed: bool
+) -> None:
+    problem = Problem(
+        configurations=[
+            Configuration({"b": 1, "c": 1}, "m"),
+            SizeBoundedConfigurations({"s": "1/3", "t": 0.333}, 1, "n", max_blocks=4),
+            SizeBoundedConfigurations({"t": 2}, 1, "n"),
+        ],
+        machine_types=[MachineType("m"), MachineType("n")],
+    )
+    # 2/3 + 0.333 < 1, 1/3 + 2 x 0.333 < 1 too: only the sizes decide
+    allowed = allowed or shape == Configuration({"s": 1, "t": 2}, "n")
+    assert configuration_allowed(problem, shape) == allowed
+    found = check(problem, Schedule([MachineGroup(shape, {}, 1)]))
+    assert [fault.kind for fault in found] == ["configuration"] * (not allowed)
+    if not allowed:
+        assert found[0].where == "group 0"
+        machine = f" on machine type {shape.machine!r}" if shape.machine else ""
+        assert found[0].has == f"the configuration {shape}{machine}"
+
+
+def test_a_single_machine_type_goes_without_saying() -> None:
+    assert faults(one_job(1, 1), group(Configuration({"b": 1}, "machine"), x=1)) == []
+    assert faults(one_job(1, 1), group(Configuration({"b": 1}), x=1)) == []
+    assert faults(one_job(1, 1), group(Configuration({"b": 1}, "m"), x=1)) == [
+        "group 0 has the configuration b on machine type 'm', needs one of the problem's "
+        "configurations"
+    ]
+
+
+def test_no_more_machines_than_there_are() -> None:
+    problem = one_job(1, 1, limit=3)
+    assert faults(problem, group(count=2, x=1), group(count=1)) == []
+    assert faults(problem, group(count=2, x=1), group(count=2), group(count=10**30)) == [
+        f"machine type 'machine' has {10**30 + 4} machines, needs at most 3"
+    ]
+    assert faults(one_job(0, 1, limit=0)) == []
+
+
+def test_limits_hold_for_each_type_by_itself() -> None:
+    problem = Problem(
+        configurations=[Configuration({"b": 1}, "m"), Configuration({"b": 1}, "n")],
+        jobs=[Job("x", 3, {"b": 1})],
+        machine_types=[MachineType("m", limit=1), MachineType("n", limit=2)],
+    )
+    m, n = problem.listed_configurations
+    assert faults(problem, group(m, 1, x=1), group(n, 2, x=1)) == []
+    assert faults(problem, group(m, 2, x=1), group(n, 1, x=1)) == [
+        "machine type 'm' has 2 machines, needs at most 1"
+    ]
+
+
+def test_counts_are_at_least_one_and_others_serve_nobody() -> None:
+    problem = one_job(1, 1)
+    assert faults(problem, group(count=0, x=1)) == [
+        "group 0 has 0 machines, needs at least 1",
+        "job 'x' has 0 of its demand served, needs 1",
+    ]
+    # a negative group may not make room under a limit, nor a negative entry under a machine
+    assert [f.kind for f in check(one_job(1, 1, limit=1), Schedule([group(count=2, x=1), group(count=-1)]))] == ["count"]  # fmt: skip
+    both = MachineGroup(ONE, {("b", "x"): 2, ("b", "y"): -1}, 1)
+    pair = Problem(configurations=ONE, jobs=[Job("x", 2, {"b": 1}), Job("y", 0, {})])
+    assert faults(pair, both) == ["group 0 has -1 blocks 'b' for job 'y', needs at least 1"]
+    assert faults(problem, group(x=1), group(x=0)) == [
+        "group 1 has 0 blocks 'b' for job 'x', needs at least 1"
+    ]
+
+
+def test_jobs_and_blocks_are_those_of_the_problem() -> None:
+    problem = one_job(1, 1)
+    strange = MachineGroup(ONE, {("b", "x"): 1}, 1), MachineGroup(ONE, {("b", "y"): 1}, 1)
+    assert faults(problem, *strange) == ["group 1 has the job 'y', needs a job of the problem"]
+    unknown = MachineGroup(ONE, {("b", "x"): 1, ("c", "x"): 1}, 1)
+    assert faults(problem, unknown) == [
+        "group 0 has the block 'c', needs a block of the problem",
+        "group 0 has 1 blocks 'c' in use on a machine, needs at most the 0 of its configuration",
+    ]
+    numbered = Problem.from_arrays(demands=[0], supply=[[1]], configurations=[[1]], blocks=["b"])
+    for name in ("j1", "j", "j00", "J0"):
+        assert faults(numbered, group(**{name: 1})) == [
+            f"group 0 has the job {name!r}, needs a job of the problem"
+        ]
+    assert faults(numbered, group(j0=1)) == []
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    wrong = MachineGroup(Configuration({"q": 1}), {("b", "x"): 3, ("b", "z"): -1}, 5)
+    kinds = [fault.kind for fault in check(one_job(1, 1, limit=2), Schedule([wrong]))]
+    assert kinds == ["configuration", "limit", "job", "count", "blocks"]
+
+
+# --- against the definition -----------------------------------------------------------------------
+
+
+def is_valid(problem: Problem, groups: list[MachineGroup]) -> bool:
+    """The definition, machine by machine and block by block, in rationals."""
+    blocks, jobs = set(problem.blocks), {job.name: job for job in problem.jobs}
+    served = dict.fromkeys(jobs, Fraction(0))
+    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
+    for shape, assignment, count in groups:
+        (only, *others) = used
+        name = shape.machine if others else shape.machine or only
+        named = dataclasses.replace(shape, machine=name)
+        if count < 1 or not any(holds(allowed, named) for allowed in problem.configurations):
+            return False
+        used[name] += count
+        for block in {block for block, _ in assignment}:
+            taken = sum(n for (one, _), n in assignment.items() if one == block)
+            if taken > shape.blocks.get(block, 0):
+                return False
+        for (block, job), n in assignment.items():
+            if block not in blocks or job not in jobs or n < 1:
+                return False
+            served[job] += n * count * jobs[job].demand_function(block)  # type: ignore[operator]
+    limits = {machine.name: machine.limit for machine in problem.machine_types}
+    return all(used[m] <= limit for m, limit in limits.items() if limit is not None) and all(
+        served[name] >= job.demand for name, job in jobs.items()
+    )
+
+
+def holds(allowed: AnyConfiguration, shape: Configuration) -> bool:
+    if isinstance(allowed, Configuration):
+        return allowed == shape
+    size = sum((allowed.sizes.get(b, allowed.capacity + 1) * n for b, n in shape.blocks.items()), Fraction(0))  # fmt: skip
+    few = allowed.max_blocks is None or sum(shape.blocks.values()) <= allowed.max_blocks
+    return allowed.machine == shape.machine and size <= allowed.capacity and few
+
+
+AMOUNTS = st.sampled_from(
+    [0, 1, 2, 3, Fraction(1, 3), Fraction(5, 2), 0.1, 10**12, 2**62, 2**63, 10**30]
+)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Problem, list[MachineGroup]]:
+    """A problem, and machines that more or less serve it."""
+    types = [MachineType(name, 1, draw(st.sampled_from([None, None, 2, 5])))
+             for name in draw(st.sampled_from(["m", "mn"]))]  # fmt: skip
+    contents = st.dictionaries(st.sampled_from("pqr"), st.integers(1, 3), min_size=1)
+    shapes: list[AnyConfiguration] = [
+        Configuration(draw(contents), draw(st.sampled_from(types)).name)
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    if draw(st.booleans()):
+        most = draw(st.none() | st.integers(1, 3))
+        machine = draw(st.sampled_from(types)).name
+        shapes.append(SizeBoundedConfigurations(draw(contents), 4, machine, most))
+    known = sorted(
+        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
+    )
+    jobs = [
+        Job(name, draw(AMOUNTS), {block: draw(AMOUNTS) for block in known})
+        for name in draw(st.sampled_from(["x", "xy"]))
+    ]
+    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
+    groups = []
+    for _ in range(draw(st.integers(0, 4))):
+        listed = [shape for shape in shapes if isinstance(shape, Configuration)]
+        shape = draw(st.sampled_from(listed))
+        if not draw(st.integers(0, 4)):
+            shape = Configuration(draw(contents), draw(st.sampled_from([None, "m", "n"])))
+        assignment = {}
+        for block, held in shape.blocks.items():
+            pair = block, draw(st.sampled_from([job.name for job in jobs]))
+            assignment[pair] = draw(st.sampled_from([held, held, held, 1]))
+        if not draw(st.integers(0, 9)):
+            odd = st.tuples(st.sampled_from("pqz"), st.sampled_from("xyz"))
+            assignment[draw(odd)] = draw(st.integers(-1, 3))
+        count = draw(st.sampled_from([1, 1, 2, 3, 10**12, 2**62, 10**30, 0, -1]))
+        groups.append(MachineGroup(shape, assignment, count))
+    return problem, groups
+
+
+@given(cases())
+@example((one_job(0, 1), []))
+@example((one_job(1, "1/3", 3), [group(Configuration({"b": 3}), x=3)]))
+@example((one_job(2**63 - 1, 2**62), [group(count=2, x=1)]))
+def test_the_check_agrees_with_the_definition(case: tuple[Problem, list[MachineGroup]]) -> None:
+    problem, groups = case
+    assert (check(problem, Schedule(groups)) == ()) == is_valid(problem, groups)
+
+
+def test_the_definition_accepts_a_fair_share_of_the_cases() -> None:
+    """A property over schedules that are all wrong would not say much."""
+    verdicts: list[bool] = []
+
+    @given(cases())
+    def collect(case: tuple[Problem, list[MachineGroup]]) -> None:
+        verdicts.append(is_valid(*case))
+
+    collect()
+    assert 0.1 < sum(verdicts) / len(verdicts) < 0.9
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+
+def shuffled(problem: Problem, schedule: Schedule) -> Iterator[Problem]:
+    """The same problem with names as texts, which the schedule's own columns do not share."""
+    yield problem
+    yield problem.replace(job_names=list(problem.job_names))
+
+
+def test_many_jobs_are_checked_and_many_faults_are_told() -> None:
+    n = 100_000
+    problem = Problem.from_arrays(
+        demands=np.full(n, 2), supply=np.full((n, 1), 1.5), configurations=[[4]]
+    )
+    (four,) = problem.listed_configurations
+    jobs, block = np.arange(n), np.zeros(n, dtype=np.int64)
+    for blocks, broken in ((2, 0), (1, n)):
+        schedule = Schedule.from_counts(
+            problem, {four: blocks * n // 4}, (jobs, block, np.full(n, blocks))
+        )
+        for same in shuffled(problem, schedule):
+            found = check(same, schedule)
+            assert len(found) == broken
+    assert str(found[-1]) == "job 'j99999' has 1.5 of its demand served, needs 2"
