@@ -51,51 +51,59 @@ def fullest_machine(
     """
     k = len(prices)
     useful = [i for i in range(k) if prices[i] > 0 and sizes[i] <= capacity]
-    # Best value per size first, by exact cross-multiplication through Fractions.
+    # Best value per size first, by exact division.
     useful.sort(key=lambda i: (-prices[i] / sizes[i], sizes[i]))
-    limit = max_blocks if max_blocks is not None else None
-    best, content, bound = Fraction(0), [0] * k, Fraction(0)
+    if (
+        useful
+        and max_blocks is not None
+        and max_blocks >= capacity // min(sizes[i] for i in useful)
+    ):
+        max_blocks = None  # it never binds
+    # The dearest block from each position on.
+    dearest = [max(prices[u] for u in useful[at:]) for at in range(len(useful))]
+    best, ceiling, content = Fraction(0), Fraction(0), [0] * k
     counts = [0] * len(useful)
     nodes = 0
-    ceiling = Fraction(0)
 
-    def optimistic(depth: int, room: Fraction, slots: int | None) -> Fraction:
-        """What the rest could be worth at most, filled at the next ratio."""
+    def by_size(depth: int, room: Fraction) -> Fraction:
+        """What the room could be worth at most, filled at the best ratio left."""
         if depth >= len(useful):
             return Fraction(0)
-        i = useful[depth]
-        worth = room * prices[i] / sizes[i]
-        if slots is not None:
-            worth = min(worth, slots * max(prices[u] for u in useful[depth:]))
-        return worth
+        return room * prices[useful[depth]] / sizes[useful[depth]]
+
+    def by_number(depth: int, slots: int | None, other: Fraction) -> Fraction:
+        """The same through the number of blocks, if that is smaller."""
+        if slots is None or depth >= len(useful):
+            return other
+        return min(other, slots * dearest[depth])
 
     def descend(depth: int, value: Fraction, room: Fraction, slots: int | None) -> None:
         nonlocal best, nodes, ceiling
-        nodes += 1
         if value > best:
             best = value
             for position, i in enumerate(useful):
                 content[i] = counts[position] if position < depth else 0
         if depth >= len(useful):
             return
-        if nodes > NODE_LIMIT:
-            ceiling = max(ceiling, value + optimistic(depth, room, slots))
-            return
         i = useful[depth]
-        most = room // sizes[i]
+        most = int(room // sizes[i])
         if slots is not None:
             most = min(most, slots)
-        for number in range(int(most), -1, -1):
+        for number in range(most, -1, -1):
+            nodes += 1
+            if nodes > NODE_LIMIT:
+                ceiling = max(ceiling, value + by_number(depth, slots, by_size(depth, room)))
+                break
             after = room - number * sizes[i]
             free = None if slots is None else slots - number
             reached = value + number * prices[i]
-            if reached + optimistic(depth + 1, after, free) > best:
+            rest = by_size(depth + 1, after)
+            if reached + rest <= best:
+                break  # fewer of the best ratio: this bound only falls
+            if reached + by_number(depth + 1, free, rest) > best:
                 counts[depth] = number
                 descend(depth + 1, reached, after, free)
-            elif slots is None:
-                break  # without a limit on blocks the bound only falls with the number
         counts[depth] = 0
 
-    descend(0, Fraction(0), capacity, limit)
-    bound = max(best, ceiling)
-    return Fullest(bound, tuple(content), ceiling <= best)
+    descend(0, Fraction(0), capacity, max_blocks)
+    return Fullest(max(best, ceiling), tuple(content), ceiling <= best)

@@ -175,7 +175,7 @@ def test_compiled_and_plain_pricing_agree_on_rows_that_fit(
 ) -> None:
     rng = random.Random(seed)
     k = rng.randint(1, 6)
-    raw = random_rows(rng, 40, k, rng.choice([5, 100, 10**4]))
+    raw = random_rows(rng, 40, k, rng.choice([5, 20, 60]))
     rows = as_rows(raw, k)
     prices = [rng.choice([0, rng.randint(1, 50), rng.randint(1, 2**20)]) for _ in range(k)]
     plain, compiled = both_ways(monkeypatch, rows, prices)
@@ -239,6 +239,21 @@ def test_prices_too_large_for_compiled_code_are_worked_out_exactly(
     plain, compiled = both_ways(monkeypatch, rows, prices)
     assert plain.total == compiled.total
     assert plain.load == compiled.load
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    raw = []
+    for _ in range(60):
+        bits = rng.randint(20, 44)
+        supply = [rng.randint(2 ** (bits // 2), 2 ** (bits // 2 + 1)) for _ in range(4)]
+        raw.append((rng.randint(2**bits, 2 ** (bits + 1)), supply))
+    prices = [rng.randint(2**15, 2**17) for _ in range(4)]
+    plain, compiled = both_ways(monkeypatch, as_rows(raw, 4), prices)
+    assert plain[:3] == compiled[:3]
 
 
 def test_pricing_stops_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,9 @@ class Index:
     def __index__(self) -> Any:
         return self.value
 
+    def __repr__(self) -> str:
+        return f"Index({self.value!r})"  # the same in every worker of a parallel run
+
 
 # --- one number -----------------------------------------------------------------------------------
 

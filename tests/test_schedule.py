@@ -157,8 +157,8 @@ def test_two_entries_of_one_block_and_job_are_one() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [np.array([3, 1], dtype=np.uint8), np.array([3, 1], dtype=object), np.array([3, 1], dtype=">i4"),
-     [3, 1], (np.int8(3), 1), np.array([3, 0, 1, 0])[::2]],
+    [np.array([3, 1], dtype=np.uint8), np.array([3, 1], dtype=">i4"),
+     np.array([3, 1], dtype=object), [3, 1], (np.int8(3), 1), np.array([3, 0, 1, 0])[::2]],
     ids=lambda values: type(values).__name__,
 )  # fmt: skip
 def test_a_column_may_be_whole_numbers_of_any_kind(values: Any) -> None:
