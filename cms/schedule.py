@@ -155,6 +155,30 @@ class Schedule:
         """Number of machines."""
         return sum(self.columns.group_count.tolist())
 
+    def without_idle_machines(self) -> Schedule:
+        """Return the schedule without the machines that serve nobody; it costs no more.
+
+        Examples
+        --------
+        >>> from cms.model import Configuration
+        >>> one = Configuration({"a": 1})
+        >>> busy, idle = MachineGroup(one, {("a", "x"): 1}, 2), MachineGroup(one, {}, 3)
+        >>> Schedule([busy, idle]).without_idle_machines().machine_count
+        2
+        """
+        columns = self.columns
+        sizes = np.diff(columns.entry_start)
+        busy = sizes > 0
+        if busy.all():
+            return self
+        return Schedule.from_columns(
+            columns._replace(
+                group_configuration=columns.group_configuration[busy],
+                group_count=columns.group_count[busy],
+                entry_start=np.concatenate([[0], np.cumsum(sizes[busy])]).astype(np.int64),
+            )
+        )
+
     def cost(self, problem: Problem) -> Fraction:
         """Return the cost of all machines; a configuration without machine type takes the only one.
 

@@ -43,7 +43,7 @@ def decimals_written(rng: np.random.Generator, kind: Any, n: int) -> NDArray[Any
 
 
 def neighbours(values: NDArray[Any]) -> NDArray[Any]:
-    return np.abs(
+    around: NDArray[Any] = np.abs(
         np.concatenate(
             [
                 np.nextafter(values, values.dtype.type(0)),
@@ -51,6 +51,7 @@ def neighbours(values: NDArray[Any]) -> NDArray[Any]:
             ]
         )
     )
+    return around
 
 
 def compare(values: NDArray[Any]) -> None:

@@ -6,7 +6,6 @@ import copy
 import operator
 import pickle
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -27,13 +26,9 @@ from cms.model import (
     MachineType,
     SizeBoundedConfigurations,
 )
+from tests.samples import refusal
 
-
-def refused(make: Callable[..., object], *arguments: Any, **named: Any) -> str:
-    with pytest.raises(InvalidProblem) as error:
-        make(*arguments, **named)
-    return str(error.value)
-
+refused = partial(refusal, InvalidProblem)
 
 PARTS = [
     FrozenMap({"b": 1, "a": 2}),

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
 _MOST_SHAPES = 20_000
+#: Costs go through floating-point programs; larger ones would be infinite there.
+_LARGEST_COST = 10**300
 #: Jobs beyond which only prices and a first schedule are computed.
 _MOST_JOBS = 20_000
 
@@ -94,7 +96,12 @@ class CpSat:
     options_type = CpSatOptions
 
     def support(self, problem: Problem, options: CpSatOptions) -> Support:
-        """Refuse size-bounded sets with too many maximal configurations."""
+        """Refuse what CP-SAT or the listing of configurations cannot take."""
+        for machine in problem.machine_types:
+            if machine.cost > _LARGEST_COST:
+                return Support(
+                    False, f"machine type {machine.name!r} costs more than 10**300; choose a unit"
+                )
         if listed(problem, _MOST_SHAPES) is None:
             return Support(
                 False,
@@ -174,7 +181,7 @@ def _floor_of_cover(instance: Instance, load: Sequence[int]) -> list[int]:
     """Round the fractional cover down, and a little further so that the rest can be rearranged."""
     from ortools.linear_solver import pywraplp
 
-    scale = float(max(1, *load))
+    scale = max(1, *load)
     solver = pywraplp.Solver.CreateSolver("GLOP")
     infinity = solver.infinity()
     x = [solver.NumVar(0, infinity, "") for _ in instance.shapes]
@@ -195,8 +202,8 @@ def _floor_of_cover(instance: Instance, load: Sequence[int]) -> list[int]:
     if solver.Solve() != solver.OPTIMAL:
         return [0] * len(x)
     # The float's own error grows with the number: keep clear of it.
-    amounts = [variable.solution_value() * scale for variable in x]
-    return [max(0, floor(amount * (1 - 1e-9)) - 8) for amount in amounts]
+    amounts = [Fraction(variable.solution_value()) * scale for variable in x]
+    return [max(0, floor(amount * (1 - Fraction(1, 10**9))) - 8) for amount in amounts]
 
 
 def _meet_the_bound(

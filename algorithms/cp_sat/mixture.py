@@ -15,7 +15,7 @@ def exact_mixture(
     loads: Sequence[Sequence[int]],
     weights: Sequence[float],
     rows: Sequence[Sequence[int]],
-    machines: Sequence[float],
+    machines: Sequence[float | Fraction],
     tolerance: float = 1e-6,
 ) -> tuple[list[Fraction], list[Fraction]] | None:
     """Refine the weights of passes and the numbers of machines.
@@ -28,7 +28,7 @@ def exact_mixture(
         Their weights, of sum 1.
     rows : R sequences of k ints
         Blocks of each machine of positive number.
-    machines : R floats
+    machines : R numbers
         Their numbers.
     tolerance : float
         Relative; blocks of a type in which machines and jobs differ by more idle.
@@ -48,10 +48,10 @@ def exact_mixture(
     guess = [Fraction(value) for value in (*weights, *machines)]
     table = [[Fraction(1)] * T + [Fraction(0)] * len(rows) + [Fraction(1)]]
     for i in range(len(loads[0]) if loads else 0):
-        bought = sum(w * load[i] for w, load in zip(weights, loads, strict=True))
-        held = sum(x * row[i] for x, row in zip(machines, rows, strict=True))
+        bought = sum((w * load[i] for w, load in zip(guess[:T], loads, strict=True)), Fraction(0))
+        held = sum((x * row[i] for x, row in zip(guess[T:], rows, strict=True)), Fraction(0))
         # Types of which some blocks idle carry no equation.
-        if abs(held - bought) <= tolerance * max(1.0, held):
+        if abs(held - bought) <= Fraction(tolerance) * max(Fraction(1), held):
             left = [Fraction(load[i]) for load in loads]
             table.append([*left, *(Fraction(-row[i]) for row in rows), Fraction(0)])
     solution = _solve(table, guess)

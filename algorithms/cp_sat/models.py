@@ -87,7 +87,7 @@ class Instance:
                 amounts,
             )
         totals = {self.shapes[c]: count for c, count in machines.items() if count}
-        return Schedule.from_counts(self.problem, totals, given)
+        return Schedule.from_counts(self.problem, totals, given).without_idle_machines()
 
     def machine_variables(
         self, program: Program, lows: Sequence[int], highs: Sequence[int], spent: int = 0

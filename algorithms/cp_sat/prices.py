@@ -34,6 +34,8 @@ _MOST_PASSES = 400
 #: Smaller coefficients of a cut (relative to its largest) would only be bad pivots; the master's
 #: value is a hint, never a bound.
 _NOISE = 1e-8
+#: The relative difference at which the master and the best bound count as equal.
+_CLOSE = Fraction(1, 10**7)
 #: Options of every pass are kept for problems up to this size, to mix them into a schedule.
 _KEEP_OPTIONS = 20_000
 
@@ -56,7 +58,7 @@ class PricePoint(NamedTuple):
 class _Master:
     """The linear program over the cuts, warm-started from pass to pass."""
 
-    def __init__(self, space: PriceSpace, scale: float, largest_rent: float) -> None:
+    def __init__(self, space: PriceSpace, scale: int, largest_rent: float) -> None:
         from ortools.linear_solver import pywraplp
 
         self._space, self._scale = space, scale
@@ -81,18 +83,19 @@ class _Master:
         self._rows: list[Any] = []
         # Of the last solve: the cuts' shares, and how many machines the rows stand for.
         self.weights: list[float] = []
-        self.machines: list[float] = []
+        self.machines: list[Fraction] = []
 
     def add_cut(self, load: Sequence[int]) -> None:
         cut = self._solver.RowConstraint(-self._solver.infinity(), 0, "")
         cut.SetCoefficient(self._value, 1)
-        least = _NOISE * max(load)
-        for variable, blocks in zip(self._prices, load, strict=True):
-            if blocks > least:
-                cut.SetCoefficient(variable, -(blocks / self._scale))
+        # Divisions of integers: exact to the last bit however large the demands are.
+        shares = [blocks / self._scale for blocks in load]
+        for variable, share in zip(self._prices, shares, strict=True):
+            if share > _NOISE * max(shares):
+                cut.SetCoefficient(variable, -share)
         self._cuts.append(cut)
 
-    def solve(self) -> tuple[list[float], float] | None:
+    def solve(self) -> tuple[list[float], Fraction] | None:
         """Return the next prices and the master's value; None if the program failed."""
         space = self._space
         for counts, machine in space.rows[len(self._rows) :]:
@@ -108,8 +111,8 @@ class _Master:
             return None
         prices = self._polished()
         self.weights = [max(0.0, cut.dual_value()) for cut in self._cuts]
-        self.machines = [max(0.0, row.dual_value()) * self._scale for row in self._rows]
-        return prices, self._solver.Objective().Value() * self._scale
+        self.machines = [Fraction(max(0.0, row.dual_value())) * self._scale for row in self._rows]
+        return prices, Fraction(self._solver.Objective().Value()) * self._scale
 
     def _polished(self) -> list[float]:
         """Return the prices with the constraints that hold them solved once more.
@@ -172,7 +175,7 @@ class PriceSearch:
         if evaluation is None:
             return
         self._improve(evaluation[0])
-        master = _Master(self.space, max(1.0, float(sum(evaluation[1]))), largest_rent)
+        master = _Master(self.space, max(1, sum(evaluation[1])), largest_rent)
         master.add_cut(evaluation[1])
         seen = {evaluation[1]}
         centre = start
@@ -250,17 +253,17 @@ class PriceSearch:
             self.best = point
         return better
 
-    def _closed(self, upper: float) -> bool:
+    def _closed(self, upper: Fraction) -> bool:
         """Whether the bound can no longer rise by a whole step (or, without steps, noticeably)."""
         if self.best is None:
             return False
-        best, tolerance = float(self.best.bound), 1e-7 * max(1.0, abs(upper))
-        if upper - best <= tolerance:
+        tolerance = _CLOSE * max(Fraction(1), abs(upper))
+        if upper - self.best.bound <= tolerance:
             return True
         step = self.problem.cost_step
         if self._free_machines or not step:
             return False
-        reachable = Fraction(upper - tolerance) if upper > tolerance else Fraction(0)
+        reachable = max(Fraction(0), upper - tolerance)
         return round_up(self.best.bound, step) >= round_up(reachable, step)
 
     def _attach(self, master: _Master) -> None:
@@ -285,7 +288,7 @@ class PriceSearch:
         )
         weights, machines = exact or (
             [Fraction(weight) for _, weight in passes],
-            [Fraction(amount) for _, amount in rows],
+            [amount for _, amount in rows],
         )
         self.best = self.best._replace(
             mix=tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,6 +112,7 @@ def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
 
 
 def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
+    """What does not follow from the certificate; what is stated counts, not what could be."""
     from cms.certificate import round_up
     from cms.check import Violation
     from cms.errors import InvalidCertificate
@@ -123,7 +125,8 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
         yield Violation("certificate", "the certificate", f"a breach: {breach}", "none")
         return
     if infeasible:
-        if solution.status != "infeasible":
+        # that no schedule was found is true then as well, if less than could be said
+        if solution.cost is not None:
             yield Violation(
                 "status", "the solution", f"the status {solution.status.value}",
                 "infeasible, which its certificate proves",
@@ -134,14 +137,35 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
             "bound", "the certificate", f"a bound of {format_exact(proved)}",
             f"{format_exact(solution.lower_bound)}, as the solution says",
         )  # fmt: skip
+    highest = max((line.lower_bound for line in solution.history), default=solution.lower_bound)
+    if highest > solution.lower_bound:
+        yield Violation(
+            "history", "the history", f"a lower bound of {format_exact(highest)}",
+            f"at most {format_exact(solution.lower_bound)}, the solution's",
+        )  # fmt: skip
+    if (solution.status, solution.proof) == ("infeasible", "checked"):
+        yield Violation("proof", "the certificate", "a bound alone", "a proof of infeasibility")
+    yield from _optimality_faults(problem, solution)
+
+
+def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
+    """Whether the bound that is said to meet the cost does so."""
+    from cms.certificate import round_up
+    from cms.check import Violation
+    from cms.numbers import format_exact
+
+    if solution.status != "optimal" or solution.cost is None:
+        return
     if solution.proof == "checked":
-        if solution.status == "infeasible":
-            yield Violation("proof", "the certificate", "a bound alone", "a proof of infeasibility")
-        elif solution.status == "optimal" and solution.cost != proved:
-            yield Violation(
-                "proof", "the certificate", f"a bound of {format_exact(proved)}",
-                "the cost of the schedule, which is said to be proved optimal",
-            )  # fmt: skip
+        stated, whose = solution.lower_bound, "the lower bound"
+    else:
+        stated = round_up(solution.claimed_bound or Fraction(0), problem.cost_step)
+        whose = "the solver's bound"
+    if stated != solution.cost:
+        yield Violation(
+            "proof", whose, f"the value {format_exact(stated)}",
+            f"{format_exact(solution.cost)}, the cost of the schedule that is said to be optimal",
+        )  # fmt: skip
 
 
 def _report(solution: Solution, faults: list[Violation]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from ..guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from ..solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
+from .contradictions import refuse_contradictions
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
@@ -38,7 +39,8 @@ def read_solution(path: StrPath) -> Solution:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file. What a
-        solution says twice (its machines, its gap, its problem) must agree.
+        solution says twice (its machines, its gap, its problem) must agree, and its status, proof,
+        bounds, guarantee and history must be able to be true together.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
         history=tuple(_incumbent(entry) for entry in fields["history"].array()),
         problem_sha256=sha256,
     )
-    _refuse_contradictions(fields, solution)
+    refuse_contradictions(fields, solution)
     return solution
 
 
@@ -214,23 +216,3 @@ def _sha256(node: Node) -> str:
     if not re.fullmatch(r"[0-9a-f]{64}", text):
         raise node.wrong("64 hexadecimal digits in lower case")
     return text
-
-
-def _refuse_contradictions(fields: dict[str, Node], solution: Solution) -> None:
-    has_schedule = solution.status in (Status.OPTIMAL, Status.FEASIBLE)
-    if has_schedule and solution.cost is None:
-        raise fields["cost"].wrong(f'a number, since the status is "{solution.status}"')
-    if not has_schedule and solution.cost is not None:
-        raise fields["cost"].wrong(f'null, since the status is "{solution.status}"')
-    if not has_schedule and len(solution.schedule.groups):
-        raise fields["schedule"].error(
-            f"{fields['schedule'].label} has machines",
-            expected=f'none, since the status is "{solution.status}"',
-        )
-    stated = fields["machine_count"].integer_or_null()
-    if stated != solution.machine_count:
-        count = "null" if solution.machine_count is None else str(solution.machine_count)
-        raise fields["machine_count"].wrong(f"{count}, the machines of the schedule")
-    if fields["gap"].number_or_null(minimum=None) != solution.gap:
-        gap = "null" if solution.gap is None else number_to_json(solution.gap)
-        raise fields["gap"].wrong(f"{gap}, the cost less the lower bound")

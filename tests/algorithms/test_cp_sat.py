@@ -215,3 +215,35 @@ def test_random_problems_of_many_equal_jobs_have_no_symmetry_to_fight() -> None:
     problem = Problem(configurations=[Configuration({"a": 2, "b": 1})], jobs=jobs)
     solution = solve(problem, "cp_sat", time_limit=None)
     assert solution.status == "optimal"
+
+
+def test_machines_that_cost_nothing_are_not_used_in_vain() -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 1}, "free"), Configuration({"b": 2}, "paid")],
+        machine_types=[MachineType("free", 0, limit=7), MachineType("paid")],
+        jobs=[Job("x", 1, {"a": 1}), Job("y", 1, {"b": 1})],
+    )
+    solution = solve(problem, "cp_sat")
+    assert solution.cost == 1
+    assert all(group.assignment for group in solution.schedule.groups)
+
+
+@pytest.mark.parametrize("demand", ["1e40", "1e309", "1e399"])
+def test_demands_beyond_every_float_are_served_and_proved(demand: str) -> None:
+    problem = Problem(
+        configurations=Configuration({"a": 2, "b": 1}),
+        jobs=[Job("x", demand, {"a": "6.5", "b": 1})],
+    )
+    solution = solve(problem, "cp_sat")
+    assert (solution.status, solution.proof) == ("optimal", "checked")
+    assert check(problem, solution.schedule) == ()
+
+
+def test_a_cost_beyond_the_floats_is_refused_with_the_reason() -> None:
+    problem = Problem(
+        configurations=Configuration({"a": 1}),
+        machine_types=[MachineType("machine", cost="1e301")],
+        jobs=[Job("x", 1, {"a": 1})],
+    )
+    with pytest.raises(ValueError, match="choose a unit"):
+        solve(problem, "cp_sat")

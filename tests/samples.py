@@ -1,0 +1,104 @@
+"""Small problems, rows and schedules that several tests start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cms.columns import Columns
+from cms.model import Configuration, Job, MachineType
+from cms.problem import Problem
+from cms.rows import Rows
+
+
+def refusal(error: type[Exception], make: Callable[..., object], *args: Any, **named: Any) -> str:
+    """The message with which something is refused."""
+    with pytest.raises(error) as caught:
+        make(*args, **named)
+    return str(caught.value)
+
+
+def mig() -> Problem:
+    return Problem(
+        configurations=[
+            Configuration({"7g": 1}),
+            Configuration({"4g": 1, "3g": 1}),
+            Configuration({"1g": 7}),
+        ],
+        jobs=[
+            Job("bert", demand=1200, demand_function={"1g": 90, "3g": "310.5", "7g": 800}),
+            Job("resnet", "333.3", lambda block: {"1g": 40, "3g": 150, "7g": 380}.get(block, 0)),
+        ],
+    )
+
+
+def mig_from_arrays(blocks: tuple[str, ...] = ("7g", "4g", "3g", "1g")) -> Problem:
+    supply: dict[str, dict[str, float]] = {
+        "bert": {"7g": 800, "4g": 0, "3g": 310.5, "1g": 90},
+        "resnet": {"7g": 380, "4g": 0, "3g": 150, "1g": 40},
+    }
+    counts: list[dict[str, int]] = [{"7g": 1}, {"4g": 1, "3g": 1}, {"1g": 7}]
+    return Problem.from_arrays(
+        demands=[1200, 333.3],
+        supply=[[table[block] for block in blocks] for table in supply.values()],
+        configurations=[[count.get(block, 0) for block in blocks] for count in counts],
+        blocks=blocks,
+        job_names=list(supply),
+    )
+
+
+def triple(cost: Any = 1, limit: int | None = None) -> Problem:
+    """Machines of three blocks; two jobs that need two each."""
+    return Problem(
+        configurations=Configuration({"b": 3}),
+        jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})],
+        machine_types=[MachineType("machine", cost, limit)],
+    )
+
+
+def two_types(limit_of_dear: int | None = None) -> Problem:
+    """Two blocks are needed; a cheap machine costs 1 and there is one, a dear one costs 3."""
+    return Problem(
+        configurations=[Configuration({"b": 1}, "cheap"), Configuration({"b": 1}, "dear")],
+        jobs=[Job("x", 2, {"b": 1})],
+        machine_types=[MachineType("cheap", 1, 1), MachineType("dear", 3, limit_of_dear)],
+    )
+
+
+PAIR = Configuration({"half": 2})
+
+
+def halves(*names: str, demand: int = 1) -> Problem:
+    """Jobs that each half of a machine gives 1."""
+    return Problem(configurations=PAIR, jobs=[Job(name, demand, {"half": 1}) for name in names])
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, dtype=np.int64)
+
+
+def columns(**other: Any) -> Columns:
+    """Two groups: 3 machines with a half for a and one for b, and 1 idle machine."""
+    parts: dict[str, Any] = {
+        "blocks": ("half",),
+        "jobs": ("a", "b"),
+        "configurations": (PAIR,),
+        "group_configuration": ints(0, 0),
+        "group_count": ints(3, 1),
+        "entry_start": ints(0, 2, 2),
+        "entry_block": ints(0, 0),
+        "entry_job": ints(0, 1),
+        "entry_count": ints(1, 1),
+    }
+    return Columns(**{**parts, **other})
+
+
+def rows_of(demands: Any, supply: Any) -> Rows:
+    k = np.shape(supply)[1]
+    n = len(demands)
+    return Rows.from_arrays(
+        demands, supply, [f"j{j}" for j in range(n)], [f"b{i}" for i in range(k)]
+    )

@@ -1,0 +1,319 @@
+"""What a certificate may not say, and what is no certificate at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.certificate import BlockPrices, Branch, Certificate
+from cms.errors import InvalidCertificate
+from cms.model import Configuration
+from cms.model import SizeBoundedConfigurations as SizeBounded
+from cms.problem import Problem
+from cms.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    Quantity,
+    quantity_from_json,
+)
+from tests.samples import refusal, two_types
+
+refused = partial(refusal, InvalidCertificate)
+
+
+# --- what a certificate may not say ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("certificate", "message"),
+    [
+        (BlockPrices({"c": 1}), "a price for the block 'c', which the problem does not have"),
+        (BlockPrices({"B": 1}), "a price for the block 'B', which the problem does not have; near"),
+        (BlockPrices({"c": 0}), "a price for the block 'c', which the problem does not have"),
+        (
+            BlockPrices({}, {"Dear": 0}),
+            "a price for the machine type 'Dear', which the problem does not have; nearest: 'dear'",
+        ),
+        (
+            BlockPrices({}, {"dear": "1/7"}),
+            "limit price 1/7 on machine type 'dear', which has no limit",
+        ),
+        (
+            BlockPrices(multipliers=[1]),
+            "a leaf below 0 branches has 1 multipliers; expected one for each branch",
+        ),
+        (
+            Branch(BlocksOf("b"), 0, BlockPrices(multipliers=[0]), BlockPrices()),
+            "a leaf below 1 branches has 0 multipliers; expected one for each branch",
+        ),
+        (
+            BlockPrices({"b": 2}, {"cheap": 1}),
+            None,
+        ),
+        (
+            BlockPrices({"b": "2.5"}, {"cheap": 1}),
+            "configuration b on 'cheap' is worth 2.5 at these prices, more than its machine's cost "
+            "1 + limit price 1",
+        ),
+        (
+            BlockPrices({"b": 4}, {"cheap": 3}),
+            "configuration b on 'dear' is worth 4 at these prices, more than its machine's cost 3",
+        ),
+    ],
+)
+def test_a_breach_is_named(certificate: Certificate, message: str | None) -> None:
+    if message is None:
+        assert certificate.bound(two_types()) == 4 - 1
+        return
+    assert refused(certificate.bound, two_types()).startswith(message)
+    assert refused(certificate.proves_infeasible, two_types()).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "message"),
+    [
+        (MachinesOfType("DEAR"), "a branch on the machine type 'DEAR', which the problem does not "
+                                 "have; nearest: 'dear'"),
+        (BlocksOf("c"), "a branch on the block 'c', which the problem does not have"),
+        (BlocksOfJob("c", "x"), "a branch on the block 'c', which the problem does not have"),
+        (BlocksOfJob("b", "z"), "a branch on the job 'z', which the problem does not have"),
+        (MachinesOf(Configuration({"b": 1})), "a branch on Configuration(b), which is not a listed "
+                                              "configuration of the problem"),
+        (MachinesOf(Configuration({"b": 2}, "dear")), "a branch on Configuration(2 x b on dear), "),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("multiplier", [0, 1])
+def test_a_branch_is_on_something_the_problem_has(
+    quantity: Quantity, message: str, multiplier: int
+) -> None:
+    leaf = BlockPrices(multipliers=[multiplier])
+    assert refused(Branch(quantity, 0, leaf, leaf).bound, two_types()).startswith(message)
+
+
+def test_a_branch_is_not_on_a_configuration_that_a_set_has_as_well() -> None:
+    shape = Configuration({"b": 2}, "machine")
+    problem = Problem(configurations=[shape, SizeBounded({"b": 1}, 2)])
+    leaf = BlockPrices(multipliers=[0])
+    assert refused(Branch(MachinesOf(shape), 0, leaf, leaf).bound, problem) == (
+        "a branch on Configuration(2 x b on machine), which also belongs to a size-bounded set: "
+        "branch on its machine type or on blocks instead"
+    )
+    smaller = problem.replace(configurations=[shape, SizeBounded({"b": 1}, 1)])
+    assert Branch(MachinesOf(shape), 0, leaf, leaf).bound(smaller) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (({"b": -1},), "price of block 'b' is -1; expected a number >= 0"),
+        (({"b": float("nan")},), "price of block 'b' is nan; expected a finite number"),
+        (({"b": "x"},), "price of block 'b': 'x' is not a number"),
+        (({"b": None},), "price of block 'b' is None; expected a finite number"),
+        (({"b": True},), "price of block 'b' is True; expected a finite number"),
+        (({5: 1},), "block name is 5; expected a text that is not empty"),
+        (({5: 1, "b": 1},), "block name is 5; expected a text that is not empty"),
+        ((["b"],), "the prices of every block are ['b']; expected a mapping of names to numbers"),
+        (({}, {"m": -1}), "price of limit of machine type 'm' is -1; expected a number >= 0"),
+        (({}, {"m": Decimal("NaN")}), "price of limit of machine type 'm' is Decimal('NaN'); ex"),
+        (({}, "m"), "the prices of every limit of machine type are 'm'; expected a mapping"),
+        (({}, {}, [-1]), "multiplier is -1; expected a number >= 0"),
+        (({}, {}, ["a"]), "multiplier: 'a' is not a number"),
+        (({}, {}, "12"), "multipliers is '12'; expected a list of numbers"),
+        (({}, {}, 5), "multipliers is 5; expected a list of numbers"),
+        (({"b": 10**5000},), "price of block 'b' has more than 4300 digits; round it"),
+    ],
+)
+def test_prices_that_are_none_are_refused(arguments: Any, message: str) -> None:
+    assert refused(BlockPrices, *arguments).startswith(message)
+
+
+def test_prices_may_be_numbers_of_any_kind() -> None:
+    multipliers: Any = np.array([1, 2])
+    prices = BlockPrices(
+        {"a": 0.1, "b": np.float32(0.1), "c": "1/10", "d": Decimal("0.1"), "e": Fraction(1, 10)},
+        None,
+        multipliers,
+    )
+    assert set(prices.prices.values()) == {Fraction(1, 10)}
+    assert prices.multipliers == (1, 2)
+    assert {type(m) for m in prices.multipliers} == {Fraction}
+
+
+LEAF = BlockPrices(multipliers=[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("b", 0, LEAF, LEAF), "a branch on 'b'; expected MachinesOfType, MachinesOf, BlocksOf or"),
+        ((None, 0, LEAF, LEAF), "a branch on None; expected MachinesOfType"),
+        ((BlocksOf("b"), 0.5, LEAF, LEAF), "at_most is 0.5; expected a whole number"),
+        ((BlocksOf("b"), "1/3", LEAF, LEAF), "at_most is 1/3; expected a whole number"),
+        ((BlocksOf("b"), True, LEAF, LEAF), "at_most is True; expected a finite number"),
+        ((BlocksOf("b"), None, LEAF, LEAF), "at_most is None; expected a finite number"),
+        ((BlocksOf("b"), 0, None, LEAF), "a branch holds None; expected a certificate"),
+        ((BlocksOf("b"), 0, LEAF, {}), "a branch holds {}; expected a certificate"),
+    ],
+)
+def test_branches_that_are_none_are_refused(arguments: Any, message: str) -> None:
+    assert refused(Branch, *arguments).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MachinesOfType(5), "a branch on a bad name: machine type name is 5"),  # type: ignore[arg-type]
+        (lambda: BlocksOf(""), "a branch on a bad name: block name is ''"),
+        (lambda: BlocksOfJob("b", ["x"]), "a branch on a bad name: job name is ['x']"),  # type: ignore[arg-type]
+        (lambda: BlocksOfJob(None, "x"), "a branch on a bad name: block name is None"),  # type: ignore[arg-type]
+        (lambda: MachinesOf("b"), "a branch on machines of 'b'; expected a Configuration"),  # type: ignore[arg-type]
+        (lambda: MachinesOf(SizeBounded({"b": 1}, 1)), "a branch on machines of SizeBounded"),  # type: ignore[arg-type]
+    ],
+)
+def test_quantities_that_are_none_are_refused(make: Callable[[], Quantity], message: str) -> None:
+    assert refused(make).startswith(message)
+
+
+class Everywhere(BlocksOf):
+    """A quantity that is known to every problem."""
+
+    def refuse_unknown(self, problem: Problem) -> None:
+        pass
+
+
+class Turncoat(Configuration):
+    """A configuration that is equal to any other."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def test_a_quantity_of_ones_own_could_lie_and_is_refused() -> None:
+    assert refused(Branch, Everywhere("b"), 0, LEAF, LEAF).startswith("a branch on ")
+    assert refused(MachinesOf, Turncoat({"b": 3})).startswith("a branch on machines of ")
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def test_a_tree_in_json_is_plain_to_read() -> None:
+    tree = Branch(
+        MachinesOf(Configuration({"3g": 2, "1g": 1}, "a100")),
+        3,
+        BlockPrices({"1g": "1/7", "3g": 0.5}, {"a100": 2}, [0]),
+        Branch(BlocksOfJob("3g", "bert"), -1, BlockPrices(multipliers=[1, "0.25"]), BlockPrices()),
+    )
+    assert tree.to_json() == {
+        "branch": {"machines_of": {"machine": "a100", "blocks": {"1g": 1, "3g": 2}}},
+        "at_most": 3,
+        "below": {
+            "prices": {"1g": "1/7", "3g": "0.5"},
+            "limit_prices": {"a100": 2},
+            "multipliers": [0],
+        },
+        "above": {
+            "branch": {"blocks_of_job": {"block": "3g", "job": "bert"}},
+            "at_most": -1,
+            "below": {"prices": {}, "limit_prices": {}, "multipliers": [1, "0.25"]},
+            "above": {"prices": {}, "limit_prices": {}, "multipliers": []},
+        },
+    }
+    assert BlocksOf("3g").to_json() == {"blocks_of": "3g"}
+    assert MachinesOfType("a100").to_json() == {"machines_of_type": "a100"}
+
+
+GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": {}, "above": {}}
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (None, "a certificate is None; expected an object"),
+        ([], "a certificate is []; expected an object"),
+        ("prices", "a certificate is 'prices'; expected an object"),
+        ({"price": {}}, "a certificate has the unknown entry 'price'; nearest: 'prices'"),
+        ({"prices": []}, "prices is []; expected an object of numbers"),
+        ({"prices": None}, "prices is None; expected an object of numbers"),
+        ({"prices": {"b": [1]}}, "price of block 'b' is [1]; expected a finite number"),
+        ({"prices": {"": 1}}, "block name is ''; expected a text that is not empty"),
+        ({"limit_prices": 5}, "limit_prices is 5; expected an object of numbers"),
+        ({"multipliers": {}}, "multipliers is {}; expected a list of numbers"),
+        ({"multipliers": "12"}, "multipliers is '12'; expected a list of numbers"),
+        ({"multipliers": [None]}, "multiplier is None; expected a finite number"),
+        ({"branch": {"blocks_of": "b"}}, "a branch lacks above, at_most, below"),
+        ({**GOOD, "prices": {}}, "a certificate has the unknown entry 'prices'"),
+        ({**GOOD, "at_most": 1.5}, "at_most is 1.5; expected a whole number"),
+        ({**GOOD, "at_most": []}, "at_most is []; expected a finite number"),
+        ({**GOOD, "below": 7}, "a certificate is 7; expected an object"),
+        ({**GOOD, "branch": "b"}, "a branch on 'b'; expected one of machines_of_type, machines_of"),
+        ({**GOOD, "branch": {}}, "a branch on {}; expected one of machines_of_type"),
+        ({**GOOD, "branch": {"blocks_of": 5}}, "a branch on {'blocks_of': 5}; expected one of"),
+        ({**GOOD, "branch": {"blocks_of": ""}}, "a branch on a bad name: block name is ''"),
+        (
+            {**GOOD, "branch": {"blocks_of": "b", "machines_of_type": "m"}},
+            "a branch on {'blocks_of': 'b', 'machines_of_type': 'm'}; expected one of",
+        ),
+        ({**GOOD, "branch": {"jobs_of": "b"}}, "a branch on {'jobs_of': 'b'}; expected one of"),
+        ({**GOOD, "branch": {"blocks_of_job": {"block": "b"}}}, "a branch on {'blocks_of_job': {"),
+        (
+            {**GOOD, "branch": {"blocks_of_job": {"block": "b", "job": "x", "z": 1}}},
+            "a branch on {'blocks_of_job': {",
+        ),
+        ({**GOOD, "branch": {"machines_of": {}}}, "a branch on a bad configuration: a configurat"),
+        (
+            {**GOOD, "branch": {"machines_of": {"blocks": {"b": -1}}}},
+            "a branch on a bad configuration: count of block 'b' in a configuration is -1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of": {"blocks": ["b"]}}},
+            "a branch on a bad configuration: a configuration is ['b']",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of": {"blocks": {"b": 1}, "machine": 5}}},
+            "a branch on a bad configuration: machine type name is 5",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of": {"blocks": {"b": 1}, "type": "m"}}},
+            "a branch on {'machines_of': ",
+        ),
+    ],
+)
+def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:
+    assert refused(Certificate.from_json, tree).startswith(message)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+        lambda inner: st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["prices", "limit_prices", "multipliers", "branch", "at_most", "below", "above",
+                 "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine", "blocks"]
+            ),
+            inner, max_size=4,
+        ),
+        max_leaves=12,
+    )
+)  # fmt: skip
+def test_any_json_is_a_tree_or_is_refused_as_a_certificate(value: Any) -> None:
+    for read in (Certificate.from_json, quantity_from_json):
+        try:
+            thing = read(value)
+        except InvalidCertificate:
+            continue
+        assert read(json.loads(json.dumps(thing.to_json()))) == thing

@@ -1,0 +1,117 @@
+"""The columns of a schedule: whole numbers of any kind, and nothing that does not fit together."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cms.errors import InvalidSchedule
+from cms.model import Configuration, SizeBoundedConfigurations
+from cms.schedule import MachineGroup, Schedule
+from tests.samples import PAIR, columns, ints, refusal
+
+refused = partial(refusal, InvalidSchedule)
+
+
+def test_columns_are_the_groups_in_another_form() -> None:
+    schedule = Schedule.from_columns(columns())
+    assert list(schedule.groups) == [
+        MachineGroup(PAIR, {("half", "a"): 1, ("half", "b"): 1}, 3),
+        MachineGroup(PAIR, {}, 1),
+    ]
+    assert schedule == Schedule(schedule.groups)
+    assert hash(schedule) == hash(Schedule(schedule.groups))
+
+
+def test_two_entries_of_one_block_and_job_are_one() -> None:
+    schedule = Schedule.from_columns(columns(entry_job=ints(1, 1)))
+    assert schedule.groups[0].assignment == {("half", "b"): 2}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.array([3, 1], dtype=np.uint8), np.array([3, 1], dtype=">i4"),
+     np.array([3, 1], dtype=object), [3, 1], (np.int8(3), 1), np.array([3, 0, 1, 0])[::2]],
+    ids=lambda values: type(values).__name__,
+)  # fmt: skip
+def test_a_column_may_be_whole_numbers_of_any_kind(values: Any) -> None:
+    schedule = Schedule.from_columns(columns(group_count=values))
+    assert schedule.columns.group_count.dtype == np.int64
+    assert schedule == Schedule.from_columns(columns())
+
+
+def test_a_count_beyond_64_bits_is_a_python_integer() -> None:
+    unsigned = np.array([2**63, 1], dtype=np.uint64)
+    for values in ([2**63, 1], unsigned, [10**30, 1], [-(2**63) - 1, 0]):
+        schedule = Schedule.from_columns(columns(group_count=values))
+        assert schedule.columns.group_count.dtype == object
+        assert [group.count for group in schedule.groups] == [int(value) for value in values]
+        assert {type(group.count) for group in schedule.groups} == {int}
+        assert pickle.loads(pickle.dumps(schedule)) == schedule
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("group_count", np.array([1.5, 1]), "column group_count has dtype float64; expected whole"),
+        ("group_count", np.array([1.0, 1]), "column group_count has dtype float64; expected whole"),
+        ("group_count", np.array([True, False]), "column group_count has dtype bool; expected"),
+        ("group_count", np.array(["3", "1"]), "column group_count has dtype <U1; expected whole"),
+        ("group_count", np.array([3 + 0j, 1]), "column group_count has dtype complex128; expec"),
+        ("group_count", np.array([1.5, 1], dtype=object), "column group_count: entry 0 is 1.5; e"),
+        ("group_count", [None, 1], "column group_count: entry 0 is None; expected a whole number"),
+        ("group_count", [3, float("nan")], "column group_count: entry 1 is nan; expected a whole"),
+        ("group_count", ints(3, 1).reshape(2, 1), "column group_count has shape (2, 1); expected"),
+        ("group_count", np.array(3), "column group_count has shape (); expected a single row"),
+        ("group_count", 3, "column group_count is 3; expected a row of whole numbers"),
+        ("group_count", {3, 1}, "column group_count is {1, 3}; expected a row of whole numbers"),
+        ("group_count", np.zeros(2, dtype=[("a", int)]), "column group_count has dtype [('a', '"),
+        ("group_count", np.array([3, 1], dtype="m8[s]"), "column group_count has dtype timedelta"),
+        ("group_count", ints(3), "columns of 1 groups and 2 entries have other lengths: one"),
+        ("group_configuration", ints(0), "columns of 2 groups and 2 entries have other lengths"),
+        ("group_configuration", ints(0, 1), "a configuration index lies outside 0 ... 0"),
+        ("group_configuration", ints(-1, 0), "a configuration index lies outside 0 ... 0"),
+        ("entry_start", ints(0, 2), "columns of 2 groups and 2 entries have other lengths"),
+        ("entry_start", ints(), "columns of 2 groups and 2 entries have other lengths"),
+        ("entry_start", ints(1, 2, 2), "columns of 2 groups and 2 entries have other lengths"),
+        ("entry_start", ints(0, 1, 1), "columns of 2 groups and 2 entries have other lengths"),
+        ("entry_start", ints(0, 3, 2), "columns of 2 groups and 2 entries have other lengths"),
+        # differences of unsigned integers are never negative
+        ("entry_start", np.array([0, 3, 2], dtype=np.uint64), "columns of 2 groups and 2 entries"),
+        ("entry_start", [0, 2**70, 2], "columns of 2 groups and 2 entries have other lengths"),
+        ("entry_block", ints(0, 1), "a block index lies outside 0 ... 0"),
+        ("entry_block", ints(0), "columns of 2 groups and 2 entries have other lengths"),
+        ("entry_block", [0, 2**70], "a block index lies outside 0 ... 0"),
+        ("entry_job", ints(0, 2), "a job index lies outside 0 ... 1"),
+        ("entry_job", ints(0, -1), "a job index lies outside 0 ... 1"),
+        ("entry_count", ints(1, 1, 1), "columns of 2 groups and 3 entries have other lengths"),
+        # a second column of one block would let a machine give its blocks twice
+        ("blocks", ("half", "half"), "two blocks are called 'half'; every block needs a name of"),
+        ("blocks", (5,), "block name is 5; expected a text that is not empty"),
+        ("blocks", "h", "block names are the text 'h'; expected a list of names"),
+        ("jobs", ("a", 5), "job name is 5; expected a text"),
+        ("configurations", ("half",), "a configuration is 'half'; expected a Configuration"),
+        ("configurations", (SizeBoundedConfigurations({"half": 1}, 2),), "a configuration is Siz"),
+        ("configurations", (), "a configuration index lies outside 0 ... -1"),
+    ],
+)  # fmt: skip
+def test_columns_that_do_not_fit_are_refused(column: str, values: Any, message: str) -> None:
+    assert refused(Schedule.from_columns, columns(**{column: values})).startswith(message)
+
+
+@pytest.mark.parametrize("thing", [None, 5, (), ("half",) * 9])
+def test_only_columns_are_columns(thing: Any) -> None:
+    assert refused(Schedule.from_columns, thing).startswith("a schedule's columns are ")
+
+
+class Chameleon(Configuration):
+    """A configuration that is not the same whenever it is asked."""
+
+
+def test_a_subclass_of_configuration_is_not_trusted() -> None:
+    assert refused(Schedule.from_columns, columns(configurations=(Chameleon({"half": 2}),)))
+    assert refused(Schedule, [MachineGroup(Chameleon({"half": 2}), {}, 1)])

@@ -1,0 +1,238 @@
+"""Problems are hashed by what they mean: from objects and from arrays, in any order of blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import struct
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import permutations
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from cms.model import (
+    AnyConfiguration,
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from cms.names import NumberedNames
+from cms.problem import Problem
+from tests.files.documents import problems
+from tests.samples import mig, mig_from_arrays
+
+HALVES = Configuration({"half": 2})
+
+
+# --- objects and arrays give the same problem -----------------------------------------------------
+
+
+def test_the_same_problem_by_hand_and_from_arrays_in_any_order_of_the_blocks() -> None:
+    by_hand = mig()
+    for blocks in permutations(("7g", "4g", "3g", "1g")):
+        problem = mig_from_arrays(blocks)
+        assert problem.blocks == blocks
+        assert problem == by_hand
+        assert hash(problem) == hash(by_hand)
+        assert problem.sha256 == by_hand.sha256
+        assert {problem: 1}[by_hand] == 1
+
+
+@pytest.mark.parametrize(
+    ("demand", "supply"),
+    [
+        (10**12, 1),
+        (10**30, 10**18),
+        (1, Fraction(1, 3)),
+        (999.9999999999999, 333.3333333333333),
+        (1, 0.0123456789012345),
+        (0, 0),
+        (0.0, -0.0),
+        (5e-324, 1e308),
+        (2**63, 1),
+        ("1e3", "1/7"),
+    ],
+    ids=repr,
+)
+def test_difficult_numbers_are_the_same_by_hand_and_from_arrays(demand: Any, supply: Any) -> None:
+    by_hand = Problem(
+        configurations=Configuration({"b0": 1}),
+        jobs=[Job("j0", demand, {"b0": supply}), Job("j1", 1, {"b0": 1})],
+    )
+    arrays = Problem.from_arrays(demands=[demand, 1], supply=[[supply], [1]], configurations=[[1]])
+    assert arrays == by_hand
+    assert arrays.rows.wide == by_hand.rows.wide
+    table = {"b0": supply} if supply else {}
+    assert arrays.jobs[0] == by_hand.jobs[0] == Job("j0", demand, table)
+
+
+def test_numbers_that_mean_the_same_make_the_same_problem() -> None:
+    def make(demand: Any, supply: Any) -> Problem:
+        return Problem(configurations=HALVES, jobs=[Job("x", demand, {"half": supply})])
+
+    same = [
+        make(d, f) for d, f in [(1, 0.5), ("1.0", "1/2"), ("3/3", np.float32(0.5)), (1.0, ".5")]
+    ]
+    assert len(set(same)) == 1
+    assert make(1, "0.3333333333333333") != make(1, "1/3")
+
+
+@pytest.mark.parametrize(
+    "kind", [np.int8, np.uint64, np.float32, np.float64, np.longdouble, object]
+)
+def test_the_kind_of_the_arrays_does_not_matter(kind: Any) -> None:
+    problem = Problem.from_arrays(
+        demands=np.array([5, 7], dtype=kind),
+        supply=np.array([[1, 2, 3], [4, 5, 6]], dtype=kind)[:, ::2],
+        configurations=np.array([[1, 0], [3, 2]], dtype=np.uint16),
+    )
+    assert problem == Problem.from_arrays(
+        demands=[5, 7], supply=[[1, 3], [4, 6]], configurations=[[1, 0], [3, 2]]
+    )
+    assert problem.jobs[1] == Job("j1", 7, {"b0": 4, "b1": 6})
+    assert [str(shape) for shape in problem.configurations] == ["b0", "3 x b0 + 2 x b1"]
+
+
+def test_arrays_may_be_combined_with_configurations_of_any_kind() -> None:
+    types = [MachineType("m"), MachineType("n", 2)]
+    shapes: list[AnyConfiguration] = [
+        Configuration({"b1": 1}, "m"),
+        SizeBoundedConfigurations({"b0": 1}, 3, "n"),
+    ]
+    ways: list[Any] = [shapes, tuple(shapes), iter(shapes)]
+    for given_shapes in ways:
+        problem = Problem.from_arrays(
+            demands=[1], supply=[[1, 2]], configurations=given_shapes, machine_types=types
+        )
+        assert problem.configurations == tuple(shapes)
+    one = Problem.from_arrays(
+        demands=[1], supply=[[1]], configurations=SizeBoundedConfigurations({"b0": 1}, 3)
+    )
+    assert one.size_bounded_configurations[0].machine == "machine"
+    named = Problem.from_arrays(
+        demands=[1],
+        supply=[[1, 2]],
+        configurations=[[0, 1], [1, 0]],
+        configuration_machines=["n", "m"],
+        machine_types=types,
+    )
+    assert [shape.machine for shape in named.configurations] == ["n", "m"]
+
+
+def test_a_block_may_be_in_no_configuration_when_it_is_named() -> None:
+    problem = Problem.from_arrays(
+        demands=[1], supply=[[0, 5]], configurations=Configuration({"here": 1}),
+        blocks=["here", "nowhere"],
+    )  # fmt: skip
+    assert problem.blocks == ("here", "nowhere")
+    assert problem.jobs[0].demand_function == {"nowhere": 5}
+
+
+@pytest.mark.parametrize("empty", [[], np.empty((0, 2), dtype=int), np.empty((0, 2)), ()])
+def test_arrays_may_be_empty(empty: Any) -> None:
+    problem = Problem.from_arrays(
+        demands=np.array([]), supply=np.empty((0, 2)), configurations=empty
+    )
+    assert (problem.n_jobs, problem.blocks, problem.configurations) == (0, ("b0", "b1"), ())
+    assert problem.job_names == NumberedNames("j", 0)
+    assert problem == pickle.loads(pickle.dumps(problem))
+
+
+# --- the hash -------------------------------------------------------------------------------------
+
+
+def sha256_by_definition(problem: Problem) -> str:
+    """The bytes of docs/files.md, from the public face of a problem."""
+    blocks = sorted(problem.blocks)
+    shapes: list[dict[str, Any]] = []
+    for shape in problem.configurations:
+        if isinstance(shape, Configuration):
+            shapes.append({"machine": shape.machine, "blocks": dict(shape.blocks)})
+        else:
+            sizes = {block: str(size) for block, size in shape.sizes.items()}
+            bounds = {"capacity": str(shape.capacity), "max_blocks": shape.max_blocks}
+            shapes.append({"machine": shape.machine, "sizes": sizes, **bounds})
+    types = [{"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in problem.machine_types]
+    head = {"blocks": blocks, "configurations": shapes, "machine_types": types}
+    text = "cms-problem-1\n" + json.dumps(head, separators=(",", ":"), sort_keys=True) + "\n"
+    data = text.encode() + "".join(job.name + "\n" for job in problem.jobs).encode() + b"\n"
+    late = ""
+    for j, job in enumerate(problem.jobs):
+        assert isinstance(job.demand_function, DemandFunction)
+        numbers = [job.demand, *(job.demand_function(block) for block in blocks)]
+        q = lcm(*(number.denominator for number in numbers))
+        row = [q, *(int(q * number) for number in numbers)]
+        if max(row) < 2**63:
+            data += struct.pack(f"<{len(row)}q", *row)
+        else:
+            data += bytes(8 * len(row))
+            late += ":".join(map(str, [j, *row])) + "\n"
+    return hashlib.sha256(data + late.encode()).hexdigest()
+
+
+@given(problems())
+def test_the_hash_is_taken_over_the_bytes_that_the_documents_define(problem: Problem) -> None:
+    assert problem.sha256 == sha256_by_definition(problem)
+    assert problem.compute_sha256() == problem.sha256
+
+
+def test_the_hash_does_not_depend_on_the_process() -> None:
+    code = (
+        "from cms import *;"
+        "print(Problem(configurations=[Configuration({'b': 1, 'a': 2}), SizeBoundedConfigurations("
+        "{'c': 2, 'a': '1/3'}, 7)], jobs=[Job('x', '1/3', {'a': 2, 'c': 10**30})]).sha256)"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, check=True,
+            capture_output=True, text=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(seen) == 1
+
+
+def test_whatever_changes_the_meaning_changes_the_hash() -> None:
+    def make(**parts: Any) -> Problem:
+        given_parts: dict[str, Any] = {
+            "configurations": [Configuration({"a": 1, "b": 1}, "m"), Configuration({"b": 2}, "m")],
+            "jobs": [Job("x", 1, {"a": 1}), Job("y", 1, {"a": 1})],
+            "machine_types": [MachineType("m", 1, 3)],
+        }
+        return Problem(**{**given_parts, **parts})
+
+    a, b = make().configurations
+    shares = [SizeBoundedConfigurations({"a": 1, "b": 1}, 2, "m", most) for most in (None, 2, 3)]
+    different = [
+        make(),
+        make(configurations=[b, a]),
+        make(configurations=[a, b, b]),
+        make(configurations=[a, Configuration({"b": 3}, "m")]),
+        *(make(configurations=[share]) for share in shares),
+        make(configurations=[SizeBoundedConfigurations({"a": 1, "b": 2}, 2, "m")]),
+        make(configurations=[SizeBoundedConfigurations({"a": 1, "b": 1}, 3, "m")]),
+        make(machine_types=[MachineType("m", 2, 3)]),
+        make(machine_types=[MachineType("m", 1, 4)]),
+        make(machine_types=[MachineType("m", 1)]),
+        make(machine_types=[MachineType("m", 1, 3), MachineType("n")]),
+        make(jobs=[]),
+        make(jobs=[Job("y", 1, {"a": 1}), Job("x", 1, {"a": 1})]),
+        make(jobs=[Job("x", 1, {"a": 1}), Job("z", 1, {"a": 1})]),
+        make(jobs=[Job("x", 2, {"a": 1}), Job("y", 1, {"a": 1})]),
+        make(jobs=[Job("x", 2, {"a": 2}), Job("y", 1, {"a": 1})]),
+        make(jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {"a": 1})]),
+        make(jobs=[Job("xy", 1, {"a": 1})]),
+        make(jobs=[Job("x", 10**30, {"a": 1}), Job("y", 1, {"a": 1})]),
+        make(jobs=[Job("x", 10**30, {"a": 2}), Job("y", 1, {"a": 1})]),
+    ]
+    assert len({problem.sha256 for problem in different}) == len(different)
+    assert len(set(different)) == len(different)

@@ -1,0 +1,218 @@
+"""From counts to groups: what handing the blocks out one by one gives, however many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.check import check
+from cms.errors import InvalidSchedule
+from cms.model import Configuration, Job
+from cms.problem import Problem
+from cms.schedule import Schedule
+from tests.samples import PAIR, halves, ints, refusal
+
+refused = partial(refusal, InvalidSchedule)
+
+
+def test_three_jobs_share_two_machines() -> None:
+    # halves 0 1 | 2 3: a gets 0, b gets 1 and 2, c gets 3
+    schedule = Schedule.from_counts(
+        halves("a", "b", "c"), {PAIR: 2}, {("half", "c"): 1, ("half", "a"): 1, ("half", "b"): 2}
+    )
+    assert list(schedule.groups) == [
+        (PAIR, {("half", "a"): 1, ("half", "b"): 1}, 1),
+        (PAIR, {("half", "b"): 1, ("half", "c"): 1}, 1),
+    ]
+
+
+@pytest.mark.parametrize("scale", [1, 10**12, 2**62, 10**30])
+def test_the_number_of_groups_does_not_depend_on_the_number_of_machines(scale: int) -> None:
+    # 5 machines of 2 halves, 3 for a and 6 for b: aa | ab | bb bb | b idle, however often
+    problem = halves("a", "b")
+    given_blocks = {("half", "a"): 3 * scale, ("half", "b"): 6 * scale}
+    schedule = Schedule.from_counts(problem, {PAIR: 5 * scale}, given_blocks)
+    assert schedule.machine_count == 5 * scale
+    assert len(schedule.groups) <= 5
+    assert totals(schedule) == given_blocks
+    assert check(problem, schedule) == ()
+    if scale == 1:
+        assert list(schedule.groups) == [
+            (PAIR, {("half", "a"): 2}, 1),
+            (PAIR, {("half", "a"): 1, ("half", "b"): 1}, 1),
+            (PAIR, {("half", "b"): 2}, 2),
+            (PAIR, {("half", "b"): 1}, 1),
+        ]
+
+
+def test_a_machine_may_have_any_number_of_blocks() -> None:
+    huge = Configuration({"b": 2**70})
+    problem = Problem(configurations=huge, jobs=[Job("x", 2**71 - 1, {"b": 1})])
+    schedule = Schedule.from_counts(problem, {huge: 2}, {("b", "x"): 2**71 - 1})
+    assert [(g.count, dict(g.assignment)) for g in schedule.groups] == [
+        (1, {("b", "x"): 2**70}),
+        (1, {("b", "x"): 2**70 - 1}),
+    ]
+    assert check(problem, schedule) == ()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, object])
+def test_counts_may_be_arrays(kind: Any) -> None:
+    problem = halves("a", "b", "c")
+    arrays = [np.array(part, dtype=kind) for part in ([2, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 2])]
+    expected = {("half", "c"): 1, ("half", "a"): 1, ("half", "b"): 2}
+    for given_blocks in (tuple(arrays), tuple(part.tolist() for part in arrays), arrays):
+        schedule = Schedule.from_counts(problem, {PAIR: 2}, given_blocks)  # type: ignore[arg-type]
+        assert schedule == Schedule.from_counts(problem, {PAIR: 2}, expected)
+
+
+@pytest.mark.parametrize(
+    ("machines", "given_blocks", "message"),
+    [
+        ({PAIR: 1}, {("half", "a"): 3}, "3 blocks 'half' are given to jobs, the machines have 2"),
+        ({}, {("half", "a"): 1}, "1 blocks 'half' are given to jobs, the machines have 0"),
+        ({PAIR: 10**30}, {("half", "a"): 3 * 10**30}, f"{3 * 10**30} blocks 'half' are given to"),
+        ({PAIR: -1}, {}, "number of machines with configuration Configuration(2 x half) is -1; e"),
+        ({PAIR: 1.0}, {}, "number of machines with configuration Configuration(2 x half) is 1.0"),
+        ({PAIR: 2.7}, {}, "number of machines with configuration Configuration(2 x half) is 2.7"),
+        ({PAIR: None}, {}, "number of machines with configuration Configuration(2 x half) is No"),
+        ({"half": 1}, {}, "machines has 'half'; expected Configuration objects"),
+        ([PAIR], {}, "machines is [Configuration(2 x half)]; expected {configuration: count}"),
+        ({PAIR: 1}, {("half", "a"): -1}, "number of blocks 'half' given to job 'a' is -1; expec"),
+        ({PAIR: 1}, {("half", "a"): 1.0}, "number of blocks 'half' given to job 'a' is 1.0; exp"),
+        ({PAIR: 1}, {("half", "z"): 1}, "given names the job 'z', which the problem does not have"),
+        ({PAIR: 1}, {("haf", "a"): 1}, "given names the block 'haf', which the problem does not "),
+        ({PAIR: 1}, {"half": 1}, "a key of given is 'half'; expected (block, job), two names"),
+        ({PAIR: 1}, {("half", 0): 1}, "a key of given is ('half', 0); expected (block, job), two"),
+        ({PAIR: 1}, None, "given is None; expected {(block, job): count} or three arrays"),
+        ({PAIR: 1}, (ints(0), ints(0)), "given is (array([0]), array([0])); expected {(block, jo"),
+        ({PAIR: 1}, (ints(0), ints(0), 1), "given counts is 1; expected a row of whole numbers"),
+        ({PAIR: 1}, (ints(0), ints(0), ints(1, 1)), "given has 1 jobs, 1 blocks and 2 counts; ex"),
+        ({PAIR: 1}, (ints(0), ints(0), [1.5]), "given counts: entry 0 is 1.5; expected a whole n"),
+        ({PAIR: 1}, (ints(0), ints(0), np.array([1.0])), "given counts has dtype float64; expec"),
+        ({PAIR: 1}, (ints(0), ints(0), ints(-1)), "given has the count -1; expected counts >= 0"),
+        ({PAIR: 1}, (ints(2), ints(0), ints(1)), "given has a job index outside 0 ... 1"),
+        ({PAIR: 1}, (ints(-1), ints(0), ints(1)), "given has a job index outside 0 ... 1"),
+        ({PAIR: 1}, (ints(0), ints(1), ints(1)), "given has a block index outside 0 ... 0"),
+        ({PAIR: 1}, (ints(0), ints(-1), ints(1)), "given has a block index outside 0 ... 0"),
+    ],
+)
+def test_counts_that_make_no_sense_are_refused(
+    machines: Any, given_blocks: Any, message: str
+) -> None:
+    problem = halves("a", "b")
+    assert refused(Schedule.from_counts, problem, machines, given_blocks).startswith(message)
+
+
+def totals(schedule: Schedule) -> dict[tuple[str, str], int]:
+    """Blocks of each type that each job gets on all machines."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for group in schedule.groups:
+        for pair, number in group.assignment.items():
+            sums[pair] += number * group.count
+    return dict(sums)
+
+
+def machine_by_machine(
+    problem: Problem, machines: Mapping[Configuration, int], blocks: Mapping[tuple[str, str], int]
+) -> list[tuple[Configuration, dict[tuple[str, str], int]]]:
+    """Line the machines up, and hand their blocks out one by one in the order of the jobs."""
+    line = [(shape, Counter[tuple[str, str]]()) for shape, n in machines.items() for _ in range(n)]
+    for block in problem.blocks:
+        queue = [job for job in problem.job_names for _ in range(blocks.get((block, job), 0))]
+        for shape, assignment in line:
+            for job in queue[: shape.blocks.get(block, 0)]:
+                assignment[block, job] += 1
+            del queue[: shape.blocks.get(block, 0)]
+        assert not queue
+    return [(shape, dict(assignment)) for shape, assignment in line]
+
+
+@st.composite
+def counts(
+    draw: st.DrawFn,
+) -> tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]]:
+    names = ["p", "q", "r"]
+    contents = st.dictionaries(st.sampled_from(names), st.integers(1, 3), min_size=1)
+    shapes = draw(st.lists(contents.map(Configuration), min_size=1, max_size=3, unique=True))
+    problem = Problem(
+        configurations=[*shapes, Configuration(dict.fromkeys(names, 1))],
+        jobs=[Job(name, 0, {}) for name in draw(st.permutations("abcd"))],
+    )
+    machines = {shape: draw(st.integers(0, 5)) for shape in shapes}
+    given_blocks = {}
+    for block in names:
+        left = sum(shape.blocks.get(block, 0) * n for shape, n in machines.items())
+        for job in draw(st.permutations("abcd")):
+            number = draw(st.integers(0, left))
+            given_blocks[block, job] = number
+            left -= number
+    return problem, machines, given_blocks
+
+
+@given(counts(), st.booleans())
+def test_groups_are_what_handing_out_the_blocks_one_by_one_gives(
+    drawn: tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]], as_arrays: bool
+) -> None:
+    problem, machines, given_blocks = drawn
+    entries: Any = given_blocks
+    if as_arrays:
+        entries = tuple(
+            np.array(part, dtype=np.int64)
+            for part in zip(
+                *((problem.job_index(j), problem.block_index[i], n)
+                  for (i, j), n in given_blocks.items()),
+                strict=True,
+            )
+        )  # fmt: skip
+    schedule = Schedule.from_counts(problem, machines, entries)
+    line = [
+        (group.configuration, dict(group.assignment))
+        for group in schedule.groups
+        for _ in range(group.count)
+    ]
+    assert line == machine_by_machine(problem, machines, given_blocks)
+    used = sum(number > 0 for number in machines.values())
+    assert len(schedule.groups) <= used + 4 * sum(number > 0 for number in given_blocks.values())
+    assert totals(schedule) == {pair: n for pair, n in given_blocks.items() if n}
+
+
+@given(counts(), st.sampled_from([10**9, 2**61, 10**20]))
+def test_a_thousandfold_fleet_has_groups_for_every_block_it_gives(
+    drawn: tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]], scale: int
+) -> None:
+    problem, machines, given_blocks = drawn
+    many = {shape: n * scale for shape, n in machines.items()}
+    more = {pair: n * scale for pair, n in given_blocks.items()}
+    schedule = Schedule.from_counts(problem, MappingProxyType(many), more)
+    assert check(problem, schedule) == ()
+    assert totals(schedule) == {pair: n for pair, n in more.items() if n}
+    assert schedule.machines == {shape: n for shape, n in many.items() if n}
+
+
+def test_the_groups_of_many_jobs_are_made_when_asked_for() -> None:
+    n = 200_000
+    problem = Problem.from_arrays(
+        demands=np.ones(n, dtype=np.int64),
+        supply=np.ones((n, 1), dtype=np.int64),
+        configurations=[[3]],
+    )
+    (three,) = problem.listed_configurations
+    jobs = np.arange(n)
+    schedule = Schedule.from_counts(
+        problem,
+        {three: n // 3 + 1},
+        (jobs, np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)),
+    )
+    assert len(schedule.groups) == n // 3 + 1
+    assert schedule.groups[1].assignment == {("b0", f"j{j}"): 1 for j in (3, 4, 5)}
+    assert schedule.columns.jobs is problem.job_names
+    assert check(problem, schedule) == ()
