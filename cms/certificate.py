@@ -20,7 +20,7 @@ from .frozen import FrozenMap
 from .knapsack import common_denominator, price_jobs
 from .model import Block, Configuration
 from .names import checked_names, nearest
-from .numbers import Number, exact, format_exact
+from .numbers import Number, exact, format_exact, whole
 from .price_conditions import Condition, first_breaches, prices_of_jobs, refuse_misfits
 from .quantity import Quantity, quantity_from_json
 
@@ -266,9 +266,7 @@ class Branch(Certificate):
                 f"a branch on {quantity!r}; expected MachinesOfType, MachinesOf, BlocksOf or "
                 "BlocksOfJob"
             )
-        value = exact(at_most, "at_most", nonnegative=False, error=InvalidCertificate)
-        if value.denominator != 1:
-            raise InvalidCertificate(f"at_most is {format_exact(value)}; expected a whole number")
+        value = whole(at_most, "at_most", error=InvalidCertificate)
         for side in (below, above):
             if not isinstance(side, Certificate):
                 raise InvalidCertificate(f"a branch holds {side!r}; expected a certificate")
@@ -279,7 +277,7 @@ class Branch(Certificate):
             )
         object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "quantity", quantity)
-        object.__setattr__(self, "at_most", int(value))
+        object.__setattr__(self, "at_most", value)
         object.__setattr__(self, "below", below)
         object.__setattr__(self, "above", above)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,24 +88,20 @@ def check(problem: Problem, schedule: Schedule) -> tuple[Violation, ...]:
     return tuple(found)
 
 
-def configuration_allowed(problem: Problem, configuration: Configuration) -> bool:
-    """Whether a machine may take this configuration: it is listed or within a size-bounded set."""
-    name = configuration.machine
-    if name is None and len(problem.machine_types) == 1:
-        name = problem.machine_types[0].name
-    for shape in problem.configurations:
-        if shape.machine != name:
-            continue
-        if isinstance(shape, Configuration):
-            if shape.blocks == configuration.blocks:
-                return True
-        elif shape.allows(configuration.blocks):
-            return True
-    return False
+def _allowed(problem: Problem, configurations: Sequence[Configuration]) -> Iterator[bool]:
+    """Tell of each configuration whether it is listed or within a size-bounded set."""
+    only = problem.machine_types[0].name if len(problem.machine_types) == 1 else None
+    listed = {(shape.machine, shape.blocks) for shape in problem.listed_configurations}
+    for configuration in configurations:
+        machine, blocks = configuration.machine or only, configuration.blocks
+        yield (machine, blocks) in listed or any(
+            bounded.machine == machine and bounded.allows(blocks)
+            for bounded in problem.size_bounded_configurations
+        )
 
 
 def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
-    allowed = [configuration_allowed(problem, c) for c in columns.configurations]
+    allowed = list(_allowed(problem, columns.configurations))
     bad = ~np.array(allowed, dtype=bool)
     for g in np.flatnonzero(bad[columns.group_configuration]).tolist():
         shape = columns.configurations[int(columns.group_configuration[g])]

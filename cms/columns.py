@@ -71,6 +71,7 @@ def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]
         If they are not a single row of whole numbers.
     """
     if isinstance(values, np.ndarray):
+        values = np.asarray(values)  # no subclass: it could have ideas of its own
         if values.ndim != 1:
             raise InvalidSchedule(f"{what} has shape {values.shape}; expected a single row")
         if values.dtype.kind == "i" or (values.dtype.kind in "uf" and not values.size):

@@ -319,6 +319,8 @@ class Driver:
             if left <= 0:
                 break
             self._hear(min(_POLL_SECONDS, left))
+        if self._ledger.proved:
+            return StopReason.PROVED  # by a claim of the last half second
         late_press = reason is StopReason.TIME_LIMIT and self._interrupt.pressed
         return StopReason.INTERRUPTED if late_press else reason
 

@@ -250,6 +250,7 @@ def price_jobs(
     want_options: bool = False,
     inner: bool = False,
     special: Mapping[int, Sequence[int]] | None = None,
+    threads: int | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> Pricing | None:
     """Price every job at one price vector.
@@ -268,8 +269,10 @@ def price_jobs(
         the total is no lower bound.
     special : Mapping[int, sequence of int], optional
         Jobs with prices of their own (branches on one job's blocks).
+    threads : int, optional
+        For compiled work; by default all cores.
     stopped : callable, optional
-        Asked between chunks of compiled work.
+        Asked between chunks of work.
 
     Returns
     -------
@@ -286,7 +289,7 @@ def price_jobs(
     special = special or {}
     n, k = len(rows), rows.n_blocks
     if n >= COMPILED_FROM:
-        return _price_compiled(rows, prices, want_options, inner, special, stopped)
+        return _price_compiled(rows, prices, want_options, inner, special, threads, stopped)
     tally = _Tally(k, np.zeros((n, k), dtype=object) if want_options else None)
     for j in range(n):
         if j % _LOOK_EVERY == 0 and stopped is not None and stopped():
@@ -326,9 +329,10 @@ def _price_compiled(
     want_options: bool,
     inner: bool,
     special: Mapping[int, Sequence[int]],
+    threads: int | None,
     stopped: Callable[[], bool] | None,
 ) -> Pricing | None:
-    from .knapsack_compiled import price_rows
+    from .knapsack_compiled import price_rows, use_threads
 
     image, k = rows.inner if inner else rows.outer, rows.n_blocks
     n = len(rows)
@@ -336,9 +340,8 @@ def _price_compiled(
     by_hand = set(special) | rows.far
     reach = int((image.demand + image.supply.max(axis=1, initial=0)).max()) if k else 0
     if largest * reach >= SAFE:
-        # the bound on one row's cost, in floats with room for their error
-        size = image.demand.astype(np.float64) + image.supply.max(axis=1, initial=0)
-        by_hand |= set(np.flatnonzero(size * float(largest) >= SAFE / 2).tolist())
+        size = image.demand + image.supply.max(axis=1, initial=0)
+        by_hand |= set(np.flatnonzero(size > (SAFE - 1) // largest).tolist())
     vector = np.array([min(price, SAFE - 1) for price in prices], dtype=np.int64)
     options = np.zeros((n, k), dtype=np.int64) if want_options else None
     tally = _Tally(k, options)
@@ -351,6 +354,7 @@ def _price_compiled(
         values = np.zeros(part.stop - start, dtype=np.int64)
         chosen = np.zeros((part.stop - start, k), dtype=np.int64)
         with _ONE_AT_A_TIME:
+            use_threads(threads)
             price_rows(
                 vector,
                 image.demand[part],

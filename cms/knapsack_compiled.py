@@ -42,3 +42,9 @@ def _price_rows(
 _version = hashlib.sha256(Path(knapsack.__file__).read_bytes()).hexdigest()[:12]
 _price_rows.__qualname__ += "_" + _version
 price_rows = numba.njit(parallel=True, cache=True)(_price_rows)
+
+
+def use_threads(threads: int | None) -> None:
+    """Let the calling thread's next compiled work use this many threads; None means all."""
+    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    numba.set_num_threads(most if threads is None else min(threads, most))

@@ -141,4 +141,4 @@ def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
         return ""
     known = {other.casefold(): other for other in names if len(other) <= _LONGEST_COMPARED}
     close = difflib.get_close_matches(name.casefold(), known, n=1)
-    return f"{lead}nearest: {known[close[0]]!r}" if close else ""
+    return f"{lead}nearest: {str.__str__(known[close[0]])!r}" if close else ""

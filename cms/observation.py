@@ -94,7 +94,8 @@ def observe(
     except CmsError as fault:
         seen.refusal = fault
     seen.ended = seen.started and watched.over.is_set()
-    if copy.compute_sha256() != problem.sha256:
+    # The driver hands a third party's algorithm a copy of its own.
+    if (watched.given or copy).compute_sha256() != problem.sha256:
         seen.changed.append("problem")
     if schedule_digest(own_start) != start_before:
         seen.changed.append("start schedule")
@@ -113,6 +114,7 @@ class _Watched:
         self.name: str = algorithm.name
         self.options_type: type[Any] = algorithm.options_type
         self.over = threading.Event()
+        self.given: Problem | None = None
         self.options_before = self.options_after = ""
 
     def support(self, problem: Problem, options: Any) -> Support:
@@ -122,7 +124,7 @@ class _Watched:
         return self._algorithm.guarantee(problem, options)
 
     def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
-        seen = self._seen
+        seen, self.given = self._seen, problem
         watched = _WatchedBudget(budget, seen)
         seen.started = True
         self.options_before = self.options_after = repr(options)

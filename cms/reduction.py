@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .columns import whole_array
 from .model import AnyConfiguration, Configuration, SizeBoundedConfigurations
 from .problem import Problem
 from .schedule import Schedule
@@ -89,7 +90,8 @@ def reduce(problem: Problem) -> Reduction:
     names = {problem.blocks[i] for i in kept}
     trimmed = list(_trimmed(problem.configurations, names))
     shapes = [small for small, _ in trimmed]
-    alive = [at for at in range(len(shapes)) if not _beaten(problem, shapes, at)]
+    beaten = _beaten(problem, shapes)
+    alive = [at for at in range(len(shapes)) if at not in beaten]
     origins = tuple(
         (small, large)
         for small, large in (trimmed[at] for at in alive)
@@ -126,22 +128,24 @@ def _trimmed(
                 )
 
 
-def _beaten(problem: Problem, shapes: Sequence[AnyConfiguration], at: int) -> bool:
-    """Whether another configuration makes this one superfluous (of equals the first stays)."""
-    mine = shapes[at]
-    if not isinstance(mine, Configuration):
-        return False
-    machine = problem.machine_type(mine.machine)
-    for other_at, other in enumerate(shapes):
-        if other_at == at or not isinstance(other, Configuration):
-            continue
-        rival = problem.machine_type(other.machine)
-        if rival is not machine and (rival.limit is not None or rival.cost > machine.cost):
-            continue
-        if all(other.blocks.get(block, 0) >= count for block, count in mine.blocks.items()):
-            equal = other.blocks == mine.blocks and (
-                rival is machine or (rival.cost == machine.cost and machine.limit is None)
+def _beaten(problem: Problem, shapes: Sequence[AnyConfiguration]) -> set[int]:
+    """Which configurations another one makes superfluous (of equals the first stays)."""
+    listed = [(at, shape) for at, shape in enumerate(shapes) if isinstance(shape, Configuration)]
+    table = whole_array(
+        [shape.blocks.get(block, 0) for _, shape in listed for block in problem.blocks],
+        "blocks of the configurations",
+    ).reshape(len(listed), len(problem.blocks))
+    found = set()
+    for row, (at, shape) in enumerate(listed):
+        mine = problem.machine_type(shape.machine)
+        for other in np.flatnonzero((table >= table[row]).all(axis=1)).tolist():
+            rival = problem.machine_type(listed[other][1].machine)
+            if rival is not mine and (rival.limit is not None or rival.cost > mine.cost):
+                continue
+            equal = (table[other] == table[row]).all() and (
+                rival is mine or (rival.cost == mine.cost and mine.limit is None)
             )
-            if not equal or other_at < at:
-                return True
-    return False
+            if not equal or other < row:
+                found.add(at)
+                break
+    return found

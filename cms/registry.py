@@ -175,7 +175,9 @@ def algorithm_of(method: object) -> tuple[Algorithm, bool]:
     """
     if isinstance(method, str):
         return load_algorithm(method)
-    if isinstance(method, type) or not isinstance(method, Algorithm):
+    name = getattr(method, "name", None)
+    named = isinstance(name, str) and name != ""
+    if isinstance(method, type) or not isinstance(method, Algorithm) or not named:
         hint = "; give an object, not its class" if isinstance(method, type) else ""
         raise InvalidOption(
             f"method is {method!r}; expected the name of an algorithm or an object with name, "

@@ -7,8 +7,9 @@ few rows that need more than 63 bits live beside them as Python integers (``Rows
 Arithmetic on a row (supply x (demand + largest supply)) must fit as well. Rows that are too large
 for that get two integer *images*, to be used by compiled code: the inner one (supply rounded down)
 for building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
-image then holds for the row itself. A job that needs more than 2^40 of its best block has only a
-coarse image, or none (*far* rows): such a job is worked out by hand, on its exact row.
+image then holds for the row itself. A job that needs more than 2^20 of its best block has only a
+coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as all are that had
+to shrink if they are few.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
 SAFE = 2**62
-# From here on a job's image has less than ten bits for the supply of its best block.
-_FAR = 2**40
+# Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
+# and while only few rows had to shrink at all, they may as well be priced exactly.
+_FAR, _FEW = 2**20, 1_000
 
 
 class Row(NamedTuple):
@@ -195,11 +197,11 @@ class Rows:
 
     @property
     def far(self) -> frozenset[int]:
-        """Jobs whose images are too coarse to be of use; the inner one may even serve them never.
+        """Jobs to be worked out by hand: their images are too coarse to be of use, or few.
 
         Examples
         --------
-        >>> sorted(Rows.from_arrays([10**30, 10**30], [[1], [10**25]], "ab", ["x"]).far)
+        >>> sorted(Rows.from_arrays([10**30, 10], [[1], [3]], "ab", ["x"]).far)
         [0]
         """
         return self._all_images().far
@@ -374,7 +376,7 @@ def _images(rows: Rows) -> _Images:
         outer_demand[j], outer_supply[j] = _safe_outer(
             row.demand * up // down, [-(-f * up // down) for f in cut]
         )
-        if row.demand > most * _FAR:
+        if len(shrink) <= _FEW or row.demand > most * _FAR:
             far.add(j)
     images = [frozen_array(array) for array in arrays]
     return _Images(Image(*images[:2]), Image(*images[2:]), frozenset(far))

@@ -21,6 +21,7 @@ from .numbers import Number, exact, format_exact
 from .options import read_options
 from .problem import Problem
 from .registry import algorithm_of
+from .rows import Rows
 from .schedule import Schedule
 from .solution import Incumbent, Solution, StopReason
 
@@ -156,8 +157,10 @@ def run_checked(
         raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
 
     with CtrlC() as interrupt:
-        guard = _Inputs(problem, start, algorithm.name, trusted)
-        support = _asked(algorithm, "support", Support, problem, chosen)
+        # What a third party's algorithm does to its problem, caches included, stays with it.
+        given = problem if trusted else _private_copy(problem)
+        guard = _Inputs(given, start, algorithm.name, trusted)
+        support = _asked(algorithm, "support", Support, given, chosen)
         if not support.ok:
             raise UnsupportedProblem(
                 f"method {algorithm.name!r} cannot take this problem: {support.reason}"
@@ -172,7 +175,7 @@ def run_checked(
             report(line)
         driver = Driver(
             algorithm,
-            problem,
+            given,
             chosen,
             ledger=ledger,
             budget=RunBudget(ledger, seed, threads, started, limits.seconds),
@@ -207,6 +210,17 @@ def run_checked(
             history=known.history,
             problem_sha256=problem.sha256,
         )
+
+
+def _private_copy(problem: Problem) -> Problem:
+    rows = problem.rows
+    return Problem._rebuild(
+        problem.blocks,
+        problem.configurations,
+        problem.machine_types,
+        problem.job_names,
+        Rows(rows.demands, rows.supplies, rows.denominators, rows.wide),
+    )
 
 
 class _Inputs:
@@ -251,7 +265,7 @@ def _seconds(time_limit: object) -> float:
     if time_limit is None:
         return math.inf
     try:
-        seconds = math.nan if isinstance(time_limit, bool) else float(time_limit)  # type: ignore[arg-type]
+        seconds = math.nan if isinstance(time_limit, bool | str) else float(time_limit)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not seconds >= 0:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cms.check import Violation, check, configuration_allowed
+from cms.check import Violation, check
 from cms.columns import Columns
 from cms.model import (
     AnyConfiguration,
@@ -232,7 +232,6 @@ def test_a_configuration_is_allowed_if_it_is_listed_or_fits(
         ],
         machine_types=[MachineType("m"), MachineType("n")],
     )
-    assert configuration_allowed(problem, shape) == allowed
     found = check(problem, Schedule([MachineGroup(shape, {}, 1)]))
     assert [fault.kind for fault in found] == ["configuration"] * (not allowed)
     if not allowed:

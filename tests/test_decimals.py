@@ -94,3 +94,24 @@ def test_the_shape_stays() -> None:
     numerators, places = decimals(np.array([[0.5, 0.25], [0.125, 3.0], [1e-30, 1e30]]))
     assert numerators.shape == places.shape == (3, 2)
     assert places.tolist() == [[1, 2], [3, 0], [-1, -1]]
+
+
+def test_every_float16_is_the_decimal_it_prints_as() -> None:
+    values = np.arange(2**15, dtype=np.uint16).view(np.float16)
+    compare(values[np.isfinite(values)])
+
+
+def test_the_layout_of_an_array_does_not_matter() -> None:
+    values = np.array([[0.5, 1.25, 3.0], [1 / 3, 1e300, 7.0]])
+    for other in (values.T, values[:, ::2], values[::-1], values.astype(">f8"), values[:0]):
+        numerators, places = decimals(other)
+        assert numerators.shape == places.shape == other.shape
+        expected = np.vectorize(lambda value: decimals(np.array([value]))[0][0], otypes=[int])
+        assert not other.size or (numerators == expected(other)).all()
+
+
+def test_ints_are_decimals_without_places() -> None:
+    for values in (np.array([3, 0], dtype=np.uint8), np.array([2**63 - 1])):
+        numerators, places = decimals(values)
+        assert numerators.tolist() == values.tolist()
+        assert places.tolist() == [0] * len(values)

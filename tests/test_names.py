@@ -142,6 +142,7 @@ def test_a_numbered_name_is_found_where_a_list_finds_it(name: str, span: tuple[i
         ("vgg", ["bert-large"], ""),
         ("vgg", [], ""),
         ("", ["a"], ""),
+        ("REDD", [Colour.RED], "; nearest: 'red'"),
         (5, ["5"], ""),
         (None, ["None"], ""),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import operator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cms.decimals import decimals
 from cms.errors import InvalidCertificate, InvalidProblem
 from cms.numbers import (
     LARGEST_DIGITS,
@@ -308,61 +306,3 @@ def test_every_value_is_a_whole_multiple_of_the_common_step(values: list[Fractio
     assert all(multiple.denominator == 1 for multiple in multiples)
     # and of no larger one: the multiples have no common divisor
     assert math.gcd(*(multiple.numerator for multiple in multiples)) == 1
-
-
-# --- whole arrays ---------------------------------------------------------------------------------
-
-ANY_FLOAT = st.one_of(
-    st.floats(0, allow_infinity=False),
-    st.decimals(0, 10**9, places=3).map(float),
-    st.integers(0, 2**63).map(float),
-    st.sampled_from([0.0, -0.0, 1e15, 1e16, 1e17, 1e18, 1e19, 1e22, 1e-18, 1e-19, 123456789012345.6,
-                     0.1 + 0.2, 1 / 3, 999.9999999999999, 333.3333333333333, 0.0123456789012345,
-                     9007199254740993.0, 9.223372036854775e18, 9.3e18]),
-)  # fmt: skip
-
-
-def assert_as_printed(values: np.ndarray[Any, Any]) -> None:
-    numerators, places = decimals(values)
-    assert (numerators.shape, places.shape) == (values.shape, values.shape)
-    for value, numerator, place in zip(values.flat, numerators.flat, places.flat, strict=True):
-        printed = Fraction(str(value))
-        if place >= 0:
-            assert Fraction(int(numerator), 10 ** int(place)) == printed, value
-        else:  # more than 18 digits after the point, or an integer beyond 63 bits
-            assert (
-                printed >= 2**63
-                or (printed * 10**18).denominator > 1
-                or (printed * 10**18 >= 2**63)
-            ), value
-
-
-@given(st.lists(ANY_FLOAT, max_size=8))
-def test_an_array_of_float64_is_read_as_it_prints(values: list[float]) -> None:
-    assert_as_printed(np.array(values, dtype=np.float64))
-
-
-@given(st.lists(st.floats(0, width=32, allow_infinity=False), max_size=8))
-def test_an_array_of_float32_is_read_as_it_prints(values: list[float]) -> None:
-    assert_as_printed(np.array(values, dtype=np.float32))
-
-
-def test_every_float16_is_read_as_it_prints() -> None:
-    values = np.arange(2**15, dtype=np.uint16).view(np.float16)
-    assert_as_printed(values[np.isfinite(values)])
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-@pytest.mark.parametrize("places", range(7))
-def test_a_column_of_ordinary_decimals_is_read_as_it_prints(kind: Any, places: int) -> None:
-    rng = np.random.default_rng(places)
-    assert_as_printed((rng.integers(0, 10**6, 2000) / 10**places).astype(kind))
-
-
-def test_the_layout_of_an_array_does_not_matter() -> None:
-    values = np.array([[0.5, 1.25, 3.0], [1 / 3, 1e300, 7.0]])
-    for other in (values.T, values[:, ::2], values[::-1], values.astype(">f8"), values[:0]):
-        assert_as_printed(other)
-    # ints are decimals without places
-    assert decimals(np.array([3, 0], dtype=np.uint8))[1].tolist() == [0, 0]
-    assert operator.itemgetter(0)(decimals(np.array([2**63 - 1]))).tolist() == [2**63 - 1]

@@ -103,6 +103,16 @@ def test_groups_that_are_none_are_refused(groups: Any, message: str) -> None:
     assert refused(Schedule, groups).startswith(message)
 
 
+@pytest.mark.parametrize("count", [1, 10**30])
+def test_idle_machines_can_be_left_out(count: int) -> None:
+    busy, idle = MachineGroup(PAIR, {("half", "a"): 1}, count), MachineGroup(WHOLE, {}, 3)
+    for groups in ([busy, idle], [idle, busy, idle, busy], [idle], [busy], []):
+        schedule = Schedule(groups)
+        left = schedule.without_idle_machines()
+        assert list(left.groups) == [group for group in groups if group.assignment]
+        assert list(schedule.groups) == groups
+
+
 # --- what cannot be changed -----------------------------------------------------------------------
 
 

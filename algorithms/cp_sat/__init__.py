@@ -17,8 +17,8 @@ from cms.reduction import reduce
 from cms.schedule import Schedule
 
 from .machines import listed
-from .models import Instance, Model, compact_model, cover, options_model
-from .prices import PricePoint, PriceSearch
+from .models import Instance, Model, Rounding, compact_model, cover, options_model
+from .prices import EARLY_FROM, PricePoint, PriceSearch
 from .program import Outcome, Settings, TooLarge
 
 if TYPE_CHECKING:
@@ -68,9 +68,10 @@ class CpSat:
 
     Notes
     -----
-    **Guarantee.** When the run finishes, the schedule is optimal. This rests on CP-SAT's word
-    unless the block prices reach the same value, in which case the proof is ``CHECKED``. There is
-    no approximation guarantee for a run that is cut short.
+    **Guarantee.** None by a ratio; the status says what is proved. On small and middling problems
+    a run ends ``OPTIMAL`` or ``INFEASIBLE``: on CP-SAT's word, or ``CHECKED`` where block prices
+    reach the same value. It ends ``FEASIBLE``, with a checked bound, where the integer programs
+    would be too large: beyond 20,000 jobs, or where numbers leave CP-SAT's 63 bits.
 
     **Running time.** Exponential in the worst case. The block prices cost about a dozen passes
     over the jobs.
@@ -78,7 +79,7 @@ class CpSat:
     References
     ----------
     Perron, Furnon: OR-Tools, https://developers.google.com/optimization. Certificates:
-    ``docs/files.md``; checked by ``proofs_checks/checker.py``.
+    ``docs/files.md``; checked by ``proofs_checks/checker``.
 
     Examples
     --------
@@ -134,10 +135,17 @@ def _claims(instance: Instance, settings: Settings, budget: Budget) -> Iterator[
         for point in search.run():
             if point.bound > 0:
                 yield point.certificate
-                return
+                # The driver ends the run here, unless rounding on a large problem's images left
+                # nothing of the proof; then the exact model has the last word.
+                break
     search = PriceSearch(problem, budget)
-    for point in search.run():
+    for number, point in enumerate(search.run()):
         yield point.certificate
+        if number == 0 and problem.n_jobs >= EARLY_FROM:
+            # One pass is a whole choice of options: a first answer long before the best prices.
+            first = _first_schedule(instance, point, settings, budget)
+            if first is not None:
+                yield first
     best = search.best
     if best is None or budget.stopped:
         return
@@ -210,7 +218,7 @@ def _meet_the_bound(
     instance: Instance, point: PricePoint, settings: Settings, budget: Budget
 ) -> Iterator[Claim]:
     """Look for a schedule that costs no more than the certified bound."""
-    bound = round_up(point.bound, instance.problem.cost_step)
+    bound = max(round_up(point.bound, instance.problem.cost_step), budget.lower_bound)
     best = budget.best
     if budget.stopped or (best is not None and best.cost(instance.problem) <= bound):
         return
@@ -245,9 +253,34 @@ def _close_the_gap(
     model = _built(lambda: options_model(instance, point, least, target, budget))
     if model is None:
         model = _built(lambda: compact_model(instance, least, target, budget))
-    if model is None:
-        return
-    yield from _search(model, target, step, settings, budget)
+    if model is not None:
+        yield from _search(model, target, step, settings, budget)
+    else:
+        yield from _close_in_short_numbers(instance, target, settings, budget)
+
+
+def _close_in_short_numbers(
+    instance: Instance, target: Fraction | None, settings: Settings, budget: Budget
+) -> Iterator[Claim]:
+    """Do the same where numbers have too many digits: rounded one way, then the other.
+
+    Rows rounded down give schedules; rows rounded up give what CP-SAT proves.
+    """
+    problem = instance.problem
+    step = problem.cost_step
+
+    def build(rounding: Rounding) -> Model | None:
+        least = budget.lower_bound
+        return _built(lambda: compact_model(instance, least, target, budget, rounding=rounding))
+
+    model = build(Rounding.INNER)
+    if model is not None:
+        yield from _search(model, target, step, settings, budget)
+    if budget.best is not None:
+        target = budget.best.cost(problem) - step
+    model = build(Rounding.OUTER)
+    if model is not None:
+        yield from _word(model.program.solve(budget, settings), target, step)
 
 
 def _built(build: Callable[[], Model | None]) -> Model | None:
@@ -264,7 +297,13 @@ def _search(
     for item in model.program.improvements(budget, settings):
         if not isinstance(item, Outcome):
             yield model.decode(item)
-        elif item.status == "infeasible" and model.exact:
-            yield SolverBound(None if target is None else target + step, "CP-SAT")
-        elif item.bound is not None and model.exact and step:
-            yield SolverBound(max(0, item.bound) * step, "CP-SAT")
+        elif model.exact:
+            yield from _word(item, target, step)
+
+
+def _word(outcome: Outcome, target: Fraction | None, step: Fraction) -> Iterator[Claim]:
+    """Say what an exact program, or a relaxation, proves about costs up to the target."""
+    if outcome.status == "infeasible":
+        yield SolverBound(None if target is None else target + step, "CP-SAT")
+    elif outcome.bound is not None and step:
+        yield SolverBound(max(0, outcome.bound) * step, "CP-SAT")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from math import floor, gcd
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cms.knapsack import cheapest_option, common_denominator
+from cms.rows import Row
 from cms.schedule import Schedule
 
 from .options import minimal_options
@@ -27,12 +29,28 @@ if TYPE_CHECKING:
 
 #: Variables of an options model beyond which it is not built.
 _MOST_OPTIONS = 60_000
-#: Options of one job beyond which the compact model takes over.
+#: A job may have this many options in any case, and more where there are few jobs.
 _MOST_OPTIONS_A_JOB = 1_500
 #: Half the width of a box around the fractional solution, in blocks and in machines.
 _BOX = 12
 
+#: Rounded rows have a demand of at most this: products stay far from the solver's limit.
+_SHORT = 2**30
+
 Decode = Callable[[Sequence[int]], Schedule]
+
+
+class Rounding(Enum):
+    """What is done to rows of many digits.
+
+    With ``INNER`` rows (supply down, demand up) every solution is a schedule; with ``OUTER`` ones
+    (supply up, demand down) every schedule is a solution, so that what is proved of the program
+    holds for the problem.
+    """
+
+    NONE = "none"
+    INNER = "inner"
+    OUTER = "outer"
 
 
 class Model(NamedTuple):
@@ -101,7 +119,8 @@ class Instance:
             mine = [c for c, s in enumerate(self.shapes) if s.machine == machine.name]
             if machine.limit is not None and mine:
                 room = machine.limit - sum(lows[c] for c in mine)
-                program.at_most({x[c]: 1 for c in mine}, room)
+                if room < sum(highs[c] - lows[c] for c in mine):
+                    program.at_most({x[c]: 1 for c in mine}, room)
         program.minimise({x[c]: steps for c, steps in enumerate(self.steps) if steps})
         return x
 
@@ -152,9 +171,10 @@ def options_model(
     prices, denominator = common_denominator(point.prices)
     slack = None if target is None else target - point.bound
     choices: list[list[tuple[int, ...]]] = []
+    most = max(_MOST_OPTIONS_A_JOB, _MOST_OPTIONS // max(1, len(instance.kinds)))
     total = 0
     for kind in instance.kinds:
-        found = _choices(kind, prices, denominator, slack)
+        found = _choices(kind, prices, denominator, slack, most)
         if found is None or budget.stopped:
             return None
         choices.append(found)
@@ -198,20 +218,19 @@ def options_model(
 
 
 def _choices(
-    kind: Kind, prices: Sequence[int], denominator: int, slack: Fraction | None
+    kind: Kind, prices: Sequence[int], denominator: int, slack: Fraction | None, most: int
 ) -> list[tuple[int, ...]] | None:
     if slack is None:
         # Every minimal option: any price within this reach.
-        most = max(-(-kind.demand // f) for f in kind.supply if f)
-        reach = sum(prices) * most
-        return minimal_options(prices, kind.supply, kind.demand, reach, _MOST_OPTIONS_A_JOB)
+        reach = sum(prices) * max(-(-kind.demand // f) for f in kind.supply if f)
+        return minimal_options(prices, kind.supply, kind.demand, reach, most)
     best = cheapest_option(prices, kind.supply, kind.demand)
     if best is None:
         return []
     if not best.exact:
         return None
     reach = best.value + floor(slack * denominator)
-    return minimal_options(prices, kind.supply, kind.demand, reach, _MOST_OPTIONS_A_JOB)
+    return minimal_options(prices, kind.supply, kind.demand, reach, most)
 
 
 def _most_machines(
@@ -243,6 +262,7 @@ def compact_model(
     target: Fraction | None,
     budget: Budget,
     around: PricePoint | None = None,
+    rounding: Rounding = Rounding.NONE,
 ) -> Model | None:
     """Build the program over blocks a job; None if it was stopped or has no box to look into.
 
@@ -256,13 +276,15 @@ def compact_model(
     around : PricePoint, optional
         Look only into a box around this point's fractional solution; what remains to be decided
         is then small however large the demands are.
+    rounding : Rounding
+        How rows of many digits are made shorter, for programs that would be too large otherwise.
     """
     problem = instance.problem
     blocks = range(len(problem.blocks))
     fractional = None if around is None else _fractional(instance, around)
     if around is not None and fractional is None:
         return None
-    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
+    rows = [_rounded(problem.rows.row(j), rounding) for j in range(problem.n_jobs)]
     lows: list[list[int]] = []
     highs: list[list[int]] = []
     for j, (demand, supply, _) in enumerate(rows):
@@ -320,7 +342,7 @@ def compact_model(
         machines = {c: machine_lows[c] + values[v] for c, v in enumerate(x)}
         return instance.schedule(machines, given)
 
-    return Model(program, decode, exact=around is None)
+    return Model(program, decode, exact=around is None and rounding is Rounding.NONE)
 
 
 def cover(
@@ -389,6 +411,15 @@ def _kinds(problem: Problem) -> list[Kind]:
         key = row.demand // factor, tuple(f // factor for f in row.supply)
         same.setdefault(key, []).append(j)
     return [Kind(demand, supply, tuple(jobs)) for (demand, supply), jobs in same.items()]
+
+
+def _rounded(row: Row, rounding: Rounding) -> Row:
+    if rounding is Rounding.NONE or row.demand <= _SHORT:
+        return row
+    inner = rounding is Rounding.INNER
+    supply = [min(f, row.demand) * _SHORT for f in row.supply]
+    short = tuple(f // row.demand if inner else -(-f // row.demand) for f in supply)
+    return Row(_SHORT, short, row.denominator)
 
 
 def _fractional(instance: Instance, point: PricePoint) -> tuple[list[list[int]], list[int]] | None:

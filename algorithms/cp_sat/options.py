@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Steps of one job's enumeration before it gives up.
-_MOST_STEPS = 20_000
+#: Steps of an enumeration for each option allowed, before it gives up.
+_STEPS_AN_OPTION = 15
 
 
 def minimal_options(
@@ -64,7 +64,7 @@ def minimal_options(
         """Extend the counts by types from ``at`` on; False if there are too many options."""
         nonlocal steps
         steps += 1
-        if steps > _MOST_STEPS:
+        if steps > _STEPS_AN_OPTION * most:
             return False
         i = types[at]
         enough = -(-left // gains[i])

@@ -36,6 +36,8 @@ _MOST_PASSES = 400
 _NOISE = 1e-8
 #: The relative difference at which the master and the best bound count as equal.
 _CLOSE = Fraction(1, 10**7)
+#: With this many jobs the first pass already counts as an answer.
+EARLY_FROM = 1_000
 #: Options of every pass are kept for problems up to this size, to mix them into a schedule.
 _KEEP_OPTIONS = 20_000
 
@@ -169,12 +171,17 @@ class PriceSearch:
         k = len(self.space.blocks)
         if not k or not self.problem.n_jobs:
             return
-        largest_rent = 1.0 if self._free_machines else 1e3 * float(max(self.space.costs) or 1)
+        used = {row.machine for row in self.space.rows}
+        largest = max((self.space.costs[machine] for machine in used), default=0)
+        largest_rent = 1.0 if self._free_machines else 1e3 * float(largest or 1)
         start = self._start()
         evaluation = self._evaluate(start)
         if evaluation is None:
             return
+        self._improve(self._nothing())
         self._improve(evaluation[0])
+        if self.problem.n_jobs >= EARLY_FROM and self.best is not None:
+            yield self.best
         master = _Master(self.space, max(1, sum(evaluation[1])), largest_rent)
         master.add_cut(evaluation[1])
         seen = {evaluation[1]}
@@ -204,7 +211,8 @@ class PriceSearch:
                 seen.add(evaluation[1])
                 master.add_cut(evaluation[1])
             # Counting passes instead of seconds keeps runs reproducible.
-            if number >= 31 and (number + 1) & number == 0 and self.best is not None:
+            often = self.problem.n_jobs >= EARLY_FROM or number >= 31
+            if often and (number + 1) & number == 0 and self.best is not None:
                 yield self.best
         if self.best is not None and not self._budget.stopped:
             self._attach(master)
@@ -232,6 +240,7 @@ class PriceSearch:
             self.problem.rows,
             integers,
             want_options=keep,
+            threads=self._budget.threads,
             stopped=lambda: self._budget.stopped,
         )
         if pricing is None:
@@ -246,6 +255,12 @@ class PriceSearch:
         certificate = self.space.certificate(valid, limit_prices)
         point = PricePoint(certificate, valid, tuple(limit_prices), bound)
         return point, pricing.load
+
+    def _nothing(self) -> PricePoint:
+        """Prices of 0, which always hold and prove a bound of 0."""
+        prices = tuple(Fraction(0) for _ in self.space.blocks)
+        rents = tuple(Fraction(0) for _ in self.space.limits)
+        return PricePoint(self.space.certificate(prices, rents), prices, rents, Fraction(0))
 
     def _improve(self, point: PricePoint) -> bool:
         better = self.best is None or point.bound > self.best.bound

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Json, Output
+from .options import Json, Output, usage_error
 from .session import Exit, session_of
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def gpus(
     from cms.fleet.hardware import gpus as catalogue
 
     session = session_of(context)
-    session.begin(json=json)
+    output = session.begin(output, json=json)
     if name is None:
         found = catalogue()
         document: dict[str, Any] = {"gpus": [_gpu_to_json(gpu) for gpu in found]}
     else:
         shown = find_gpu(name)
         document = {"gpus": [_gpu_to_json(shown)]}
-    if json:
+    if session.json:
         session.print_json(document)
     else:
         from cms.fleet.report.catalogue import gpu_report, gpus_report
@@ -43,11 +43,32 @@ def gpus(
     return Exit.ANSWER
 
 
-def find_gpu(name: str) -> Gpu:
-    """Return a GPU by key or product name, or read it from a user's own device file."""
-    from cms.fleet.hardware import gpu, read_gpu
+def find_gpu(name: str, option: str = "") -> Gpu:
+    """Return a GPU by key or product name, or read it from a user's own device file.
 
-    return read_gpu(name) if name.lower().endswith((".yaml", ".yml", ".json")) else gpu(name)
+    Raises
+    ------
+    UsageError
+        If there is none; the option is named, and what else can be given.
+    """
+    from cms.errors import InvalidOption
+    from cms.fleet.hardware import gpu, read_gpu
+    from cms.fleet.hardware import gpus as catalogue
+    from cms.fleet.hardware.catalogue import likely_gpus
+
+    if name.lower().endswith((".yaml", ".yml", ".json")):
+        return read_gpu(name)
+    try:
+        return gpu(name)
+    except InvalidOption:
+        likely = likely_gpus(name)
+        guess = f"; did you mean {' or '.join(likely)}?" if likely else ""
+        keys = ", ".join(known.key for known in catalogue())
+        raise usage_error(
+            f"unknown GPU {name!r}{guess} (expected a product name, one of {keys}, or the path of "
+            "a device file, .yaml or .json)",
+            option,
+        ) from None
 
 
 def _gpu_to_json(gpu: Gpu) -> dict[str, Any]:
@@ -79,12 +100,17 @@ def _gpu_to_json(gpu: Gpu) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _json_value(default: object) -> object:
+    """An option's default in its own type, as far as JSON has it; a fraction becomes a text."""
+    return default if default is None or isinstance(default, bool | int | float) else str(default)
+
+
 def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
     """List the algorithms that are installed, with their options."""
     from cms.registry import algorithm_details
 
     session = session_of(context)
-    session.begin(json=json)
+    output = session.begin(output, json=json)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
         found = algorithm_details()
@@ -97,12 +123,12 @@ def algorithms(context: typer.Context, output: Output = None, json: Json = False
                 "summary": one.summary,
                 "distribution": one.distribution,
                 "trusted": one.trusted,
-                "options": {name: str(default) for name, default in one.options.items()},
+                "options": {name: _json_value(default) for name, default in one.options.items()},
             }
             for one in found
         ]
     }
-    if json:
+    if session.json:
         session.print_json(document)
     else:
         from cms.fleet.report.catalogue import algorithms_report

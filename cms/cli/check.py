@@ -11,15 +11,20 @@ import typer
 
 from .documents import open_document
 from .options import Json, Output, Quiet, usage_error
-from .session import Exit, refuse_unwritable, session_of
+from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from cms.check import Violation
+    from cms.files import Node
     from cms.problem import Problem
     from cms.solution import Solution
 
 _File = Annotated[
-    Path, typer.Argument(metavar="problem.json", help="A problem file, or a plan file by itself.")
+    Path,
+    typer.Argument(
+        metavar="problem.json",
+        help="A problem file, or a plan file by itself; '-' is standard input.",
+    ),
 ]
 _Solution = Annotated[
     Path | None, typer.Argument(metavar="solution.json", help="A solution of that problem.")
@@ -36,14 +41,22 @@ def check(
     quiet: Quiet = False,
 ) -> int:
     """Recheck a solution or a plan in exact arithmetic: every demand, every bound."""
+    from cms.files import read_problem, read_solution
+
     session = session_of(context)
-    session.begin(json=json, quiet=quiet)
+    output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
+    refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
     with session.interrupts.abortable():
-        posed, answer = _read(problem, solution)
+        plan = None
+        if solution is None:
+            plan = _open_plan(problem)
+            posed, answer = _taken_out(plan)
+        else:
+            posed, answer = read_problem(problem), read_solution(solution)
         faults = list(_faults(posed, answer))
-        if solution is None and not faults:
-            _read_whole_plan(problem)
+        if plan is not None and not faults:
+            _read_whole(plan)
     document = {
         "valid": not faults,
         "status": answer.status.value,
@@ -51,25 +64,18 @@ def check(
         "machine_count": answer.machine_count,
         "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
     }
-    if json:
+    if session.json:
         session.print_json(document)
     elif not quiet:
-        session.print_text(_report(answer, faults))
+        session.print_text(_report(answer, faults, "machine" if plan is None else "GPU"))
     session.write(document, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
 
-def _read(path: Path, solution: Path | None) -> tuple[Problem, Solution]:
-    from cms.files import (
-        check_head,
-        problem_from_json,
-        read_problem,
-        read_solution,
-        solution_from_json,
-    )
+def _open_plan(path: Path) -> Node:
+    """Parse a plan file, once: it may be standard input."""
+    from cms.files import check_head
 
-    if solution is not None:
-        return read_problem(path), read_solution(solution)
     kind, document = open_document(path)
     if kind in ("cms-problem", "cms-solution"):
         what = kind.removeprefix("cms-")
@@ -77,15 +83,24 @@ def _read(path: Path, solution: Path | None) -> tuple[Problem, Solution]:
             f"{path} holds a {what} alone; give both: cms check problem.json solution.json"
         )
     check_head(document, "cms-plan")
-    # Not the plan's own reader, which stops at the first thing that does not hold.
-    return problem_from_json(document.at("problem")), solution_from_json(document.at("solution"))
+    return document
 
 
-def _read_whole_plan(path: Path) -> None:
+def _taken_out(plan: Node) -> tuple[Problem, Solution]:
+    """Take problem and solution out of a plan.
+
+    Not with the plan's own reader, which stops at the first thing that does not hold.
+    """
+    from cms.files import problem_from_json, solution_from_json
+
+    return problem_from_json(plan.at("problem")), solution_from_json(plan.at("solution"))
+
+
+def _read_whole(plan: Node) -> None:
     """Let the reader compare the plan's services and GPUs with its problem and solution."""
-    from cms.fleet.serving import read_plan
+    from cms.fleet.serving.plan_reading import plan_from_json
 
-    read_plan(path)
+    plan_from_json(plan)
 
 
 def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
@@ -168,11 +183,11 @@ def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violati
         )  # fmt: skip
 
 
-def _report(solution: Solution, faults: list[Violation]) -> str:
+def _report(solution: Solution, faults: list[Violation], machine: str) -> str:
     from cms.fleet.report.words import count, decimal, printable, verdict
 
     if not faults:
-        return f"valid: {verdict(solution)}\n"
+        return f"valid: {verdict(solution, machine)}\n"
     lines = [f"not valid: {count(len(faults), 'fault')}"]
     lines += [f"- {printable(str(fault))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,12 @@ import typer
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Also write the JSON document to FILE."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Also write the JSON document to FILE; '-' prints it instead of the report.",
+    ),
 ]
 Picture = Annotated[
     Path | None,
@@ -105,6 +111,31 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
         if key in result:
             raise usage_error(f"{key!r} is there twice; give it once", option)
         result[key] = value
+    return result
+
+
+def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
+    """Read ``--cost KEY=C``.
+
+    Raises
+    ------
+    UsageError
+        If a C is no number >= 0.
+
+    Examples
+    --------
+    >>> costs(["a100-80gb=1.5"])
+    {'a100-80gb': Fraction(3, 2)}
+    """
+    from cms.errors import CmsError
+    from cms.numbers import exact
+
+    result = {}
+    for key, value in pairs(texts, "--cost", "a100-80gb=1.5").items():
+        try:
+            result[key] = exact(value, f"the cost of {key}")
+        except CmsError as fault:
+            raise usage_error(str(fault), "--cost") from None
     return result
 
 

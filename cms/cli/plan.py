@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cms.names import nearest
 
 from .catalogue import find_gpu
 from .options import (
@@ -21,12 +25,12 @@ from .options import (
     Start,
     Threads,
     TimeLimit,
+    costs,
     limits,
-    pairs,
     usage_error,
 )  # fmt: skip
 from .searching import Search, search
-from .session import Session, refuse_unwritable, session_of
+from .session import Session, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
@@ -41,12 +45,31 @@ class _Wishes:
     rule: str | None
     max_processes: int | None
     limits: dict[str, int]
-    costs: dict[str, str]
+    costs: dict[str, Fraction]
 
-    @property
-    def fleet(self) -> list[Gpu]:
-        """The GPUs, looked up or read from the user's own device files."""
-        return [find_gpu(name) for name in self.gpus or ()]
+    def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
+        """The GPUs, looked up or read from the user's own device files.
+
+        Raises
+        ------
+        UsageError
+            If a limit or a cost is of a GPU that is not among them.
+        """
+        from cms.fleet.serving.measurements import is_called
+
+        found = [
+            find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpus or default
+        ]
+        for option, given in (("--max-gpus", self.limits), ("--cost", self.costs)):
+            for name in given:
+                if not any(is_called(gpu, name) for gpu in found):
+                    keys = [gpu.key for gpu in found]
+                    raise usage_error(
+                        f"{name!r} is no GPU of this plan{nearest(name, keys)}; expected one of "
+                        f"{', '.join(keys)}",
+                        option,
+                    )
+        return found
 
 
 _Files = Annotated[
@@ -128,12 +151,13 @@ def plan(
     Give the two CSV files, or --published NAME.
     """
     session = session_of(context)
-    session.begin(json=json, quiet=quiet)
+    output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    wishes = _Wishes(
-        gpu, rule, max_processes, limits(max_gpus), pairs(cost, "--cost", "a100-80gb=1.5")
-    )
+    wishes = _Wishes(gpu, rule, max_processes, limits(max_gpus), costs(cost))
     refuse_unwritable((output, "--output"), (picture, "--picture"))
+    refuse_two_readers(
+        (services, "--services"), (operating_points, "--operating-points"), (start, "--start")
+    )
     with session.interrupts.abortable():
         if published is not None:
             if services or operating_points:
@@ -161,7 +185,7 @@ def _from_files(
     serving = as_problem(
         read_services(services),
         read_operating_points(operating_points),
-        wishes.fleet or ["a100-80gb"],
+        wishes.fleet(["a100-80gb"]),
         rule=wishes.rule or "parvagpu",
         max_processes=wishes.max_processes,
         limits=wishes.limits,
@@ -183,7 +207,7 @@ def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
     serving = as_problem(
         scenario.services,
         scenario.operating_points,
-        wishes.fleet or scenario.gpus,
+        wishes.fleet(scenario.gpus),
         rule=wishes.rule or scenario.rule,
         max_processes=wishes.max_processes or scenario.max_processes,
         limits=wishes.limits,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from cms.fleet.report.words import decimal, percent
+from cms.fleet.report.words import at_least, decimal, percent
 
 if TYPE_CHECKING:
     from cms.solution import Incumbent
@@ -146,11 +147,11 @@ def progress_line(state: Incumbent | None, seconds: float) -> str:
     best, bound, gap, source = "-", "0", "-", ""
     if state is not None:
         source = state.source
-        bound = decimal(state.lower_bound)
+        bound = at_least(state.lower_bound)
         if state.cost is not None:
-            best = decimal(state.cost)
+            best = decimal(state.cost, rounding=math.ceil)
             if state.cost > 0:
                 gap = percent((state.cost - state.lower_bound) / state.cost, up=True)
         if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:
-            source += f" (a solver claims a bound of {decimal(state.claimed_bound)})"
+            source += f" (a solver claims a bound of {at_least(state.claimed_bound)})"
     return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()

@@ -68,10 +68,15 @@ class Session:
         self.quiet = False
         self.has_answered = False
 
-    def begin(self, *, json: bool = False, quiet: bool = False) -> None:
-        """Take note of the command's own output options."""
-        self.json = json
+    def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
+        """Take note of the command's own output options; return the file to write, if any.
+
+        ``--output -`` is ``--json``: a pipe gets the document, once, and nothing beside it.
+        """
+        to_pipe = output is not None and str(output) == "-"
+        self.json = json or to_pipe
         self.quiet = self.interrupts.quiet = quiet
+        return None if to_pipe else output
 
     def print_json(self, document: Mapping[str, Any]) -> None:
         """Write a document to stdout, exactly as ``--output`` writes it to a file."""
@@ -166,6 +171,21 @@ def refuse_unwritable(*files: tuple[Path | None, str]) -> None:
                 f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",
                 option,
             )
+
+
+def refuse_two_readers(*files: tuple[Path | None, str]) -> None:
+    """Say that standard input can be read only once.
+
+    Raises
+    ------
+    UsageError
+        If more than one path is ``-``.
+    """
+    readers = [option for path, option in files if path is not None and str(path) == "-"]
+    if len(readers) > 1:
+        raise usage_error(
+            f"{' and '.join(readers)} are both '-'; only one of them can be standard input"
+        )
 
 
 def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: str = "") -> None:

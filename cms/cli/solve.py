@@ -22,7 +22,7 @@ from .options import (
     usage_error,
 )  # fmt: skip
 from .searching import Search, search
-from .session import refuse_unwritable, session_of
+from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from cms.problem import Problem
@@ -54,16 +54,17 @@ def solve(
 ) -> int:
     """Solve a problem file: the fewest machines, with a proved bound."""
     session = session_of(context)
-    session.begin(json=json, quiet=quiet)
+    output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
+    refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.interrupts.abortable():
         title, posed = _problem(problem, published)
     solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
     from cms.files import solution_to_json
 
     # Only who wants the document pays for it: it can be much longer than the report.
-    if json:
+    if session.json:
         session.print_json(solution_to_json(solution))
     elif not quiet:
         from cms.fleet.report.problems import solution_report

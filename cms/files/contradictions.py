@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 
@@ -117,23 +117,17 @@ def _history(node: Node, solution: Solution) -> None:
 
 
 def _require_order(
-    node: Node,
-    key: str,
-    values: Iterable[tuple[int, Fraction]],
-    last: Fraction | None,
-    *,
-    sign: int,
+    node: Node, key: str, values: list[tuple[int, Fraction]], last: Fraction | None, *, sign: int
 ) -> None:
-    word = "least" if sign > 0 else "most"
-    listed = list(values)
-    for (_, before), (at, after) in pairwise(listed):
+    """Values of the lines they stand in may only rise (fall, if the sign is -1) to the last."""
+    words = ("least", "most")[::sign]
+    for (_, before), (at, after) in pairwise(values):
         if sign * (after - before) < 0:
             raise (
                 node.at(at)
                 .at(key)
-                .wrong(f"at {word} {number_to_json(before)}, as in the line before")
+                .wrong(f"at {words[0]} {number_to_json(before)}, as in the line before")
             )
-    if last is not None and listed and sign * (last - listed[-1][1]) < 0:
-        at, value = listed[-1]
-        word = "most" if sign > 0 else "least"
-        raise node.at(at).at(key).wrong(f"at {word} {number_to_json(last)}, the solution's")
+    if last is not None and values and sign * (last - values[-1][1]) < 0:
+        at = values[-1][0]
+        raise node.at(at).at(key).wrong(f"at {words[1]} {number_to_json(last)}, the solution's")

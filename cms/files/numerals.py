@@ -56,6 +56,8 @@ def number_hint(text: str) -> str | None:
     --------
     >>> number_hint("12,5")
     'write 12.5 (decimal comma?)'
+    >>> number_hint("0x10")
+    'write 16 (in decimal digits)'
     >>> number_hint("12 ms")
     "write 12 without the unit 'ms'"
     """
@@ -78,6 +80,8 @@ def number_hint(text: str) -> str | None:
         return f"write {plain} (decimal comma and thousands separator?)"
     if re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", text, re.ASCII):
         return "the exponent may be at most 400"
+    if re.fullmatch(r"[+-]?0x[0-9a-f]{1,16}", text, re.ASCII | re.IGNORECASE):
+        return f"write {int(text, 16)} (in decimal digits)"
     if (match := _UNIT.fullmatch(text)) and number_in(match[1]) is not None:
         return f"write {match[1]} without the unit {match[2]!r}"
     if text.startswith("\u2212"):

@@ -205,6 +205,8 @@ def _incumbent(entry: Node) -> Incumbent:
 
 def _seconds(node: Node) -> float:
     """Read a time: the only floats of our files; they prove nothing and come back as written."""
+    if isinstance(node.value, str):
+        raise node.wrong("a JSON number", "write it without quotes")
     try:
         return float(node.number())
     except OverflowError:

@@ -15,8 +15,10 @@ it costs. Whoever pays for the machines then pays at least the price of their bl
 blocks are worth at least h_j, the price of the cheapest blocks that cover its demand. So every
 schedule costs at least the sum of the h_j. ``certificate.py`` adds limits and branches.
 
-Run ``python -m proofs_checks.checker problem.json solution.json``, or give it one plan file. The
-exit status is 0 if everything holds, 1 if something does not, 2 if a file cannot be read.
+Run ``python -m proofs_checks.checker problem.json solution.json``, or give it one plan file: of
+that it reads the problem and the solution inside and nothing else, so it says nothing about the
+services, operating points and GPUs they were made from. The exit status is 0 if everything holds,
+1 if something does not, 2 if a file cannot be read.
 """
 
 from .certificate import certificate_bound as certificate_bound

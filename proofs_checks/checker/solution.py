@@ -21,6 +21,10 @@ _PROOFS = {  # of each status
     "feasible": ("none",),
     "no_schedule": ("none",),
 }
+_WORDS = {  # of a guarantee
+    "against": ("OPT", "LP_AGG", "LP_STAR", "MILP_C", "LP_DW"),
+    "verdict": ("verified", "breached", "open"),
+}
 
 
 def _optional(value: object, what: str) -> Fraction | None:
@@ -63,7 +67,10 @@ def _guarantee_faults(value: object, cost: Fraction | None, lower_bound: Fractio
     fields = record(value, "the guarantee", "factor additive against theorem verdict")
     factor, additive = (number(fields[key], key) for key in ("factor", "additive"))
     for key in ("against", "theorem", "verdict"):
-        as_a(str, fields[key], f"{key} of the guarantee")
+        text = as_a(str, fields[key], f"{key} of the guarantee")
+        if key in _WORDS and text not in _WORDS[key]:
+            known = ", ".join(_WORDS[key])
+            raise Fault(f"the guarantee's {key} is {show(text)}, not one of {known}")
     if cost is None:
         return ["there is a verdict on a guarantee, but no schedule"]
     if fields["verdict"] == "verified" and cost > factor * lower_bound + additive:

@@ -247,3 +247,44 @@ def test_a_cost_beyond_the_floats_is_refused_with_the_reason() -> None:
     )
     with pytest.raises(ValueError, match="choose a unit"):
         solve(problem, "cp_sat")
+
+
+def test_numbers_of_sixteen_digits_do_not_cost_the_proof() -> None:
+    """Too many options and products beyond 63 bits: the rounded programs close the gap."""
+    sizes = (5, 10, 15, 20, 25, 30, 40, 50, 100)
+    shares = SizeBoundedConfigurations({f"s{s}": s for s in sizes}, 100, max_blocks=48)
+    jobs = [Job(f"j{n}", 100 + 17 * n, {f"s{s}": s**0.9 for s in sizes}) for n in range(12)]
+    solution = solve(Problem(configurations=shares, jobs=jobs), "cp_sat", time_limit=None)
+    assert (solution.status, solution.cost) == ("optimal", 28)
+
+
+def test_a_limit_beyond_the_solvers_range_does_not_matter() -> None:
+    problem: Any = load_instance("non-irup")
+    cutting = problem.make()
+    (machine,) = cutting.machine_types
+    limited = cutting.replace(machine_types=[MachineType(machine.name, limit=10**19)])
+    solution = solve(limited, "cp_sat", time_limit=None)
+    assert (solution.status, solution.cost) == ("optimal", 3)
+
+
+def test_a_machine_type_nobody_uses_may_cost_anything() -> None:
+    problem = Problem(
+        configurations=Configuration({"b0": 1, "b1": 2}, "m1"),
+        machine_types=[MachineType("m0", 10**60, limit=5), MachineType("m1", 1, limit=5)],
+        jobs=[Job("x", 2, {"b0": 1, "b1": 1})],
+    )
+    solution = solve(problem, "cp_sat", time_limit=None)
+    assert (solution.status, solution.cost) == ("optimal", 1)
+
+
+def test_a_large_problem_has_an_answer_after_the_first_pass() -> None:
+    n = 1200
+    problem = Problem.from_arrays(
+        demands=[7 + j % 5 for j in range(n)],
+        supply=[[2 + j % 3, 5] for j in range(n)],
+        configurations=[[3, 0], [1, 1]],
+    )
+    solution = solve(problem, "cp_sat", time_limit=None)
+    first_cost = next(at for at, line in enumerate(solution.history) if line.cost is not None)
+    assert first_cost == 1
+    assert solution.status == "optimal"

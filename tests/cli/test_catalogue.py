@@ -29,6 +29,8 @@ def test_the_algorithms_are_listed_with_their_options(capsys: pytest.CaptureFixt
     assert "--option workers=" in out
     assert run(["algorithms", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["algorithms"]
+    options = next(one["options"] for one in listed if one["name"] == "cp_sat")
+    assert type(options["workers"]) in (int, type(None))
     assert {"auto", "cp_sat"} <= {one["name"] for one in listed if one["trusted"]}
 
 

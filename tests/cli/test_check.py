@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,30 @@ def test_a_plan_file_passes_the_check_by_itself(
     path = str(tmp_path / "plan.json")
     assert run([*tables, "-o", path, "-q"]) == 0
     assert run(["check", path]) == 0
-    assert capsys.readouterr().out.startswith("valid: 1 machine, ")
+    assert capsys.readouterr().out.startswith("valid: 1 GPU, ")
+
+
+def test_a_plan_goes_through_a_pipe_to_the_check(
+    tables: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for extra in ([], ["--json"], ["-q"]):
+        assert run([*tables, "-o", "-", *extra]) == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["format"] == "cms-plan"
+        assert err == ""
+        stdin = io.TextIOWrapper(io.BytesIO(out.encode("utf-8")), "utf-8")
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert run(["check", "-"]) == 0
+        assert capsys.readouterr().out.startswith("valid: 1 GPU, ")
+
+
+@pytest.mark.parametrize("command", ["solve", "check", "gpus", "algorithms"])
+def test_a_document_for_a_pipe_is_printed_once(
+    command: str, solved: tuple[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"solve": [solved[0]], "check": list(map(str, solved))}.get(command, [])
+    assert run([command, *files, "-o", "-"]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
 
 
 def tampered(path: Path, change: Any) -> None:
@@ -44,13 +68,16 @@ def tampered(path: Path, change: Any) -> None:
     path.write_text(json.dumps(document), "utf-8")
 
 
+FEASIBLE = {"status": "feasible", "proof": "none", "stop_reason": "finished"}
+
+
 def drop_a_block(document: dict[str, Any]) -> None:
     for group in document["schedule"]["groups"]:
         group["assignment"] = [entry for entry in group["assignment"] if entry[1] != "vgg"]
 
 
 def claim_a_better_bound(document: dict[str, Any]) -> None:
-    document |= {"lower_bound": 3, "gap": -1}
+    document |= {**FEASIBLE, "lower_bound": 3, "gap": -1}
 
 
 def raise_a_price(document: dict[str, Any]) -> None:
@@ -63,11 +90,27 @@ def forget_the_prices(document: dict[str, Any]) -> None:
 
 def call_it_infeasible(document: dict[str, Any]) -> None:
     document |= {"status": "infeasible", "cost": None, "machine_count": None, "gap": None}
-    document["schedule"] = {"groups": []}
+    document |= {"schedule": {"groups": []}, "history": []}
 
 
 def claim_another_cost(document: dict[str, Any]) -> None:
-    document |= {"cost": "1.5", "gap": "-0.5"}
+    document |= {**FEASIBLE, "cost": "2.5", "gap": "0.5", "history": []}
+
+
+def take_a_false_word(document: dict[str, Any]) -> None:
+    document |= {**FEASIBLE, "status": "optimal", "proof": "solver", "claimed_bound": 1}
+
+
+def forget_what_was_known(document: dict[str, Any]) -> None:
+    nothing: dict[str, Any] = {
+        "cost": None,
+        "machine_count": None,
+        "gap": None,
+        "schedule": {"groups": []},
+    }
+    document |= {**FEASIBLE, **nothing, "status": "no_schedule", "lower_bound": 1, "history": []}
+    line = {"seconds": 0, "cost": None, "claimed_bound": None, "source": "auto"}
+    document["history"] = [{**line, "lower_bound": 2}]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +122,8 @@ def claim_another_cost(document: dict[str, Any]) -> None:
         (forget_the_prices, "bound"),
         (call_it_infeasible, "proof"),
         (claim_another_cost, "cost"),
+        (take_a_false_word, "proof"),
+        (forget_what_was_known, "history"),
     ],
 )
 def test_a_solution_that_was_tampered_with_fails_the_check(

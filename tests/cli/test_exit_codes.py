@@ -28,7 +28,8 @@ def test_an_impossible_service_exits_with_3_and_the_reason(
 
 def test_too_few_gpus_exit_with_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--published", "S5", "--max-gpus", "a100-80gb=11"]) == 3
-    assert "only 11 x a100-80gb" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the services need at least 12 GPUs, more than the 11 x a100-80gb allowed" in said
 
 
 def test_no_schedule_in_time_exits_with_4(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +44,11 @@ WRONG_USAGE = {
     "neither files nor a name": (["plan"], "--published NAME"),
     "one file of two": (["plan", "-s", "s.csv"], "--operating-points"),
     "files and a name": (["plan", "-s", "s.csv", "--published", "S1"], "not both"),
+    "two readers of stdin": (
+        ["plan", "-s", "-", "-p", "-"],
+        "--services and --operating-points are",
+    ),
+    "two readers to check": (["check", "-", "-"], "only one of them can be standard input"),
     "unknown scenario": (["plan", "--published", "S9"], "'S9' is unknown; "),
     "a problem is no scenario": (["plan", "--published", "three-thirds"], "cms solve --published"),
     "a scenario is no problem": (["solve", "--published", "S1"], "cms plan --published S1"),
@@ -57,6 +63,16 @@ WRONG_USAGE = {
     "bad seed": (["plan", "--published", "S1", "--seed", "x"], "--seed"),
     "no threads": (["plan", "--published", "S1", "--threads", "0"], "--threads"),
     "bad number of GPUs": (["plan", "--published", "S1", "--max-gpus", "a100-80gb=2.5"], "2.5"),
+    "bad cost": (["plan", "--published", "S1", "--cost", "a100-80gb=x"], "--cost: "),
+    "negative cost": (["plan", "--published", "S1", "--cost", "a100-80gb=-1"], "--cost: "),
+    "limit of a GPU not there": (
+        ["plan", "--published", "S1", "--max-gpus", "h100-80gb=2"],
+        "--max-gpus: 'h100-80gb' is no GPU of this plan",
+    ),
+    "a device that is no file": (
+        ["plan", "--published", "S1", "--gpu", "my-card"],
+        "or the path of a device file, .yaml or .json",
+    ),
     "limit twice": (
         ["plan", "--published", "S1", "--max-gpus", "a100-80gb=1", "--max-gpus", "a100-80gb=2"],
         "twice",

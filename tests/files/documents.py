@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -160,35 +159,71 @@ def certificates() -> st.SearchStrategy[Certificate]:
 
 @st.composite
 def solutions(draw: st.DrawFn) -> Solution:
-    """Solutions of every status."""
+    """Solutions of every status whose parts could be true together."""
     status = draw(st.sampled_from(list(Status)))
     has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
-    seconds = st.floats(0, 1e6)
-    verdicts: Any = st.builds(
-        GuaranteeVerdict,
-        st.builds(Guarantee, numbers(), numbers(), st.sampled_from(list(Reference)), st.text()),
-        st.sampled_from(list(Verdict)),
-    )
-    lines = st.builds(
-        Incumbent, seconds, st.none() | numbers(), numbers(), st.none() | numbers(), names()
-    )
     proof = Proof.NONE
     if status in (Status.OPTIMAL, Status.INFEASIBLE):
         proof = draw(st.sampled_from([Proof.CHECKED, Proof.SOLVER]))
     reasons = [why for why in StopReason if why is not StopReason.PROVED]
     proved = [StopReason.PROVED] if proof is Proof.CHECKED else []
+    cost = draw(numbers()) if has_schedule else None
+    lower_bound = draw(numbers())
+    claimed_bound = draw(st.none() | numbers())
+    if cost is not None and claimed_bound is not None:
+        claimed_bound = min(claimed_bound, cost)
+    if cost is not None and status is Status.OPTIMAL:
+        if proof is Proof.CHECKED:
+            lower_bound = cost
+        else:
+            claimed_bound = cost
     return Solution(
         status=status,
         proof=proof,
         stop_reason=draw(st.sampled_from(reasons + proved)),
         method=draw(names()),
-        seconds=draw(seconds),
+        seconds=draw(_SECONDS),
         schedule=draw(schedules(least=1)) if has_schedule else Schedule(),
-        cost=draw(numbers()) if has_schedule else None,
+        cost=cost,
         certificate=draw(certificates()),
-        lower_bound=draw(numbers()),
-        claimed_bound=draw(st.none() | numbers()),
-        guarantee=draw(st.none() | verdicts) if has_schedule else None,
-        history=tuple(draw(st.lists(lines, max_size=2))),
+        lower_bound=lower_bound,
+        claimed_bound=claimed_bound,
+        guarantee=draw(_verdicts(cost, lower_bound)),
+        history=draw(_histories(cost, lower_bound)),
         problem_sha256=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+    )
+
+
+_SECONDS = st.floats(0, 1e6)
+
+
+@st.composite
+def _verdicts(
+    draw: st.DrawFn, cost: Fraction | None, lower_bound: Fraction
+) -> GuaranteeVerdict | None:
+    if cost is None or draw(st.booleans()):
+        return None
+    against = draw(st.sampled_from(list(Reference)))
+    guarantee = Guarantee(draw(numbers()), draw(numbers()), against, draw(st.text()))
+    possible = [Verdict.BREACHED, Verdict.OPEN]
+    if cost <= guarantee.allows(lower_bound):
+        possible.append(Verdict.VERIFIED)
+    return GuaranteeVerdict(guarantee, draw(st.sampled_from(possible)))
+
+
+@st.composite
+def _histories(
+    draw: st.DrawFn, cost: Fraction | None, lower_bound: Fraction
+) -> tuple[Incumbent, ...]:
+    """Costs that fall to the solution's, if there is one, and bounds that rise to its own."""
+    number = draw(st.integers(0, 3))
+    bounds = sorted(min(draw(numbers()), lower_bound) for _ in range(number))
+    costs: list[Fraction | None] = [None] * number
+    if cost is not None:
+        first = draw(st.integers(0, number))
+        known = sorted((cost + draw(numbers()) for _ in range(number - first)), reverse=True)
+        costs[first:] = known
+    return tuple(
+        Incumbent(draw(_SECONDS), known, bound, draw(st.none() | numbers()), draw(names()))
+        for known, bound in zip(costs, bounds, strict=True)
     )

@@ -90,6 +90,23 @@ def test_files_are_written_and_read_by_path(tmp_path: Path) -> None:
     assert read_solution(path) == from_text(SOLUTION)
 
 
+NOTHING: dict[str, Any] = {
+    "status": "no_schedule", "cost": None, "gap": None, "machine_count": None,
+    "schedule": {"groups": []},
+}  # fmt: skip
+
+
+def verified(factor: int) -> dict[str, Any]:
+    guarantee: dict[str, Any] = json.loads(SOLUTION)["guarantee"]
+    return guarantee | {"factor": factor, "verdict": "verified"}
+
+
+def lines(*known: tuple[int | None, int]) -> list[dict[str, Any]]:
+    """A history of these costs and lower bounds."""
+    line = {"seconds": 0, "claimed_bound": None, "source": "greedy"}
+    return [{**line, "cost": cost, "lower_bound": bound} for cost, bound in known]
+
+
 def changed(**changes: Any) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(SOLUTION)
     return document | changes
@@ -115,9 +132,57 @@ def changed(**changes: Any) -> dict[str, Any]:
             f'certificate.problem_sha256 is "{"a" * 39}... (66 characters), expected {"b" * 64} '
             "as in problem_sha256; the certificate belongs to another problem",
         ),
+        (
+            {"proof": "checked"},
+            'proof is "checked", expected "none", since the status is "feasible"',
+        ),
+        (
+            {"status": "optimal"},
+            'proof is "none", expected "checked" or "solver", since the status is "optimal"',
+        ),
+        (
+            {"stop_reason": "proved"},
+            'stop_reason is "proved", expected another reason, since the proof is "none"',
+        ),
+        ({"claimed_bound": 11}, "claimed_bound is 11, expected at most 10.5, the cost of the"),
+        (
+            {"status": "optimal", "proof": "solver"},
+            "claimed_bound is null, expected the bound by which a solver claims",
+        ),
+        (
+            {"status": "optimal", "proof": "checked"},
+            "lower_bound is 9, expected 10.5, the cost of the schedule that is said to be proved",
+        ),
+        (
+            {"guarantee": verified(1)},
+            'guarantee.verdict is "verified", but the cost 10.5 is more than factor x lower_bound '
+            '+ additive = 9.5, expected "open"',
+        ),
+        ({"history": lines((10, 0))}, "history[0].cost is 10, expected at least 10.5, the sol"),
+        (
+            {"history": lines((11, 0), (12, 0))},
+            "history[1].cost is 12, expected at most 11, as in the line before",
+        ),
+        (
+            {"history": lines((None, 2), (11, 1))},
+            "history[1].lower_bound is 1, expected at least 2, as in the line before",
+        ),
+        (
+            {"history": lines((11, 10))},
+            "history[0].lower_bound is 10, expected at most 9, the solution's",
+        ),
+        (
+            {**NOTHING, "guarantee": None},
+            'history[1].cost is "10.5", expected null, since the solution has no cost',
+        ),
+        (
+            {**NOTHING, "history": []},
+            "guarantee has a verdict, expected null, since there is no schedule",
+        ),
         ({"problem_sha256": "abc"}, 'problem_sha256 is "abc", expected 64 hexadecimal digits'),
         ({"status": "optimum"}, 'status is "optimum", expected one of optimal, feasible'),
         ({"seconds": 10**400}, "expected a time in seconds"),
+        ({"seconds": "2.5"}, 'seconds is "2.5", expected a JSON number; write it without quotes'),
         ({"seconds": -1}, "seconds is -1, expected a number >= 0"),
     ],
 )

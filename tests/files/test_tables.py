@@ -272,6 +272,11 @@ def test_a_hint_proposes_only_numbers_that_can_be_read(text: str) -> None:
         assert number_in(hint.split()[1]) is not None
 
 
+@pytest.mark.parametrize(("text", "number"), [("0x10", "16"), ("0XfF", "255"), ("-0x1", "-1")])
+def test_a_hexadecimal_number_is_not_taken_for_one_with_a_unit(text: str, number: str) -> None:
+    assert number_hint(text) == f"write {number} (in decimal digits)"
+
+
 @pytest.mark.parametrize("text", ["", " ", "N/A", "n/a", "NaN", "null", "-", "#N/A", "None"])
 def test_a_value_that_is_not_there_is_told_from_a_number(text: str) -> None:
     assert is_missing(text)

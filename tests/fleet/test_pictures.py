@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.fleet.report.bars import bars
+from cms.fleet.report.canvas import fits
 from cms.fleet.report.machines import machine_bars
 from cms.fleet.report.palette import colour
 from cms.fleet.report.problems import solution_report
@@ -38,6 +39,17 @@ def test_a_picture_is_one_well_formed_file_with_every_name_escaped(mixed: Plan) 
     assert f"{NASTY}: 2g.20gb p=2 b=8" in [e.text for e in root.iter(f"{SVG}title")]
     assert any("3 GPUs, proved >= 0" in text for text in texts)
     assert not re.search(r"(href|src|@import|url\((?!#))", picture), "it refers to nothing outside"
+
+
+def test_a_label_that_is_said_to_fit_does_so_in_a_wide_typeface() -> None:
+    # advance widths of DejaVu Sans, the widest of the usual ones, in thousandths of the size
+    widths = {"1": 636, "0": 636, "4": 636, ".": 318, " ": 318, "=": 838} | dict.fromkeys(
+        "gpb", 635
+    )
+    label = "1g.10gb p=1 b=4"
+    true = sum(widths[letter] for letter in label) * 11 / 1000
+    assert not fits(label, true - 1, 11)
+    assert fits(label, true + 8, 11)
 
 
 def test_a_picture_has_a_rectangle_for_every_cell_inside_its_borders(mixed: Plan) -> None:

@@ -273,6 +273,22 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ("operating_points.0.processes", 0, "processes is 0"),
         ("operating_points.0.latency_ms", 0, "cannot be"),
         ("operating_points.0", None, "there is no point of service 'chat' on"),
+        ("operating_points.0.model", "vgg19", 'model is "vgg19", expected "'),
+        ("operating_points.0.device", H100, 'device is "h100-80gb", expected "a100-80gb", where'),
+        ("operating_points.0.device", "abacus", 'device is "abacus", expected "a100-80gb"'),
+        ("operating_points.0.profile", "7g.80gb", "profile is .* expected .* the profile of block"),
+        ("operating_points.0.processes", 9, "processes is 9, expected at most max_processes = 3"),
+        ("services.1.allowed_profiles", ["7g.80gb"], "one of 7g.80gb, which service 'images' all"),
+        ("services.1.allowed_profiles", ["9g"], "service 'images' allows the profile '9g'"),
+        ("unservable.chat", "so slow", "unservable names 'chat', expected services that no block"),
+        ("unservable.nobody", "who?", "unservable names 'nobody'"),
+        (
+            "problem.configurations.0.blocks",
+            {"1g.10gb": 8},
+            r"configurations\[0\] is 8 x 1g.10gb.*, expected what the device a100-80gb allows",
+        ),
+        ("problem.configurations.0", None, "problem.configurations lacks "),
+        ("problem.machine_types.0.name", "a100", "a100"),
         ("groups.0.count", 2, r"groups\[0\] is not what the solution says"),
         ("groups.0", None, "groups has 1 entr"),
         ("devices.0.key", "b200-180gb", "devices are b200-180gb, expected a100-80gb"),
@@ -288,6 +304,35 @@ def test_a_plan_whose_parts_contradict_each_other_is_refused(
     document = copy.deepcopy(plan.to_json())
     change(path, value)(document)
     with pytest.raises(FileError, match=message):
+        plan_from_json(document)
+
+
+def test_a_plan_that_hides_an_unservable_service_is_refused() -> None:
+    points = [OperatingPoint("bert", A100, "3g.40gb", 1, 1, 100, 10)]
+    serving = as_problem([Service("chat", "bert", 10, 1)], points)
+    document = Plan(serving, solve(serving.problem)).to_json() | {"unservable": {}}
+    with pytest.raises(FileError, match="unservable does not name 'chat'"):
+        plan_from_json(document)
+
+
+def test_blocks_of_several_gpus_must_name_their_gpu() -> None:
+    points = [OperatingPoint("bert", key, "3g.40gb", 1, 1, 100, 10) for key in (A100, H100)]
+    serving = as_problem([Service("chat", "bert", 10, 60)], points, [A100, H100])
+    made = Plan(serving, solve(serving.problem))
+    assert plan_from_json(made.to_json()) == made
+    text = json.dumps(made.to_json()).replace('"h100-80gb:', '"x:')
+    with pytest.raises(FileError, match="problem has the block 'x:3g.40gb'"):
+        plan_from_json(json.loads(text))
+
+
+def test_a_plan_with_more_clients_under_mps_than_there_can_be_is_refused() -> None:
+    points = [OperatingPoint("bert", A100, "mps:40", 1, 1, 100, 10)]
+    serving = as_problem([Service("chat", "bert", 10, 60)], points)
+    made = Plan(serving, solve(serving.problem))
+    assert plan_from_json(made.to_json()) == made
+    document = json.loads(json.dumps(made.to_json()))
+    document["problem"]["configurations"][0]["capacity"] = 200
+    with pytest.raises(FileError, match="expected what the device a100-80gb allows with mps:40"):
         plan_from_json(document)
 
 

@@ -212,7 +212,31 @@ def test_too_few_gpus_are_named_as_the_reason() -> None:
         [Service("a", "m", 100, 100)], [point("m", "7g.80gb", 10)], limits={A100: 3}
     )
     (reason,) = reasons(Plan(serving, solve(serving.problem)))
-    assert "only 3 x a100-80gb" in reason
+    assert reason.startswith("the services need at least 10 GPUs, more than the 3 x a100-80gb all")
+
+
+def test_limits_on_several_gpus_are_all_named() -> None:
+    serving = as_problem(
+        [Service("a", "m", 100, 100)],
+        [point("m", "7g.80gb", 10), point("m", "7g.80gb", 20, "h100-80gb")],
+        [A100, "h100-80gb"],
+        limits={A100: 3, "h100-80gb": 1},
+    )
+    (reason,) = reasons(Plan(serving, solve(serving.problem)))
+    assert "need more than the 3 x a100-80gb and 1 x h100-80gb allowed: " in reason
+
+
+def test_instances_too_small_for_a_bar_are_listed() -> None:
+    serving = as_problem(
+        [Service("a", "m", 48, 100)], [OperatingPoint("m", A100, "mps:2", 1, 8, 1, 20)]
+    )
+    shape = Configuration({"mps:2": 48}, A100)
+    schedule = Schedule([MachineGroup(shape, {("mps:2", "a"): 48}, 1)])
+    tiny = Plan(serving, solution(schedule=schedule, problem_sha256=serving.problem.sha256))
+    text = printed(plan_report(tiny, "a", 40), 40)
+    assert "1 × 48 x mps:2 p=1 b=8 for 1 a" in text
+    assert "│" not in text.partition("#")[0]
+    assert "┌" in printed(plan_report(tiny, "a", 120), 120)
 
 
 def test_a_possible_plan_has_no_reasons(mixed: Plan) -> None:

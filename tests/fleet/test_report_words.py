@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 from typing import Any
@@ -11,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.certificate import BlockPrices, Branch
+from cms.cli.progress import progress_line
 from cms.fleet.hardware import gpu
 from cms.fleet.report.catalogue import gpu_report
 from cms.fleet.report.problems import solution_report
 from cms.fleet.report.scarcity import scarcest_line, worth_line, worths
-from cms.fleet.report.words import circumstances, decimal, fraction, percent, verdict
-from cms.model import Configuration, Job, MachineType
+from cms.fleet.report.words import at_least, circumstances, decimal, fraction, percent, verdict
+from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem import Problem
 from cms.quantity import MachinesOfType
 from cms.schedule import MachineGroup, Schedule
-from cms.solution import Proof, Status, StopReason
+from cms.solution import Incumbent, Proof, Status, StopReason
 from cms.solve import solve
 from tests.fleet.plans import A100, printed, solution
 
@@ -92,6 +94,39 @@ def test_a_percentage_flatters_in_no_direction(share: Fraction) -> None:
 
     assert number(percent(share)) <= share <= number(percent(share, up=True))
     assert number(percent(share, up=True)) - number(percent(share)) <= Fraction(1, 1000)
+
+
+@given(st.fractions(min_value=0, max_value=10**20, max_denominator=10**9))
+def test_a_bound_is_never_overstated_and_a_cost_never_understated(value: Fraction) -> None:
+    def number(text: str) -> Fraction:
+        return Fraction(text.replace(",", ""))
+
+    assert number(at_least(value)) <= value <= number(decimal(value, rounding=math.ceil))
+
+
+def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
+    third, sixth = Fraction(2, 3), Fraction(1, 6)
+    found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
+    assert verdict(found).startswith("12 machines at a cost of 0.7143, proved >= 0.6666: ")
+    assert progress_line(Incumbent(1, third, third, None, "auto"), 2).split()[1:3] == [
+        "0.6667", "0.6666",
+    ]  # fmt: skip
+
+
+def test_a_gap_of_half_a_machine_is_not_none() -> None:
+    found = solution(schedule=ONE, lower_bound=Fraction(23, 2))
+    assert "at most 0.5 in cost (4.2 %) above the optimum" in verdict(found)
+
+
+def test_the_best_machine_of_a_size_bounded_set_is_the_fullest() -> None:
+    shares = Problem(
+        configurations=SizeBoundedConfigurations({"a": 60, "b": 40}, capacity=100, machine="m"),
+        jobs=[Job("j", 3, {"a": 1, "b": 1})],
+        machine_types=[MachineType("m"), MachineType("n", cost=2)],
+    )
+    found = worths(solution(certificate=BlockPrices({"a": "1/2", "b": "1/4"})), shares)
+    assert found is not None
+    assert dict(found.shares) == {"a": Fraction(2, 3), "b": Fraction(1, 3)}
 
 
 def test_an_unreadable_fraction_is_written_as_a_decimal() -> None:

@@ -89,6 +89,7 @@ def test_sound_measurements_give_no_warning() -> None:
         (measured(Fraction(1), whole=False), 100, "4 of 6 .* looks like that of one process"),
         (measured(Fraction(10)), 1000, "6 of 6 .* far from batch x processes"),
         (measured(Fraction(1)), 100_000, "latency_limit_ms looks like microseconds"),
+        (measured(Fraction(1)), "0.1", "1 of 1 services: .* latency_limit_ms looks like seconds"),
     ],
 )
 def test_a_mistaken_unit_is_warned_about(
@@ -101,6 +102,31 @@ def test_a_mistaken_unit_is_warned_about(
 def test_latencies_in_a_wrong_unit_are_not_held_against_the_limits_too() -> None:
     (warning,) = warnings(measured(Fraction(1, 1000)), limit=100)
     assert "looks like seconds" in warning
+
+
+def test_limits_in_a_wrong_unit_are_one_warning_for_all_services() -> None:
+    services = [service(name, "0.1") for name in "abc"]
+    (warning,) = as_problem(services, measured(Fraction(1))).warnings
+    assert warning.startswith("3 of 3 services: ")
+    assert warning.endswith("for example: a, 0.1 ms, fastest operating point of bert: 10 ms")
+
+
+def test_a_short_limit_that_could_be_meant_gives_no_warning() -> None:
+    assert warnings(measured(Fraction(1)), limit=5) == ()
+
+
+def test_numbers_that_no_float_holds_are_compared_all_the_same() -> None:
+    (warning,) = warnings([point(throughput="1e399", latency="1e-2")])
+    assert "check both units" in warning
+
+
+def test_columns_that_ask_for_what_no_plan_heeds_are_warned_about() -> None:
+    wishes = {"min_replicas": "2", "slo_percentile": "99", "team": "a", "slots": "x"}
+    wanted = Service("chat", "bert", 1000, 100, extra=wishes)
+    assert as_problem([wanted], measured(Fraction(1)), rule="plain").warnings == (
+        "service columns that are kept but have no effect on the plan: min_replicas, "
+        "slo_percentile",
+    )
 
 
 def test_one_slip_among_sound_points_is_named() -> None:

@@ -55,10 +55,10 @@ def gpu(name: str) -> Gpu:
     key = folded if folded in keys else _other_names().get(folded)
     if key is not None:
         return _load(key)
-    likely = _likely(folded, keys)
-    guess = f"did you mean {' or '.join(likely)}? " if likely else ""
+    likely = likely_gpus(name)
+    guess = f"did you mean {' or '.join(likely)}? Known" if likely else "known"
     raise InvalidOption(
-        f"unknown GPU {name!r}; {guess}Known: {', '.join(keys)}. "
+        f"unknown GPU {name!r}; {guess}: {', '.join(keys)}. "
         "For another card, read_gpu reads a device file of your own"
     )
 
@@ -99,9 +99,11 @@ def _fold(name: str) -> str:
     return re.sub(r"[\s_-]+", "-", name.strip().casefold()).removeprefix("nvidia-")
 
 
-def _likely(folded: str, keys: tuple[str, ...]) -> list[str]:
+def likely_gpus(name: str) -> list[str]:
+    """Return the keys that somebody may have meant by a name that is none."""
     from difflib import get_close_matches  # only ever needed on the way to an error
 
+    folded, keys = _fold(name), _keys()
     begins = [key for key in keys if key.startswith(folded)] if folded else []
     if begins:
         return begins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -41,12 +42,15 @@ def draw(bars: Sequence[Bar], places: Mapping[str, int], width: int) -> Text:
     Returns
     -------
     Text
-        Four lines for the first bar and three for every other one.
+        Four lines for the first bar and three for every other one; or one line a bar, with its
+        instances in words, where they are too small for this width.
     """
     slices = bars[0].slices
     counts = [f"{decimal(bar.count)} ×" for bar in bars]
     margin = max(5, *map(len, counts)) + 1
     scale = _scale(bars, width - margin - 1)
+    if any(_is_too_fine(bar, scale) for bar in bars):
+        return _listed(bars, counts, places)
     text = Text(no_wrap=True, overflow="crop")
     above: set[int] = set()
     for bar, count in zip(bars, counts, strict=True):
@@ -61,6 +65,26 @@ def draw(bars: Sequence[Bar], places: Mapping[str, int], width: int) -> Text:
             text.append("│\n", "dim")
         above = below
     text.append(" " * margin + _rule(above, set(), scale[slices]), "dim")
+    return text
+
+
+def _is_too_fine(bar: Bar, scale: Sequence[int]) -> bool:
+    """Whether two edges would fall into one column: the frame could not be drawn."""
+    return any(scale[cell.start + cell.width] == scale[cell.start] for cell in bar.cells)
+
+
+def _listed(bars: Sequence[Bar], counts: Sequence[str], places: Mapping[str, int]) -> Text:
+    text = Text(overflow="fold")
+    for bar, count in zip(bars, counts, strict=True):
+        alike = Counter((cell.profile, cell.point, cell.service) for cell in bar.cells)
+        parts = []
+        for (profile, point, service), number in alike.items():
+            if service is not None:
+                who = f"{places[service] + 1} {printable(service)}"
+                parts.append(f"{decimal(number)} x {profile} {point} for {who}")
+            elif profile:
+                parts.append(f"{decimal(number)} x {profile} idle")
+        text.append("\n" if text else "").append(f"{count} ", "bold").append(", ".join(parts))
     return text
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...model import Block, Configuration
+from ...model import Block, Configuration, MachineType
+from ...problem import Problem
 from .words import count, decimal, printable
 
 if TYPE_CHECKING:
-    from ...problem import Problem
     from ..serving import Plan
 
 MOST_REASONS = 20
+_SECONDS_TO_EXPLAIN = 2.0  # a person waits for this; a short sentence is better than a long wait
 
 
 def reasons(plan: Plan) -> tuple[str, ...]:
@@ -27,17 +29,38 @@ def reasons(plan: Plan) -> tuple[str, ...]:
     -------
     tuple of str
         One sentence for each service that nothing can serve within its limit; if there is none,
-        the GPUs are too few, and one sentence says so. Empty if the plan is not infeasible.
+        the GPUs are too few, and one sentence says so, with the number that is proved to be needed
+        where there is one type of GPU. Empty if the plan is not infeasible.
     """
     if plan.solution.status != "infeasible":
         return ()
     if found := list(plan.serving.unservable.values()):
         return _some(found, "more service")
+    problem = plan.serving.problem
+    allowed = f"the {_limits(problem)} allowed"
+    needed = _needed(problem)
+    at_least = f"at least {count(needed, 'GPU')}, " if needed is not None else ""
     return (
-        "each service could be served by itself, but not all of them on only "
-        f"{_limits(plan.serving.problem)}: allow more (--max-gpus), lower the rates or relax the "
-        "latency limits",
+        f"the services need {at_least}more than {allowed}: allow more (--max-gpus), lower the "
+        "rates or relax the latency limits",
     )
+
+
+def _needed(problem: Problem) -> int | None:
+    """Machines that are proved to be needed; None if that does not explain the infeasibility."""
+    from ...solve import solve
+
+    if len(problem.machine_types) > 1 or not problem.machine_types[0].cost:
+        return None
+    (machine,) = problem.machine_types
+    unlimited = Problem(
+        configurations=problem.configurations,
+        jobs=problem.jobs,
+        machine_types=[MachineType(machine.name, machine.cost)],
+    )
+    bound = solve(unlimited, time_limit=_SECONDS_TO_EXPLAIN).lower_bound
+    needed = math.ceil(bound / machine.cost)
+    return needed if machine.limit is not None and needed > machine.limit else None
 
 
 def impossible_jobs(problem: Problem) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...model import Block, Configuration
+from ...packing import fullest_machine
 from .words import fraction, printable
 
 if TYPE_CHECKING:
@@ -73,10 +74,11 @@ def _best_machine(problem: Problem, leaf: BlockPrices) -> Fraction:
         if isinstance(shape, Configuration):
             worth = (leaf.prices.get(block, Fraction(0)) * n for block, n in shape.blocks.items())
             best = max(best, sum(worth, Fraction(0)))
-        else:  # full of one block alone: near enough for words
-            for block in shape.sizes:
-                value = leaf.prices.get(block, Fraction(0)) * shape.largest_count(block)
-                best = max(best, value)
+        else:
+            prices = [leaf.prices.get(block, Fraction(0)) for block in shape.sizes]
+            sizes = list(shape.sizes.values())
+            full = fullest_machine(prices, sizes, shape.capacity, shape.max_blocks)
+            best = max(best, full.value)
     return best
 
 

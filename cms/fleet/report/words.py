@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,18 @@ if TYPE_CHECKING:
 _LARGEST_READABLE_DENOMINATOR = 999
 
 
-def decimal(value: Fraction | int, digits: int = 4) -> str:
+def decimal(
+    value: Fraction | int, digits: int = 4, rounding: Callable[[Fraction], int] = round
+) -> str:
     """Write a number for reading: exact if short, otherwise rounded to ``digits`` digits.
+
+    What is promised must not be rounded in favour of whoever promises it: a lower bound takes
+    ``rounding=math.floor``, a cost or a gap ``math.ceil``.
 
     Examples
     --------
+    >>> decimal(Fraction(2, 3)), decimal(Fraction(2, 3), rounding=math.floor)
+    ('0.6667', '0.6666')
     >>> decimal(12), decimal(Fraction(837, 2)), decimal(Fraction(1, 3)), decimal(1234567)
     ('12', '418.5', '0.3333', '1,234,567')
     """
@@ -24,12 +32,12 @@ def decimal(value: Fraction | int, digits: int = 4) -> str:
     if exact.denominator == 1:
         if abs(exact.numerator) < 10**15:
             return f"{exact.numerator:,}"
-        return _scientific(exact, digits)
+        return _scientific(exact, digits, rounding)
     magnitude = _magnitude(exact)
     if magnitude >= 15 or magnitude < -digits:
-        return _scientific(exact, digits)
+        return _scientific(exact, digits, rounding)
     places = max(0, digits - 1 - magnitude)
-    scaled = round(exact * 10**places)
+    scaled = rounding(exact * 10**places)
     sign = "-" if scaled < 0 else ""
     whole, part = divmod(abs(scaled), 10**places)
     text = f"{sign}{whole:,}"
@@ -44,9 +52,9 @@ def _magnitude(value: Fraction) -> int:
     return guess if Fraction(numerator, denominator) >= Fraction(10) ** guess else guess - 1
 
 
-def _scientific(value: Fraction, digits: int) -> str:
+def _scientific(value: Fraction, digits: int, rounding: Callable[[Fraction], int]) -> str:
     power = _magnitude(value)
-    mantissa = round(value / Fraction(10) ** power * 10 ** (digits - 1))
+    mantissa = rounding(value / Fraction(10) ** power * 10 ** (digits - 1))
     if abs(mantissa) >= 10**digits:
         mantissa, power = mantissa // 10, power + 1
     return f"{decimal(Fraction(mantissa, 10 ** (digits - 1)), digits)}e{power}"
@@ -79,7 +87,18 @@ def fraction(value: Fraction) -> str:
     return decimal(value)
 
 
-def count(number: int, what: str) -> str:
+def at_least(bound: Fraction) -> str:
+    """Write a lower bound: rounded down, so that no more is said than was proved.
+
+    Examples
+    --------
+    >>> at_least(Fraction(2, 3)), at_least(Fraction(12))
+    ('0.6666', '12')
+    """
+    return decimal(bound, rounding=math.floor)
+
+
+def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -> str:
     """Write a number with its noun, in the plural where that is due.
 
     Examples
@@ -89,7 +108,8 @@ def count(number: int, what: str) -> str:
     """
     if number == 1:
         return f"1 {what}"
-    return f"{decimal(number)} {what}{'es' if what.endswith(('ch', 'x', 's')) else 's'}"
+    ending = "es" if what.endswith(("ch", "x", "s")) else "s"
+    return f"{decimal(number, rounding=rounding)} {what}{ending}"
 
 
 def printable(name: str) -> str:
@@ -126,21 +146,24 @@ def verdict(solution: Solution, machine: str = "machine") -> str:
         return f"infeasible, {who}"
     priced = solution.cost != solution.machine_count
     if solution.cost is None or solution.machine_count is None:
-        bound = f"; any has a cost >= {decimal(solution.lower_bound)}"
+        bound = f"; any has a cost >= {at_least(solution.lower_bound)}"
         return "no schedule was found" + (bound if solution.lower_bound > 0 else "")
-    found = count(solution.machine_count, machine)
+    found = count(solution.machine_count, machine, math.ceil)
     if priced:
-        found += f" at a cost of {decimal(solution.cost)}"
-    found += f", proved >= {decimal(solution.lower_bound)}"
+        found += f" at a cost of {decimal(solution.cost, rounding=math.ceil)}"
+    found += f", proved >= {at_least(solution.lower_bound)}"
     if solution.status == "optimal":
         if solution.proof == "checked":
             return f"{found}: optimal, proof checked"
         return f"{found}; optimal on a solver's word alone"
     claim = ""
     if solution.claimed_bound is not None and solution.claimed_bound > solution.lower_bound:
-        claim = f" (a solver claims >= {decimal(solution.claimed_bound)})"
+        claim = f" (a solver claims >= {at_least(solution.claimed_bound)})"
     gap, relative = solution.gap or Fraction(0), solution.relative_gap or Fraction(0)
-    over = f"{decimal(gap)} in cost" if priced else count(int(gap), machine)
+    if priced or gap.denominator > 1:
+        over = f"{decimal(gap, rounding=math.ceil)} in cost"
+    else:
+        over = count(int(gap), machine, math.ceil)
     return f"{found}{claim}: at most {over} ({percent(relative, up=True)}) above the optimum"
 
 

@@ -2,11 +2,12 @@
 
 The test behind most of them: a process that always has a batch in hand serves batch / latency
 items a second, so throughput x latency is near batch x processes. Measurements scatter around that
-by some ten per cent; a mistaken unit moves it by a factor of 1000. Floats are good enough here.
+by some ten per cent; a mistaken unit moves it by a factor of 1000.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
@@ -16,10 +17,11 @@ from .measurements import Measured
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
-__all__ = ["limit_warnings", "shrinking_warnings", "unit_warnings"]
+__all__ = ["column_warnings", "limit_warnings", "shrinking_warnings", "unit_warnings"]
 
-_FACTOR_30 = 30.0  # about the square root of 1000: nearer to a factor of 1000 than to none
-_FACTOR_FAR = 5.0
+_FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
+_FACTOR_FAR = 5
+_THOUSAND = Fraction(1000)
 _LENIENT = 100  # a limit so far above the slowest point is no limit
 _SECONDS = (
     "throughput x latency is about 1/1000 of batch x processes; latency_ms looks like seconds"
@@ -32,6 +34,18 @@ _ONE_PROCESS = (
     "that of one process, expected the sum over the instance's processes"
 )
 _OTHER = "throughput x latency is far from batch x processes; check both units"
+_LIMIT_IN_SECONDS = (
+    "the latency limit is below every measured latency, and would be ordinary if it were 1000 "
+    "times as large; latency_limit_ms looks like seconds"
+)
+_LIMIT_IN_MICROSECONDS = (
+    f"the latency limit is more than {_LENIENT} times every measured latency; latency_limit_ms "
+    "looks like microseconds"
+)
+_IS_A_WISH = re.compile(
+    r"replica|percentile|priority|affinity|(^|_)(p\d\d|slo|sla|min|max|instances?|weight|spread)(_|$)",
+    re.IGNORECASE,
+)
 _SCATTER = Fraction(21, 20)  # repeated measurements differ by a few per cent
 
 
@@ -61,41 +75,73 @@ def unit_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
     )
 
 
-def _ratio(point: OperatingPoint) -> float:
-    items_in_work = float(point.throughput_rps) * float(point.latency_ms) / 1000
+def _ratio(point: OperatingPoint) -> Fraction:
+    # exact, since a table may hold 1e399, which no float does
+    items_in_work = point.throughput_rps * point.latency_ms / 1000
     return items_in_work / (point.batch * point.processes)
 
 
-def _verdict(ratio: float) -> str:
-    if 1 / _FACTOR_FAR <= ratio <= _FACTOR_FAR:
+def _verdict(ratio: Fraction) -> str:
+    if 1 <= ratio * _FACTOR_FAR <= _FACTOR_FAR**2:
         return ""
-    if 1e-3 / _FACTOR_30 < ratio < 1e-3 * _FACTOR_30:
+    if _is_about(ratio, 1 / _THOUSAND):
         return _SECONDS
-    return _MICROSECONDS if 1e3 / _FACTOR_30 < ratio < 1e3 * _FACTOR_30 else _OTHER
+    return _MICROSECONDS if _is_about(ratio, _THOUSAND) else _OTHER
+
+
+def _is_about(ratio: Fraction, value: Fraction) -> bool:
+    return value / _FACTOR_30 < ratio < value * _FACTOR_30
 
 
 def _is_of_one_process(point: OperatingPoint) -> bool:
-    return abs(_ratio(point) * point.processes - 1) <= 0.2
+    return abs(_ratio(point) * point.processes - 1) <= Fraction(1, 5)
 
 
 def _models(points: Sequence[OperatingPoint]) -> str:
-    names = list(dict.fromkeys(point.model for point in points))
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more models" if len(names) > 4 else "")
+    return _some([point.model for point in points], "models")
 
 
-def limit_warnings(services: Iterable[Service], measured: Measured) -> tuple[str, ...]:
-    """Name services whose latency limit is far above everything that was measured."""
-    warnings = []
+def _some(names: Iterable[str], what: str) -> str:
+    """The first few of some names, each once, and how many more there are."""
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - 4} more {what}" if len(distinct) > 4 else ""
+    return ", ".join(distinct[:4]) + more
+
+
+def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str, ...]:
+    """Name services whose latency limit looks as if it stood in another unit than milliseconds.
+
+    One far above everything that was measured looks like microseconds. One below everything that
+    was measured, and ordinary if it were a thousand times as large, looks like seconds.
+    """
+    found: dict[str, list[str]] = {}
     for service in services:
         latencies = [point.latency_ms for own in measured[service.model].values() for point in own]
-        if service.latency_limit_ms > _LENIENT * max(latencies):
-            warnings.append(
-                f"service {service.name}: its latency limit of "
-                f"{format_exact(service.latency_limit_ms)} ms is more than {_LENIENT} times the "
-                f"slowest operating point of {service.model} ({format_exact(max(latencies))} ms); "
-                "latency_limit_ms looks like microseconds"
-            )
-    return tuple(warnings)
+        limit, fastest, slowest = service.latency_limit_ms, min(latencies), max(latencies)
+        if limit > _LENIENT * slowest:
+            verdict = _LIMIT_IN_MICROSECONDS
+            extreme = f"slowest operating point of {service.model}: {format_exact(slowest)} ms"
+        elif limit < fastest and fastest <= 1000 * limit <= _LENIENT * slowest:
+            verdict = _LIMIT_IN_SECONDS
+            extreme = f"fastest operating point of {service.model}: {format_exact(fastest)} ms"
+        else:
+            continue
+        example = f"{service.name}, {format_exact(limit)} ms, {extreme}"
+        found.setdefault(verdict, []).append(example)
+    return tuple(
+        f"{len(own)} of {len(services)} services: {verdict}; for example: {own[0]}"
+        for verdict, own in found.items()
+    )
+
+
+def column_warnings(services: Iterable[Service]) -> tuple[str, ...]:
+    """Name columns of the services that ask for something no plan heeds; others are just notes."""
+    idle = [name for service in services for name in service.extra if _IS_A_WISH.search(name)]
+    if not idle:
+        return ()
+    return (
+        f"service columns that are kept but have no effect on the plan: {_some(idle, 'columns')}",
+    )
 
 
 def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ...]:

@@ -12,7 +12,15 @@ from ..hardware import Gpu, gpu, gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
-__all__ = ["Instance", "Measured", "Measurements", "is_called", "measurements", "points_for"]
+__all__ = [
+    "Instance",
+    "Measured",
+    "Measurements",
+    "is_called",
+    "meant",
+    "measurements",
+    "points_for",
+]
 
 #: A kind of instance: the GPU's key and the profile.
 Instance: TypeAlias = tuple[str, str]
@@ -149,7 +157,7 @@ def points_for(
     if service.allowed_profiles is None:
         return own
     allowed = {
-        where: None for name in service.allowed_profiles for where in _meant(name, service, fleet)
+        where: None for name in service.allowed_profiles for where in meant(name, service, fleet)
     }
     chosen = {where: points for where, points in own.items() if where in allowed}
     if not chosen:
@@ -175,7 +183,7 @@ def _not_measured(service: Service, known: Measurements) -> str:
     )
 
 
-def _meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[Instance]:
+def meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[Instance]:
     """Return the instances an allowed profile means: on every GPU that has a profile so called.
 
     With ``key:`` before it, as in a block's name, on that GPU alone.

@@ -21,6 +21,7 @@ from ..hardware import Gpu
 from ..hardware.device_file import read_device
 from .operating_point import OperatingPoint
 from .plan import Plan
+from .plan_terms import refuse_other_terms
 from .plan_writing import group_to_json
 from .queueing import RULES, LatencyRule, QueueingRule
 from .service import Service
@@ -97,6 +98,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)
     services = tuple(_service(entry) for entry in fields["services"].array())
     _require_same(fields["services"], [each.name for each in services], problem.job_names)
+    _require_blocks(fields["problem"], problem, gpus)
     for entry, service, job in zip(fields["services"].array(), services, problem.jobs, strict=True):
         if service.rate_rps != job.demand:
             demand = number_to_json(job.demand)
@@ -114,6 +116,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
         max_processes=fields["max_processes"].integer_or_null(minimum=1),
     )
     _require_supplies(fields["operating_points"], serving)
+    refuse_other_terms(fields, serving)
     solution = solution_from_json(fields["solution"])
     for violation in check(problem, solution.schedule) if solution.cost is not None else ():
         raise fields["solution"].error(f"{fields['solution'].label} is not valid: {violation}")
@@ -246,6 +249,17 @@ def _point(node: Node, fields: Mapping[str, Node]) -> OperatingPoint:
 def _refused(node: Node, fault: CmsError) -> CmsError:
     """Give what a record refuses its place; what the node refused has one."""
     return fault if isinstance(fault, FileError) else node.error(f"{node.label}: {fault}")
+
+
+def _require_blocks(node: Node, problem: Problem, gpus: Sequence[Gpu]) -> None:
+    """Several GPU types qualify their blocks; what stands before the colon must be one of them."""
+    keys = [gpu.key for gpu in gpus]
+    for block in problem.blocks if len(keys) > 1 else ():
+        if block.partition(":")[0] not in keys or ":" not in block:
+            raise node.at("blocks").error(
+                f"{node.label} has the block {block!r}",
+                expected=f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
+            )
 
 
 def _require_same(node: Node, found: Sequence[str], wanted: Sequence[str]) -> None:

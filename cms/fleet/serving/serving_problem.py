@@ -14,7 +14,7 @@ from ...names import nearest
 from ...numbers import Number, format_exact
 from ...problem import Problem
 from ..hardware import Gpu, gpu, mps_shares
-from .guards import limit_warnings, shrinking_warnings, unit_warnings
+from .guards import column_warnings, limit_warnings, shrinking_warnings, unit_warnings
 from .measurements import Instance, is_called, measurements, points_for
 from .operating_point import OperatingPoint, mps_share
 from .queueing import QueueingRule, queueing_rule
@@ -22,7 +22,7 @@ from .service import Service
 
 T = TypeVar("T")
 
-__all__ = ["DEFAULT_GPU", "ServingProblem", "as_problem"]
+__all__ = ["DEFAULT_GPU", "ServingProblem", "as_problem", "shapes"]
 
 DEFAULT_GPU = "a100-80gb"
 
@@ -184,7 +184,7 @@ Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
             unservable[service.name] = _why_unservable(service, candidates, how)
         jobs.append(Job(service.name, service.rate_rps, supply))
     problem = Problem(
-        configurations=[shape for one in fleet for shape in _shapes(one, used, prefix[one.key])],
+        configurations=[shape for one in fleet for shape in shapes(one, used, prefix[one.key])],
         jobs=jobs,
         machine_types=_machine_types(fleet, limits, costs),
     )
@@ -192,7 +192,9 @@ Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
     units = unit_warnings([p for own in mine.values() for each in own.values() for p in each])
     # latencies in a wrong unit make every limit look wrong: one mistake, one warning
     odd_limits = () if units else limit_warnings(wanted, mine)
-    warnings = (*units, *odd_limits, *shrinking_warnings(mine, fleet))
+    warnings = (
+        *units, *odd_limits, *shrinking_warnings(mine, fleet), *column_warnings(wanted),
+    )  # fmt: skip
     return ServingProblem(
         problem=problem,
         services=wanted,
@@ -258,7 +260,7 @@ def _why_unservable(
     )
 
 
-def _shapes(
+def shapes(
     one: Gpu, used: Iterable[Instance], prefix: str
 ) -> Iterable[Configuration | SizeBoundedConfigurations]:
     """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS."""
@@ -273,7 +275,7 @@ def _shapes(
 def _machine_types(
     fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
 ) -> list[MachineType]:
-    limit, cost = _by_key("limits", limits, fleet), _by_key("costs", costs, fleet)
+    limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
     return [
         MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet
     ]
@@ -286,10 +288,13 @@ def _by_key(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> d
         if not called:
             keys = [one.key for one in fleet]
             raise InvalidOption(
-                f"{what} names the GPU {name!r}, which is not in this fleet{nearest(name, keys)}; "
+                f"a {what} is given for the GPU {name!r}, which is not in this fleet"
+                f"{nearest(name, keys)}; "
                 f"expected one of {', '.join(keys)}"
             )
         if called[0] in result:
-            raise InvalidOption(f"{what} names {called[0]} twice, once as {name!r}; name it once")
+            raise InvalidOption(
+                f"a {what} is given for {called[0]} twice, once as {name!r}; give it once"
+            )
         result[called[0]] = value
     return result

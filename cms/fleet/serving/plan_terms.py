@@ -1,0 +1,142 @@
+"""What a plan's problem is made of must be what its devices, services and limits allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...errors import CmsError
+from ...files.node import Node
+from ...model import AnyConfiguration, Block, SizeBoundedConfigurations
+from ..hardware import Gpu
+from .measurements import Instance, is_called, meant
+from .operating_point import mps_share
+from .serving_problem import ServingProblem, shapes
+
+__all__ = ["refuse_other_terms"]
+
+
+def refuse_other_terms(fields: Mapping[str, Node], serving: ServingProblem) -> None:
+    """Refuse a plan on terms that could not have made its problem.
+
+    Parameters
+    ----------
+    fields : Mapping of str to Node
+        The values of the plan's document, to point at.
+    serving : ServingProblem
+        What they say; its supplies agree with its points already.
+
+    Raises
+    ------
+    FileError
+        If a point is of another model, device or profile than its service and block, or not one
+        that the service or the number of processes allows; if a configuration is none of the
+        device's; if a service is called unservable that is not, or the other way round.
+    """
+    _require_configurations(fields["problem"], serving)
+    for entry in fields["operating_points"].array():
+        _require_own_point(entry, serving)
+    _require_unservable(fields["unservable"], serving)
+
+
+def _require_own_point(entry: Node, serving: ServingProblem) -> None:
+    name, block = entry.at("service").text(), entry.at("block").text()
+    service, point = serving.service(name), serving.points[name, block]
+    key, profile = serving.instance_of(block)
+    gpu = serving.gpu_of(key)
+    if point.model != service.model:
+        raise entry.at("model").wrong(f'"{service.model}", which service {name!r} runs')
+    if not _is_of(gpu, point.device):
+        raise entry.at("device").wrong(f'"{key}", where {block} is, or a product name of it')
+    if point.profile != profile and _profile(gpu, point.profile) != profile:
+        raise entry.at("profile").wrong(f'"{profile}", the profile of block {block}')
+    most = serving.max_processes
+    if most is not None and point.processes > most:
+        raise entry.at("processes").wrong(f"at most max_processes = {most}")
+    if service.allowed_profiles is None:
+        return
+    try:
+        allowed = {
+            where for each in service.allowed_profiles for where in _meant(each, serving, name)
+        }
+    except CmsError as fault:
+        raise entry.at("service").error(str(fault)) from None
+    if (key, profile) not in allowed:
+        raise entry.at("block").wrong(
+            f"one of {', '.join(service.allowed_profiles)}, which service {name!r} allows"
+        )
+
+
+def _meant(profile: str, serving: ServingProblem, name: str) -> Iterable[Instance]:
+    return meant(profile, serving.service(name), serving.gpus)
+
+
+def _is_of(gpu: Gpu, device: str) -> bool:
+    """Whether a point's device is this GPU, by one of the names under which points are accepted."""
+    if is_called(gpu, device):
+        return True
+    from ..hardware import gpu as find
+
+    try:
+        return find(device) == gpu
+    except CmsError:
+        return False
+
+
+def _profile(gpu: Gpu, name: str) -> str | None:
+    try:
+        return None if mps_share(name) is not None else gpu.profile(name).name
+    except CmsError:
+        return None
+
+
+def _require_configurations(node: Node, serving: ServingProblem) -> None:
+    """Each GPU can be just what its device file allows with the profiles there are blocks of."""
+    blocks = serving.problem.blocks
+    used = [serving.instance_of(block) for block in blocks]
+    prefix = "{}:" if len(serving.gpus) > 1 else ""
+    allowed: list[AnyConfiguration] = []
+    for gpu in serving.gpus:
+        try:
+            allowed += shapes(gpu, used, prefix.format(gpu.key))
+        except CmsError as fault:
+            raise node.at("blocks").error(f"{node.at('blocks').label}: {fault}") from None
+    for entry, shape in zip(
+        node.at("configurations").array(), serving.problem.configurations, strict=True
+    ):
+        if shape not in allowed:
+            raise entry.error(
+                f"{entry.label} is {shape}",
+                expected=f"what the device {shape.machine} allows with "
+                f"{_listed(blocks, isinstance(shape, SizeBoundedConfigurations))}",
+            )
+    missing = [shape for shape in allowed if shape not in serving.problem.configurations]
+    if missing:
+        raise node.at("configurations").error(
+            f"{node.at('configurations').label} lacks {missing[0]}",
+            expected="every one that the devices allow with these blocks",
+        )
+
+
+def _listed(blocks: Iterable[Block], shared: bool) -> str:
+    own = [block for block in blocks if ("mps:" in block) == shared]
+    return ", ".join(own) or "the blocks there are"
+
+
+def _require_unservable(node: Node, serving: ServingProblem) -> None:
+    lost = {
+        service.name
+        for service in serving.services
+        if service.rate_rps
+        and not any(serving.supply(service.name, block) for block in serving.problem.blocks)
+    }
+    for name, entry in node.entries():
+        if name not in lost:
+            raise entry.error(
+                f"{node.label} names {name!r}",
+                expected="services that no block serves, which this one is not",
+                at_key=True,
+            )
+    if missing := sorted(lost - set(serving.unservable)):
+        raise node.error(
+            f"{node.label} does not name {missing[0]!r}", expected="it, since no block serves it"
+        )
