@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from .frozen import FrozenMap
 from .guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from .interrupt import CtrlC
 from .ledger import Ledger
-from .numbers import Number, exact, format_exact
+from .numbers import Number, exact, format_exact, whole
 from .options import read_options
 from .problem import Problem
 from .registry import algorithm_of
@@ -149,8 +148,12 @@ def run_checked(
     limits = Limits(
         _seconds(time_limit), exact(gap, "gap", error=InvalidOption), _cancel_event(cancel)
     )
-    seed = _whole(seed, "seed", 0)
-    threads = _available_cores() if threads is None else _whole(threads, "threads", 1)
+    seed = whole(seed, "seed", least=0, error=InvalidOption)
+    threads = (
+        _available_cores()
+        if threads is None
+        else whole(threads, "threads", least=1, error=InvalidOption)
+    )
     if start is not None and type(start) is not Schedule:
         raise InvalidOption(f"start is {start!r}; expected a cms.Schedule")
     if on_improvement is not None and not callable(on_improvement):
@@ -273,16 +276,6 @@ def _seconds(time_limit: object) -> float:
             f"time_limit is {time_limit!r}; expected seconds >= 0, or None for no limit"
         )
     return seconds
-
-
-def _whole(value: object, what: str, least: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = least - 1
-    if isinstance(value, bool) or number < least:
-        raise InvalidOption(f"{what} is {value!r}; expected a whole number >= {least}")
-    return number
 
 
 def _cancel_event(cancel: object) -> CancelEvent | None:
