@@ -55,14 +55,16 @@ def solve(
         The method's own options, by name.
     time_limit : float or None, default 60
         Seconds, for the whole call; None means no limit. The answer comes at most half a second
-        later, plus the time of an exact check under way.
+        later, plus the time of an exact check under way; before the run the method is asked
+        whether it supports the problem, which it must say quickly.
     gap : number, default 0
         Stop when cost less lower bound is at most this; absolute, in the unit of the costs.
     seed : int, default 0
         >= 0. The same seed, options, threads and version give the same history, but for the
         seconds, if no time limit cuts the run short.
     threads : int, optional
-        >= 1; by default the cores this process may use.
+        >= 1; by default the cores this process may use. They bound compiled pricing; how many
+        workers a solver inside a method has is the method's own option.
     start : Schedule, optional
         A valid schedule to improve on.
     cancel : threading.Event, optional
