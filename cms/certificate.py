@@ -99,26 +99,7 @@ class Certificate(ABC):
         >>> Certificate.from_json({"prices": {"1g": "1/7"}}).prices["1g"]
         Fraction(1, 7)
         """
-        if not isinstance(tree, Mapping):
-            raise InvalidCertificate(f"a certificate is {tree!r}; expected an object")
-        if "branch" not in tree:
-            known = {"prices", "limit_prices", "multipliers"}
-            _refuse_unknown(tree, known)
-            return BlockPrices(
-                _mapping(tree.get("prices", {}), "prices"),
-                _mapping(tree.get("limit_prices", {}), "limit_prices"),
-                _sequence(tree.get("multipliers", [])),
-            )
-        _refuse_unknown(tree, {"branch", "at_most", "below", "above"})
-        missing = {"at_most", "below", "above"} - set(tree)
-        if missing:
-            raise InvalidCertificate(f"a branch lacks {', '.join(sorted(missing))}")
-        return Branch(
-            quantity_from_json(tree["branch"]),
-            tree["at_most"],
-            Certificate.from_json(tree["below"]),
-            Certificate.from_json(tree["above"]),
-        )
+        return _from_json(tree, 0)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -305,6 +286,33 @@ class Branch(Certificate):
         if above.infeasible:
             return below
         return _Verdict(min(below.value, above.value), False)
+
+
+def _from_json(tree: Any, depth: int) -> Certificate:
+    if not isinstance(tree, Mapping):
+        raise InvalidCertificate(f"a certificate is {tree!r}; expected an object")
+    if "branch" not in tree:
+        _refuse_unknown(tree, {"prices", "limit_prices", "multipliers"})
+        return BlockPrices(
+            _mapping(tree.get("prices", {}), "prices"),
+            _mapping(tree.get("limit_prices", {}), "limit_prices"),
+            _sequence(tree.get("multipliers", [])),
+        )
+    # Before anything descends: Python's own limit on recursion is no error of ours.
+    if depth >= LARGEST_DEPTH:
+        raise InvalidCertificate(
+            f"a certificate has more than {LARGEST_DEPTH} branches above one another"
+        )
+    _refuse_unknown(tree, {"branch", "at_most", "below", "above"})
+    missing = {"at_most", "below", "above"} - set(tree)
+    if missing:
+        raise InvalidCertificate(f"a branch lacks {', '.join(sorted(missing))}")
+    return Branch(
+        quantity_from_json(tree["branch"]),
+        tree["at_most"],
+        _from_json(tree["below"], depth + 1),
+        _from_json(tree["above"], depth + 1),
+    )
 
 
 def first_certificate(problem: Problem) -> BlockPrices:

@@ -318,3 +318,12 @@ def test_any_json_is_a_tree_or_is_refused_as_a_certificate(value: Any) -> None:
         except InvalidCertificate:
             continue
         assert read(json.loads(json.dumps(thing.to_json()))) == thing
+
+
+@pytest.mark.parametrize("depth", [201, 900, 5_000])
+def test_a_document_with_too_many_branches_is_refused_before_python_gives_up(depth: int) -> None:
+    tree: dict[str, Any] = {"prices": {}}
+    for _ in range(depth):
+        tree = {"branch": {"blocks_of": "a"}, "at_most": 0, "below": {"prices": {}}, "above": tree}
+    with pytest.raises(InvalidCertificate, match="more than 200 branches"):
+        Certificate.from_json(tree)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..certificate import BlockPrices, Branch, Certificate
+from ..certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
 from ..quantity import quantity_from_json
 from .node import Node
 
@@ -25,16 +25,21 @@ def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
     >>> certificate_from_json({"prices": {"1g": "1/7"}}).to_json()["prices"]
     {'1g': '1/7'}
     """
-    node = tree if isinstance(tree, Node) else Node(tree)
+    return _tree(tree if isinstance(tree, Node) else Node(tree), 0)
+
+
+def _tree(node: Node, depth: int) -> Certificate:
     if not (isinstance(node.value, dict) and "branch" in node.value):
         return _leaf(node)
+    if depth >= LARGEST_DEPTH:
+        raise node.error(f"a certificate has more than {LARGEST_DEPTH} branches above one another")
     fields = node.object(("branch", "at_most", "below", "above"))
     return node.build(
         Branch,
         fields["branch"].build(quantity_from_json, fields["branch"].value),
         fields["at_most"].integer(minimum=None),
-        certificate_from_json(fields["below"]),
-        certificate_from_json(fields["above"]),
+        _tree(fields["below"], depth + 1),
+        _tree(fields["above"], depth + 1),
     )
 
 
