@@ -140,7 +140,7 @@ class FreeBound(Certificate):
         return True
 
     def _judge(self, problem: Problem, path: object) -> Any:
-        raise NotImplementedError
+        raise AssertionError("a subclass is refused before it is asked")
 
     def leaves(self) -> Iterator[BlockPrices]:
         return iter(())

@@ -12,6 +12,7 @@ import numpy as np
 
 from cms.algorithm import SolverBound, Support
 from cms.certificate import round_up
+from cms.errors import UnsupportedProblem
 from cms.knapsack import common_denominator, price_jobs
 from cms.reduction import reduce
 from cms.schedule import Schedule
@@ -58,7 +59,7 @@ class CpSatOptions:
 
 
 class CpSat:
-    """CP-SAT on options of the jobs, between certified bounds; optimal when it finishes.
+    """CP-SAT on options of the jobs, between certified bounds; small problems end proved.
 
     Block prices are computed first (a cutting-plane method over one price a block); they are the
     certificate of the lower bound, and leave only few options of each job that can matter. An
@@ -112,7 +113,7 @@ class CpSat:
         return Support(True)
 
     def guarantee(self, problem: Problem, options: CpSatOptions) -> Guarantee | None:
-        """Return None: a finished run is optimal by proof, not by a ratio."""
+        """Return None: what a run proves is in its status, not in a ratio."""
         return None
 
     def run(self, problem: Problem, options: CpSatOptions, budget: Budget) -> Iterator[Claim]:
@@ -121,7 +122,7 @@ class CpSat:
         small = reduction.problem
         shapes = listed(small, _MOST_SHAPES)
         if shapes is None:
-            return
+            raise UnsupportedProblem("the reduced problem has too many maximal configurations")
         instance = Instance(small, shapes)
         settings = Settings(options.workers, options.linearization_level)
         for claim in _claims(instance, settings, budget):

@@ -73,12 +73,10 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from cms import Configuration, Job, Problem, solve
-    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
-    >>> solution = solve(problem)
+    >>> from cms import Configuration, Problem, solve
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
-    >>> write_solution(solution, path)
-    >>> read_solution(path).schedule == solution.schedule
+    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
+    >>> '"status": "optimal"' in path.read_text()
     True
     """
     write_document(lambda: solution_to_json(solution), path)
