@@ -21,7 +21,7 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from .algorithm import Algorithm, Budget, Claim, SolverBound, Support
+from .algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
 from .certificate import BlockPrices, Branch, Certificate
 from .check import Violation, check
 from .errors import (
@@ -50,6 +50,7 @@ from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from .reduction import Reduction, reduce
 from .registry import NamedProblem, algorithms, instances, load_instance
 from .schedule import MachineGroup, Schedule
+from .shortage import Shortage, shortage
 from .solution import Incumbent, Proof, Solution, Status, StopReason
 from .solve import solve
 
@@ -78,6 +79,8 @@ __all__ = [
     "MachineGroup",
     "check",
     "Violation",
+    "shortage",
+    "Shortage",
     # proofs
     "Certificate",
     "BlockPrices",
@@ -99,6 +102,7 @@ __all__ = [
     "Verdict",
     "Budget",
     "Claim",
+    "Named",
     "SolverBound",
     # files
     "read_problem",

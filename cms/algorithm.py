@@ -82,8 +82,33 @@ class SolverBound:
         object.__setattr__(self, "solver", solver)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A claim with a word on which part of the algorithm it comes from, for the history.
+
+    Parameters
+    ----------
+    claim : Schedule, Certificate or SolverBound
+    part : str
+        A few words, at most 100 letters on one line: "block prices, 7 passes".
+
+    Examples
+    --------
+    >>> Named(SolverBound(3, "CP-SAT"), "exact program").part
+    'exact program'
+    """
+
+    claim: Schedule | Certificate | SolverBound
+    part: str
+
+    def __post_init__(self) -> None:
+        part = self.part
+        if type(part) is not str or not 0 < len(part) <= 100 or not part.isprintable():
+            raise ValueError(f"part is {part!r}; expected 1 to 100 printable letters on one line")
+
+
 #: What an algorithm yields.
-Claim: TypeAlias = Schedule | Certificate | SolverBound
+Claim: TypeAlias = Schedule | Certificate | SolverBound | Named
 
 
 @dataclass(frozen=True, slots=True)

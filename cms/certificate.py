@@ -52,9 +52,10 @@ class Certificate(ABC):
         Returns
         -------
         Fraction
-            No schedule costs less. (Of an infeasible problem any number is a lower bound.) For
-            problems of many thousand jobs it is computed on the rows' outer image, so that it may
-            be slightly less than the prices could prove, never more.
+            No schedule costs less. (Of an infeasible problem any number is a lower bound.) It may
+            be slightly less than the prices could prove, never more, where a job's blocks tie so
+            closely that looking for its cheapest option has to end early, and in large problems
+            where more than a thousand rows need more than 62 bits.
 
         Raises
         ------

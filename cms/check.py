@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .columns import whole_array
+from .columns import column_totals, whole_array
 from .model import Configuration
 from .numbers import format_exact
 from .rows import SAFE
@@ -119,10 +119,9 @@ def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violat
 def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
     used: dict[str | None, int] = {}
     only = problem.machine_types[0].name if len(problem.machine_types) == 1 else None
-    pairs = zip(columns.group_configuration.tolist(), columns.group_count.tolist(), strict=True)
-    for index, count in pairs:
+    for index, count in enumerate(column_totals(columns)):
         name = columns.configurations[index].machine or only
-        used[name] = used.get(name, 0) + count
+        used[name] = used.get(name, 0) + (count or 0)
     for machine in problem.machine_types:
         number = used.get(machine.name, 0)
         if machine.limit is not None and number > machine.limit:
@@ -167,8 +166,9 @@ def _group_of_entries(columns: Columns) -> NDArray[np.int64]:
 
 def _totals(keys: NDArray[np.int64], amounts: NDArray[Any]) -> tuple[NDArray[np.int64], Any]:
     """Sum amounts by key, exactly."""
-    order = np.argsort(keys, kind="stable")
-    keys, amounts = keys[order], amounts[order]
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys, amounts = keys[order], amounts[order]
     begin = np.flatnonzero(np.diff(keys, prepend=-1))
     if not len(begin):
         return keys, amounts

@@ -62,6 +62,19 @@ def checked_columns(columns: Columns) -> Columns:
     return checked
 
 
+def column_totals(columns: Columns) -> list[int | None]:
+    """Return the machines of each configuration, exactly; None where there is no group of it."""
+    counts, index = columns.group_count, columns.group_configuration
+    n = len(columns.configurations)
+    groups = np.bincount(index, minlength=n)
+    if len(counts) and max(int(counts.max()), -int(counts.min())) * len(counts) >= 2**62:
+        counts = counts.astype(object)
+    totals = np.zeros(n, dtype=counts.dtype)
+    np.add.at(totals, index, counts)
+    pairs = zip(totals.tolist(), groups.tolist(), strict=True)
+    return [int(total) if number else None for total, number in pairs]
+
+
 def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]:
     """Return whole numbers as int64, or as Python integers in an object array if one is larger.
 

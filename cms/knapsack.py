@@ -1,17 +1,14 @@
-"""The covering knapsack of the theory, exact in integers.
+"""The covering knapsack of the theory, exact in integers, for one job and for all of them.
 
 The cheapest way to serve one job at given block prices, ``min prices . o`` subject to
 ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). It is the hot loop of pricing and the
-job side of every certificate.
-
-The search is written once, in the common subset of Python and numba: with lists it is the
-plain path, on integers of any size and without compiling anything; ``knapsack_compiled`` compiles
-the same function for arrays, parallel over jobs.
+job side of every certificate. The search itself is ``knapsack_search``: few jobs are priced by it
+as it stands, many by ``knapsack_compiled``, in parallel.
 """
 
 from __future__ import annotations
 
-import threading
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd
@@ -19,23 +16,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .rows import SAFE
+from .knapsack_search import (
+    LONGEST_LIST,
+    MANY_BLOCKS,
+    SHORT_LIST,
+    TOO_LONG,
+    UNSERVABLE,
+    WORK_ROWS,
+    search,
+)
+from .rows import FEW, SAFE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .knapsack_compiled import Part
     from .rows import Rows
 
-#: The search for one job stops here and returns a proven lower bound instead of the minimum.
-NODE_LIMIT = 50_000
 #: With this many rows compiling (or loading what was compiled) pays.
 COMPILED_FROM = 4_000
-#: Rows in one call of compiled code, which cannot be stopped: a fraction of a second.
-_CHUNK = 100_000
-#: Jobs priced one by one between two looks at whether to stop.
-_LOOK_EVERY = 16
-#: Numba's default threading layer aborts the process when two threads enter it at once.
-_ONE_AT_A_TIME = threading.Lock()
+#: With this many it pays to use what is loaded already.
+_LOADED_FROM = 64
+# Nodes and list entries, of some seconds' work, after which plain pricing gives up for compiled.
+_PATIENCE = 2_000_000
 
 
 class Cheapest(NamedTuple):
@@ -56,19 +59,22 @@ class Pricing(NamedTuple):
     Attributes
     ----------
     total : int
-        The sum of the values; jobs no block can serve count 0.
+        The sum of the values, each times its row's weight; jobs no block can serve count 0.
     load : tuple of int
         Blocks of each type the jobs would buy, a supergradient of the total.
     unservable : tuple of int
         Jobs with a positive demand that no block can serve.
     options : ndarray of int64, shape (n, k), or None
-        Each job's option, if asked for.
+        Each job's option, if asked for; Python integers in an object array if one is larger.
+    inexact : int
+        Rows whose value is only a lower bound on the price of their option.
     """
 
     total: int
     load: tuple[int, ...]
     unservable: tuple[int, ...]
-    options: NDArray[np.int64] | None
+    options: NDArray[Any] | None
+    inexact: int = 0
 
 
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
@@ -89,10 +95,8 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
 
     Notes
     -----
-    Depth-first over the types by price per supply, pruned by the cost of buying the rest at the
-    next ratio. Some optimal option uses fewer than ``supply[b]`` blocks of other types than the
-    best one b (theory 6.5), so most of a huge demand is bought at once and the search does not
-    depend on it; the pairwise form of the same exchange caps every other type.
+    Most of a huge demand is bought at once, so the time does not depend on it (theory 6.5). Where
+    many types tie to within a small part of one block, the search may end with a lower bound.
 
     Examples
     --------
@@ -101,182 +105,94 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
     >>> cheapest_option([1, 3, 7], [90, 310, 800], 10**12).exact
     True
     """
-    k = len(prices)
-    if demand <= 0:
-        return Cheapest(0, (0,) * k, True)
-    work = [[0] * (k + 1) for _ in range(WORK_ROWS)]
-    option = [0] * k
-    value, nodes = search(list(prices), list(supply), demand, option, work, NODE_LIMIT)
-    if value < 0:
-        return None
-    return Cheapest(value, tuple(option), nodes <= NODE_LIMIT)
+    return _Plain(prices).cheapest(supply, demand)
 
 
-#: Scratch rows that ``search`` needs, each of k + 1 integers.
-WORK_ROWS = 8
+class _Plain:
+    """The search at one price vector, on Python integers."""
 
+    def __init__(self, prices: Sequence[int]) -> None:
+        self.prices, k = list(prices), len(prices)
+        self._order = sorted(range(k), key=self.prices.__getitem__)
+        self._work = [[0] * k for _ in range(WORK_ROWS)]
+        # Most jobs need no lists; the first that does is searched again.
+        self._rest, self._spent = list[int](), list[int]()
+        self.effort = 0
 
-def search(
-    prices: Any, supply: Any, demand: Any, option: Any, work: Any, node_limit: int
-) -> tuple[Any, int]:
-    """Search for one job's cheapest option; lists of ints, or compiled on int64 arrays.
-
-    ``option`` (k) receives the best option found, ``work`` is scratch. Returns the value and the
-    nodes used; the value is -1 if no block can serve the job, and a proven lower bound if the
-    nodes exceed the limit.
-    """
-    k = len(prices)
-    price, gain, kind, cap = work[0], work[1], work[2], work[3]
-    count, rest, spent, best = work[4], work[5], work[6], work[7]
-    for i in range(k):
-        option[i] = 0
-    # Sort the useful types by price per supply (then larger supply first).
-    m = 0
-    for i in range(k):
-        f = min(supply[i], demand)
-        p = prices[i]
-        if f <= 0:
-            continue
-        at = m
-        while at > 0 and (
-            p * gain[at - 1] < price[at - 1] * f
-            or (p * gain[at - 1] == price[at - 1] * f and f > gain[at - 1])
-        ):
-            price[at], gain[at], kind[at] = price[at - 1], gain[at - 1], kind[at - 1]
-            at -= 1
-        price[at], gain[at], kind[at] = p, f, i
-        m += 1
-    if m == 0:
-        return -1, 0
-    # Drop a type that some other one beats in price and in supply.
-    kept = 0
-    for at in range(m):
-        beaten = False
-        for other in range(m):
-            if other != at and price[other] <= price[at] and gain[other] >= gain[at]:
-                same = price[other] == price[at] and gain[other] == gain[at]
-                if not same or other < at:
-                    beaten = True
-                    break
-        cap[at] = 0 if beaten else 1
-    for at in range(m):
-        if cap[at] == 1:
-            price[kept], gain[kept], kind[kept] = price[at], gain[at], kind[at]
-            kept += 1
-    m = kept
-    # Huge demands: buy at once what every optimal option may be assumed to contain.
-    most = 0
-    for at in range(1, m):
-        most = max(most, gain[at])
-    base = -(-(demand - (gain[0] - 1) * most) // gain[0])
-    base = max(base, 0)
-    left = demand - base * gain[0]
-    if left <= 0:
-        option[kind[0]] = base
-        return base * price[0], 0
-    cap[0] = -(-left // gain[0])
-    for at in range(1, m):
-        cap[at] = -(-left // gain[at])
-        for better in range(at):
-            a, b = gain[better], gain[at]
-            while b:
-                a, b = b, a % b
-            cap[at] = min(cap[at], gain[better] // a - 1)
-    # The best single type to start from.
-    best_value = -1
-    for at in range(m):
-        value = -(-left // gain[at]) * price[at]
-        if best_value < 0 or value < best_value:
-            best_value = value
-            for other in range(m):
-                best[other] = 0
-            best[at] = -(-left // gain[at])
-    # Depth-first; count[d] is the number of type d now being tried, -1 before the first.
-    nodes = 0
-    proven = best_value
-    depth = 0
-    rest[0], spent[0], count[0] = left, 0, -1
-    while depth >= 0:
-        nodes += 1
-        r, c = rest[depth], count[depth]
-        if c < 0:
-            # first visit: finish the job with this type alone
-            finish = -(-r // gain[depth])
-            value = spent[depth] + finish * price[depth]
-            if value < best_value:
-                best_value = value
-                for d in range(depth):
-                    best[d] = count[d]
-                for d in range(depth, m):
-                    best[d] = 0
-                best[depth] = finish
-            c = min(finish - 1, cap[depth]) + 1
-        c -= 1
-        if c < 0 or depth + 1 >= m:
-            depth -= 1
-            continue
-        count[depth] = c
-        r2 = r - c * gain[depth]
-        s2 = spent[depth] + c * price[depth]
-        # The bound only grows as c falls, so the first cut ends this level.
-        if s2 + -(-r2 * price[depth + 1] // gain[depth + 1]) >= best_value:
-            depth -= 1
-            continue
-        if nodes > node_limit:
-            break
-        depth += 1
-        rest[depth], spent[depth], count[depth] = r2, s2, -1
-    proven = best_value
-    if nodes > node_limit:
-        # What is still open costs at least its bound: this child and, for each level above, the
-        # next smaller count.
-        proven = min(proven, s2 + -(-r2 * price[depth + 1] // gain[depth + 1]))
-        for d in range(depth + 1):
-            c = count[d] - 1
-            if c >= 0:
-                r2 = rest[d] - c * gain[d]
-                s2 = spent[d] + c * price[d]
-                proven = min(proven, s2 + -(-r2 * price[d + 1] // gain[d + 1]))
-    for at in range(m):
-        option[kind[at]] = best[at]
-    option[kind[0]] += base
-    return proven + base * price[0], nodes
+    def cheapest(self, supply: Sequence[int], demand: int) -> Cheapest | None:
+        option = [0] * len(self.prices)
+        if demand <= 0:
+            return Cheapest(0, tuple(option), True)
+        while True:
+            value, exact, effort = search(
+                self.prices,
+                supply,
+                demand,
+                self._order,
+                option,
+                self._work,
+                self._rest,
+                self._spent,
+                -1,
+            )
+            self.effort += effort + 1
+            if value == UNSERVABLE:
+                return None
+            if value != TOO_LONG:
+                return Cheapest(value, tuple(option), exact)
+            longer = min(max(SHORT_LIST, 4 * len(self._rest)), LONGEST_LIST)
+            self._rest, self._spent = [0] * longer, [0] * longer
 
 
 def price_jobs(
     rows: Rows,
     prices: Sequence[int],
     *,
+    weights: NDArray[np.int64] | None = None,
     want_options: bool = False,
     inner: bool = False,
     special: Mapping[int, Sequence[int]] | None = None,
     threads: int | None = None,
     stopped: Callable[[], bool] | None = None,
+    compiled: bool | None = None,
 ) -> Pricing | None:
     """Price every job at one price vector.
+
+    A pure function of the prices and the rows given: what is found for two parts of the jobs adds
+    up to what is found for both, and does not depend on threads or on what is compiled.
 
     Parameters
     ----------
     rows : Rows
-        The jobs. Small problems are priced on the exact rows; large ones on the outer image, so
-        that the total is at most the exact one.
+        The jobs. Every one is priced on its exact row; only if more than a thousand rows of a large
+        problem do not fit into 63 bits, these are priced on their outer image, so that the total is
+        at most the exact one.
     prices : sequence of k ints
-        >= 0.
+        >= 0. Up to :func:`largest_price` nearly all rows are priced by compiled code.
+    weights : ndarray of int64, shape (n,), optional
+        How often each row counts (:func:`cms.kinds.kinds`); >= 0, below 2**31 together.
     want_options : bool, default False
         Whether to return each job's option.
     inner : bool, default False
-        Price large problems on the inner image instead: the options then serve the exact rows, but
+        Take the inner image in place of the outer one: the options then serve the exact rows, but
         the total is no lower bound.
     special : Mapping[int, sequence of int], optional
         Jobs with prices of their own (branches on one job's blocks).
     threads : int, optional
         For compiled work; by default all cores.
     stopped : callable, optional
-        Asked between chunks of work.
+        Asked between chunks of work of a small part of a second, by any of the threads.
+    compiled : bool, optional
+        Whether to compile; by default if there are many rows, or all is compiled already.
 
     Returns
     -------
     Pricing, or None if it was stopped
+
+    Raises
+    ------
+    ValueError
+        If the weights are not one a row, negative or too large.
 
     Examples
     --------
@@ -284,104 +200,170 @@ def price_jobs(
     >>> from cms.rows import Rows
     >>> rows = Rows.from_fractions([(Fraction(1200), [Fraction(90), Fraction(800)])] * 2, 2)
     >>> price_jobs(rows, [1, 7])
-    Pricing(total=24, load=(10, 2), unservable=(), options=None)
+    Pricing(total=24, load=(10, 2), unservable=(), options=None, inexact=0)
+    >>> price_jobs(rows, [1, 7], weights=np.array([1, 10])).total
+    132
     """
     special = special or {}
-    n, k = len(rows), rows.n_blocks
-    if n >= COMPILED_FROM:
-        return _price_compiled(rows, prices, want_options, inner, special, threads, stopped)
-    tally = _Tally(k, np.zeros((n, k), dtype=object) if want_options else None)
-    for j in range(n):
-        if j % _LOOK_EVERY == 0 and stopped is not None and stopped():
+    n = len(rows)
+    if weights is not None:
+        weights = _checked(weights, n)
+    if compiled is None:
+        loaded = "cms.knapsack_compiled" in sys.modules
+        compiled = n >= (min(_LOADED_FROM, COMPILED_FROM) if loaded else COMPILED_FROM)
+    tally = _Tally(prices, rows, weights, want_options)
+    if not compiled:
+        if not tally.price(range(n), special, stopped, patience=_PATIENCE):
             return None
-        tally.price(rows, j, special.get(j, prices))
-    return tally.pricing()
+        if tally.complete:
+            return tally.pricing()
+        tally = _Tally(prices, rows, weights, want_options)
+    return _price_compiled(tally, inner, special, threads, stopped)
+
+
+def largest_price(rows: Rows) -> int:
+    """Return the largest price at which compiled code prices all but one row in a thousand.
+
+    A row where price times demand (of a huge demand: times what is left once most of it is bought)
+    exceeds 62 bits is worked out on Python integers, at a hundredth of the speed.
+
+    Examples
+    --------
+    >>> from cms.rows import Rows
+    >>> largest_price(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"])).bit_length()
+    22
+    """
+    most = np.minimum(rows.supplies.max(axis=1, initial=0), rows.demands)
+    # Of a demand of very many blocks so much is bought at once that less than this is left.
+    left = np.where(
+        rows.demands // MANY_BLOCKS > most,
+        np.minimum(rows.demands, most * np.minimum(most, SAFE // np.maximum(most, 1))),
+        rows.demands,
+    )
+    reach = np.maximum(left + most, rows.demands // np.maximum(most, 1))
+    last = len(reach) - 1 - len(reach) // 1000
+    return SAFE - 1 if last < 0 else (SAFE - 1) // max(1, int(np.partition(reach, last)[last]))
+
+
+def _checked(weights: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    weights = np.ascontiguousarray(weights, dtype=np.int64)
+    if weights.shape != (n,):
+        raise ValueError(f"weights has shape {weights.shape}; expected ({n},), one a row")
+    if n and (weights.min() < 0 or weights.max() >= 2**31 or weights.sum() >= 2**31):
+        raise ValueError(
+            f"weights range from {weights.min()} to {weights.max()}; expected numbers >= 0 whose "
+            f"sum is less than {2**31}"
+        )
+    return weights
 
 
 class _Tally:
-    """Adds up what jobs that are priced one by one buy."""
+    """Adds up what jobs buy."""
 
-    def __init__(self, k: int, options: NDArray[Any] | None) -> None:
-        self.total, self.load, self.options = 0, [0] * k, options
+    def __init__(
+        self,
+        prices: Sequence[int],
+        rows: Rows,
+        weights: NDArray[np.int64] | None,
+        want_options: bool,
+    ) -> None:
+        n, k = len(rows), rows.n_blocks
+        self.prices, self.rows, self.weights = prices, rows, weights
+        self.total, self.load = 0, [0] * k
         self.unservable: list[int] = []
+        self.options: NDArray[Any] | None = None
+        if want_options:
+            self.options = np.zeros((n, k), dtype=np.int64)
+        self.inexact = 0
+        self.complete = True
+        self._plain = _Plain(prices)
 
-    def price(self, rows: Rows, j: int, prices: Sequence[int]) -> None:
-        row = rows.row(j)
-        found = cheapest_option(prices, row.supply, row.demand)
-        if found is None:
-            self.unservable.append(j)
-            return
-        self.total += found.value
-        for i, blocks in enumerate(found.option):
-            self.load[i] += blocks
-        if self.options is not None:
-            if max(found.option, default=0) >= 2**63:
-                self.options = self.options.astype(object)
-            self.options[j] = found.option
+    def price(
+        self,
+        jobs: Sequence[int],
+        special: Mapping[int, Sequence[int]],
+        stopped: Callable[[], bool] | None,
+        patience: int | None = None,
+    ) -> bool:
+        """Price jobs one by one; False if stopped. With patience, ``complete`` tells if it held."""
+        for j in jobs:
+            if stopped is not None and stopped():
+                return False
+            if patience is not None and self._plain.effort > patience:
+                self.complete = False
+                return True
+            row = self.rows.row(j)
+            plain = _Plain(special[j]) if j in special else self._plain
+            found = plain.cheapest(row.supply, row.demand)
+            if found is None:
+                self.unservable.append(j)
+                continue
+            weight = 1 if self.weights is None else int(self.weights[j])
+            self.total += weight * found.value
+            self.inexact += not found.exact
+            for i, blocks in enumerate(found.option):
+                self.load[i] += weight * blocks
+            if self.options is not None:
+                if max(found.option, default=0) >= 2**63:
+                    self.options = self.options.astype(object)
+                self.options[j] = found.option
+        return True
 
     def pricing(self) -> Pricing:
-        return Pricing(self.total, tuple(self.load), tuple(sorted(self.unservable)), self.options)
+        return Pricing(
+            self.total,
+            tuple(self.load),
+            tuple(sorted(self.unservable)),
+            self.options,
+            self.inexact,
+        )
 
 
 def _price_compiled(
-    rows: Rows,
-    prices: Sequence[int],
-    want_options: bool,
+    tally: _Tally,
     inner: bool,
     special: Mapping[int, Sequence[int]],
     threads: int | None,
     stopped: Callable[[], bool] | None,
 ) -> Pricing | None:
-    from .knapsack_compiled import price_rows, use_threads
+    from .knapsack_compiled import BY_HAND, LOST, Kernel
 
-    image, k = rows.inner if inner else rows.outer, rows.n_blocks
-    n = len(rows)
-    largest = max(prices, default=0)
-    by_hand = set(special) | rows.far
-    reach = int((image.demand + image.supply.max(axis=1, initial=0)).max()) if k else 0
-    if largest * reach >= SAFE:
-        size = image.demand + image.supply.max(axis=1, initial=0)
-        by_hand |= set(np.flatnonzero(size > (SAFE - 1) // largest).tolist())
-    vector = np.array([min(price, SAFE - 1) for price in prices], dtype=np.int64)
-    options = np.zeros((n, k), dtype=np.int64) if want_options else None
-    tally = _Tally(k, options)
-    skip = np.zeros(n, dtype=np.bool_)
-    skip[sorted(by_hand)] = True
-    for start in range(0, n, _CHUNK):
-        if stopped is not None and stopped():
+    rows = tally.rows
+    kernel = Kernel(tally.prices, threads, stopped)
+    marks = np.zeros(len(rows), dtype=np.int8)
+    marks[list(rows.wide)] = BY_HAND
+    marks[list(special)] = BY_HAND
+    part = kernel.price(rows.demands, rows.supplies, tally.weights, marks, tally.options)
+    if part is None:
+        return None
+    _add(tally, part)
+    by_hand = np.flatnonzero(marks == BY_HAND)
+    if len(by_hand) > FEW and len(rows) >= COMPILED_FROM:
+        shrunk = np.setdiff1d(by_hand, [*special, *rows.far])
+        image = rows.inner if inner else rows.outer
+        marks_there = np.zeros(len(shrunk), dtype=np.int8)
+        options = None if tally.options is None else np.zeros((len(shrunk), rows.n_blocks), int)
+        weights = None if tally.weights is None else tally.weights[shrunk]
+        part = kernel.price(
+            image.demand[shrunk], image.supply[shrunk], weights, marks_there, options
+        )
+        if part is None:
             return None
-        part = slice(start, min(start + _CHUNK, n))
-        values = np.zeros(part.stop - start, dtype=np.int64)
-        chosen = np.zeros((part.stop - start, k), dtype=np.int64)
-        with _ONE_AT_A_TIME:
-            use_threads(threads)
-            price_rows(
-                vector,
-                image.demand[part],
-                image.supply[part],
-                skip[part],
-                values,
-                chosen,
-                NODE_LIMIT,
-            )
-        lost = np.flatnonzero(values < 0)
-        tally.unservable += (lost + start).tolist()
-        values[lost] = 0
-        tally.total += _exact_sum(values)
-        for i in range(k):
-            tally.load[i] += _exact_sum(chosen[:, i])
-        if options is not None:
-            options[part] = chosen
-    for number, j in enumerate(sorted(by_hand)):
-        if number % _LOOK_EVERY == 0 and stopped is not None and stopped():
-            return None
-        tally.price(rows, j, special.get(j, prices))
+        _add(tally, part)
+        marks[shrunk] = marks_there
+        if tally.options is not None:
+            tally.options[shrunk] = options
+        by_hand = np.flatnonzero(marks == BY_HAND)
+    tally.unservable += np.flatnonzero(marks == LOST).tolist()
+    if not tally.price(by_hand.tolist(), special, stopped):
+        return None
     return tally.pricing()
 
 
-def _exact_sum(values: NDArray[np.int64]) -> int:
-    """Sum without overflow: the high and the low halves apart."""
-    return (int((values >> 31).sum()) << 31) + int((values & (2**31 - 1)).sum())
+def _add(tally: _Tally, part: Part) -> None:
+    tally.total += part.total
+    tally.load = [one + two for one, two in zip(tally.load, part.load, strict=True)]
+    tally.inexact += part.inexact
 
 
 def common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:

@@ -3,48 +3,238 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numba
 import numpy as np
 
-from . import knapsack
-from .knapsack import WORK_ROWS
+from . import knapsack_search
+from .knapsack_search import LONGEST_LIST, UNSERVABLE, WORK_ROWS
+from .rows import SAFE
 
-_search = numba.njit(cache=True)(knapsack.search)
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: What becomes of a row: it is priced, no block can serve it, or it is left to Python integers.
+PRICED, LOST, BY_HAND = 0, 1, 2
+# Rows that a thread takes at once, and nodes after which compiled code, which cannot be stopped,
+# comes back: together some hundredths of a second.
+_SHARD, _EFFORT = 2**13, 2**22
+# Sums are kept in two halves: of weights below 2**31 together neither overflows.
+_HALF_BITS = 32
+_LOW_HALF = 2**_HALF_BITS - 1
+
+# In this order, so that each finds those it calls compiled already. What every job goes through is
+# inlined, since handing on arrays would take as long as the work.
+_INLINED = ("undominated", "best_ratio", "useful", "depth_first", "search")
+_COMPILED = (
+    "undominated",
+    "best_ratio",
+    "bought_at_once",
+    "useful",
+    "take",
+    "depth_first",
+    "first_list",
+    "trace",
+    "by_lists",
+    "search",
+)
+
+
+def _compiled_search() -> Any:
+    scope = dict(vars(knapsack_search))
+    for name in _COMPILED:
+        twin = FunctionType(scope[name].__code__, scope, name)
+        inline: Literal["always", "never"] = "always" if name in _INLINED else "never"
+        scope[name] = numba.njit(error_model="numpy", inline=inline)(twin)
+    return scope["search"]
+
+
+_search = _compiled_search()
 
 
 def _price_rows(
     prices: Any,
+    order: Any,
+    room: int,
     demand: Any,
     supply: Any,
-    skip: Any,
-    values: Any,
+    weights: Any,
+    marks: Any,
     options: Any,
-    node_limit: int,
-) -> None:
-    """Fill ``values`` (n) and ``options`` (n, k); -1 marks a job no block can serve."""
-    n, k = supply.shape
-    # A block of rows shares its scratch memory; blocks run in parallel.
-    step = 256
-    for part in numba.prange((n + step - 1) // step):
-        work = np.zeros((WORK_ROWS, k + 1), dtype=np.int64)
-        for j in range(part * step, min(n, (part + 1) * step)):
-            if skip[j] or demand[j] <= 0:
-                continue
-            value, _ = _search(prices, supply[j], demand[j], options[j], work, node_limit)
-            values[j] = value
+    sums: Any,
+    work: Any,
+    lists: Any,
+    start: int,
+    stop: int,
+    patience: int,
+) -> int:
+    """Price rows from ``start`` on and add them up; return the first row not looked at.
+
+    It comes back before ``stop`` once the effort exceeds ``patience``.
+
+    ``sums`` holds the high and the low halves of what is bought of every type, of the values, of
+    the number of rows without an exact value and of the effort. Marked rows are passed over; no
+    weights means 1 each; no options, none kept.
+    """
+    k = len(prices)
+    option = np.zeros(k, dtype=np.int64)
+    effort = 0
+    for j in range(start, stop):
+        if marks[j] != PRICED or demand[j] <= 0:
+            continue
+        value, exact, nodes = _search(
+            prices, supply[j], demand[j], order, option, work, lists[0], lists[1], room
+        )
+        effort += nodes
+        sums[k + 2, 1] += nodes
+        if value < 0:
+            marks[j] = LOST if value == UNSERVABLE else BY_HAND
+            continue
+        weight = weights[j] if len(weights) else 1
+        sums[k, 0] += weight * (value >> _HALF_BITS)
+        sums[k, 1] += weight * (value & _LOW_HALF)
+        if not exact:
+            sums[k + 1, 1] += 1
+        for i in range(k):
+            blocks = option[i]
+            if blocks:
+                sums[i, 0] += weight * (blocks >> _HALF_BITS)
+                sums[i, 1] += weight * (blocks & _LOW_HALF)
+                if len(options):
+                    options[j, i] = blocks
+        if effort > patience:
+            return j + 1
+    return stop
 
 
 # Numba's cache looks at this file's time stamp only; naming the function after the source of the
 # search makes a change over there a miss here, too.
-_version = hashlib.sha256(Path(knapsack.__file__).read_bytes()).hexdigest()[:12]
+_version = hashlib.sha256(Path(knapsack_search.__file__).read_bytes()).hexdigest()[:12]
 _price_rows.__qualname__ += "_" + _version
-price_rows = numba.njit(parallel=True, cache=True)(_price_rows)
+# Threads of our own, not numba's: its usual threading layer aborts the process when two threads
+# enter it at once, and deals out rows beforehand, hard ones or not.
+_compiled_price_rows = numba.njit(nogil=True, cache=True, error_model="numpy")(_price_rows)
 
 
-def use_threads(threads: int | None) -> None:
-    """Let the calling thread's next compiled work use this many threads; None means all."""
-    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    numba.set_num_threads(most if threads is None else min(threads, most))
+class Part(NamedTuple):
+    """What a kernel found for some rows.
+
+    Attributes
+    ----------
+    total, load, inexact
+        As in :class:`cms.knapsack.Pricing`.
+    effort : int
+        Nodes and entries of lists, what the time beyond the setting up of each row is for.
+    """
+
+    total: int
+    load: list[int]
+    inexact: int
+    effort: int
+
+
+class Kernel:
+    """Compiled pricing at one price vector.
+
+    Parameters
+    ----------
+    prices : sequence of k ints
+        >= 0, of any size: rows for which one is too large are marked BY_HAND.
+    threads : int, optional
+        By default all cores.
+    stopped : callable, optional
+        Asked by any of the threads between two pieces of work.
+    """
+
+    def __init__(
+        self, prices: Sequence[int], threads: int | None, stopped: Callable[[], bool] | None
+    ) -> None:
+        self._prices = np.array([min(price, SAFE - 1) for price in prices], dtype=np.int64)
+        self._order = np.argsort(self._prices, kind="stable")
+        self._room = (SAFE - 1) // max(1, *prices)
+        self._threads = os.cpu_count() or 1 if threads is None else threads
+        self._stopped = stopped
+        self._given_up = False
+
+    def price(
+        self,
+        demand: NDArray[np.int64],
+        supply: NDArray[np.int64],
+        weights: NDArray[np.int64] | None,
+        marks: NDArray[np.int8],
+        options: NDArray[np.int64] | None,
+    ) -> Part | None:
+        """Price all rows not marked, and mark those that are not priced.
+
+        Parameters
+        ----------
+        demand : ndarray of int64, shape (n,)
+        supply : ndarray of int64, shape (n, k)
+        weights : ndarray of int64, shape (n,), optional
+        marks : ndarray of int8, shape (n,)
+            PRICED (to be), LOST or BY_HAND.
+        options : ndarray of int64, shape (n, k), optional
+            Receives the options.
+
+        Returns
+        -------
+        Part, or None if it was stopped
+        """
+        n, k = supply.shape
+        weights = np.zeros(0, dtype=np.int64) if weights is None else weights
+        options = np.zeros((0, k), dtype=np.int64) if options is None else options
+        starts = iter(range(0, n, _SHARD))
+
+        def work_off() -> NDArray[np.int64] | None:
+            sums = np.zeros((k + 3, 2), dtype=np.int64)
+            work = np.zeros((WORK_ROWS, k), dtype=np.int64)
+            # Nothing of it is touched, and takes memory, before a list grows that long.
+            lists = np.empty((2, LONGEST_LIST), dtype=np.int64)
+            # The threads take their rows from the same iterator.
+            for start in starts:
+                at, stop = start, min(start + _SHARD, n)
+                while at < stop:
+                    if self._given_up or (self._stopped is not None and self._stopped()):
+                        return None
+                    at = _compiled_price_rows(
+                        self._prices,
+                        self._order,
+                        self._room,
+                        demand,
+                        supply,
+                        weights,
+                        marks,
+                        options,
+                        sums,
+                        work,
+                        lists,
+                        at,
+                        stop,
+                        _EFFORT,
+                    )
+            return sums
+
+        threads = min(self._threads, -(-n // _SHARD))
+        if threads <= 1:
+            parts = [work_off()]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                try:
+                    parts = list(pool.map(lambda _: work_off(), range(threads)))
+                except BaseException:
+                    # Ctrl-C, say: without this, leaving the block would wait for all rows.
+                    self._given_up = True
+                    raise
+        sums = [0] * (k + 3)
+        for part in parts:
+            if part is None:
+                return None
+            for i, (high, low) in enumerate(part.tolist()):
+                sums[i] += (high << _HALF_BITS) + low
+        return Part(sums[k], sums[:k], sums[k + 1], sums[k + 2])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from .algorithm import SolverBound
+from .algorithm import Named, SolverBound
 from .certificate import BlockPrices, Branch, Certificate, first_certificate, round_up
 from .check import Violation, check
 from .errors import AlgorithmError, InvalidCertificate, InvalidSchedule
@@ -67,6 +67,7 @@ job 'x' has 0 of its demand served, needs 3
     ) -> None:
         self._problem, self._algorithm = problem, algorithm
         self._trusted, self._clock = trusted, clock
+        self._part = ""
         # Without a limit on any machine type, only a job nothing can serve is beyond reach, and
         # the first certificate has seen to that: rays need no second evaluation then.
         self._limited = any(machine.limit is not None for machine in problem.machine_types)
@@ -121,6 +122,9 @@ job 'x' has 0 of its demand served, needs 3
         AlgorithmError
             If it does not hold; the message says what was claimed and what is wrong.
         """
+        self._part = ""
+        if type(claim) is Named:
+            self._part, claim = f": {claim.part}", claim.claim
         try:
             if type(claim) is Schedule:
                 return self._schedule(claim)
@@ -136,8 +140,8 @@ job 'x' has 0 of its demand served, needs 3
             ) from fault
         # A subclass could answer for itself when it is checked; so it is a wrong type as well.
         raise self._refusal(
-            f"claims {_kind(claim)}; expected a Schedule, BlockPrices, a Branch or a SolverBound, "
-            "and no subclass of them"
+            f"claims {_kind(claim)}; expected a Schedule, BlockPrices, a Branch or a SolverBound "
+            "(or one of these in a Named), and no subclass of them"
         )
 
     def _schedule(self, schedule: Schedule) -> bool:
@@ -232,7 +236,7 @@ job 'x' has 0 of its demand served, needs 3
             known.cost,
             max(previous, known.lower_bound),
             known.claimed_bound,
-            source,
+            source + self._part,
         )
         self.known = known._replace(history=(*known.history, line))
         return True

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from .algorithm import Algorithm, Budget, Claim, Support
+from .algorithm import Algorithm, Budget, Claim, Named, Support
 from .errors import CmsError
 from .guarantee import Guarantee
 from .problem import Problem
@@ -132,7 +132,7 @@ class _Watched:
             claims = iter(self._algorithm.run(problem, options, watched))
             try:
                 for claim in claims:
-                    seen.claims.append(claim)
+                    seen.claims.append(claim.claim if type(claim) is Named else claim)
                     if self._on_claim is not None:
                         self._on_claim()
                     yield claim

@@ -8,10 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from .knapsack import NODE_LIMIT
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+#: The search stops here and returns a proven upper bound instead of the maximum.
+NODE_LIMIT = 50_000
 
 
 class Fullest(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 T = TypeVar("T")
+# Rows hashed at once: what that needs stays in the processor's cache.
+_ROWS_AT_ONCE = 2**13
 
 
 class Problem:
@@ -314,14 +316,16 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         }
         text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
         digest.update(text.encode() + b"\n")
-        if len(self.job_names):
-            digest.update("\n".join(self.job_names).encode() + b"\n")
+        for names in _lines(self.job_names):
+            digest.update(names)
         digest.update(b"\n")
         rows = self.rows
-        table = np.empty((len(rows), len(order) + 2), dtype="<i8")
-        table[:, 0], table[:, 1] = rows.denominators, rows.demands
-        table[:, 2:] = rows.supplies[:, order]
-        digest.update(table.tobytes())
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            table = np.empty((len(rows.demands[part]), len(order) + 2), dtype="<i8")
+            table[:, 0], table[:, 1] = rows.denominators[part], rows.demands[part]
+            table[:, 2:] = rows.supplies[part][:, order]
+            digest.update(table.data)
         for j, row in rows.wide.items():
             numbers = (j, row.denominator, row.demand, *(row.supply[i] for i in order))
             digest.update((":".join(str(number) for number in numbers) + "\n").encode())
@@ -376,6 +380,15 @@ class _Jobs(Sequence[Job]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"
+
+
+def _lines(names: Sequence[str]) -> Iterator[bytes]:
+    """Iterate over the names in UTF-8, each followed by a line end, many at a time."""
+    if isinstance(names, NumberedNames):
+        yield from names.lines()
+        return
+    for start in range(0, len(names), _ROWS_AT_ONCE):
+        yield ("\n".join(names[start : start + _ROWS_AT_ONCE]) + "\n").encode()
 
 
 def _canonical(shape: AnyConfiguration) -> dict[str, Any]:

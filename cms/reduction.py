@@ -6,14 +6,17 @@ schedules back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .certificate import BlockPrices
 from .columns import whole_array
-from .model import AnyConfiguration, Configuration, SizeBoundedConfigurations
+from .model import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
 from .problem import Problem
 from .schedule import Schedule
 
@@ -29,18 +32,37 @@ class Reduction:
     ----------
     original, problem : Problem
         Before and after; jobs and blocks keep their names.
+    lost : tuple of str
+        Blocks that serve some job but that no machine can have.
     """
 
     original: Problem
     problem: Problem
+    lost: tuple[Block, ...]
     _origins: tuple[tuple[Configuration, Configuration], ...]
+
+    def restore_prices(self, leaf: BlockPrices, worth: Fraction) -> BlockPrices:
+        """Add prices for the blocks that no machine has, so that no job prefers these.
+
+        Parameters
+        ----------
+        leaf : BlockPrices
+            Of the reduced problem, below no branch but on blocks of jobs.
+        worth : Fraction
+            What all jobs together pay at these prices; nobody pays that much for one block.
+        """
+        if not self.lost:
+            return leaf
+        dear = dict.fromkeys(self.lost, max(1, ceil(worth)))
+        return BlockPrices({**leaf.prices, **dear}, leaf.limit_prices, leaf.multipliers)
 
     def restore(self, schedule: Schedule) -> Schedule:
         """Translate a schedule of the reduced problem into one of the original.
 
-        A certificate needs no translation as long as it branches on nothing but blocks of jobs: its
-        prices hold for the original problem as they are. (Below another branch a configuration that
-        was left out may be worth more than the one that beats it.)
+        A certificate needs no translation but :meth:`restore_prices` as long as it branches on
+        nothing but blocks of jobs: its prices hold for the original problem as they are. (Below
+        another branch a configuration that was left out may be worth more than the one that beats
+        it.)
         """
         origin = dict(self._origins)
         types = self.original.machine_types
@@ -56,8 +78,9 @@ def reduce(problem: Problem) -> Reduction:
     """Leave out what cannot matter.
 
     In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
-    the job anyway); blocks that serve no job; configurations that another one beats (no fewer
-    blocks of any type at no higher cost, on the same machine type or on one without a limit).
+    the job anyway); blocks that serve no job or that no machine can have; configurations that
+    another one beats (no fewer blocks of any type at no higher cost, on the same machine type or on
+    one without a limit).
 
     Parameters
     ----------
@@ -82,11 +105,13 @@ def reduce(problem: Problem) -> Reduction:
     wants = problem.rows.demands > 0
     wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
     jobs = np.flatnonzero(wants)
-    rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
-    serves = (rows.supplies > 0).any(axis=0)
-    for row in rows.wide.values():
-        serves |= np.array([f > 0 for f in row.supply], dtype=bool)
-    kept: list[int] = np.flatnonzero(serves).tolist()
+    serves = np.array([bool((column[jobs] > 0).any()) for column in problem.rows.supplies.T])
+    for row in problem.rows.wide.values():
+        if row.demand:
+            serves |= np.array([f > 0 for f in row.supply], dtype=bool)
+    held = set(held_blocks(problem.configurations))
+    useful: list[int] = np.flatnonzero(serves).tolist()
+    kept = [i for i in useful if problem.blocks[i] in held]
     names = {problem.blocks[i] for i in kept}
     trimmed = list(_trimmed(problem.configurations, names))
     shapes = [small for small, _ in trimmed]
@@ -103,9 +128,25 @@ def reduce(problem: Problem) -> Reduction:
         tuple(shapes[at] for at in alive),
         problem.machine_types,
         problem.job_names if everything else tuple(problem.job_names[j] for j in jobs.tolist()),
-        rows.select(np.arange(len(jobs)), kept),
+        problem.rows.select(jobs, kept, cut=True),
     )
-    return Reduction(problem, reduced, origins)
+    lost = (problem.blocks[i] for i in useful if problem.blocks[i] not in held)
+    return Reduction(problem, reduced, tuple(lost), origins)
+
+
+def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
+    """Yield the blocks that some machine can have.
+
+    Examples
+    --------
+    >>> list(held_blocks([SizeBoundedConfigurations({"half": 1, "huge": 9}, 2)]))
+    ['half']
+    """
+    for shape in shapes:
+        if isinstance(shape, Configuration):
+            yield from shape.blocks
+        else:
+            yield from (block for block in shape.sizes if shape.largest_count(block) > 0)
 
 
 def _trimmed(

@@ -4,25 +4,26 @@ Comparisons never cross jobs, so a job's demand and supply are scaled together b
 positive integer that makes all of them whole: its *denominator*. Rows live in int64 arrays; the
 few rows that need more than 63 bits live beside them as Python integers (``Rows.wide``).
 
-Arithmetic on a row (supply x (demand + largest supply)) must fit as well. Rows that are too large
-for that get two integer *images*, to be used by compiled code: the inner one (supply rounded down)
-for building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
+Compiled code that multiplies within a row needs supply x (demand + largest supply) to fit as well.
+Rows that are too large for that get two integer *images*: the inner one (supply rounded down) for
+building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
 image then holds for the row itself. A job that needs more than 2^20 of its best block has only a
 coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as all are that had
-to shrink if they are few.
+to shrink if they are few. (Pricing starts from the exact rows, and from images only where thousands
+of them do not fit.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import isqrt, lcm
+from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .arrays import described, frozen_array, number_array, refuse_bad_numbers
-from .decimals import decimals
+from .decimals import decimal_rows
 from .errors import InvalidProblem
 from .frozen import FrozenMap
 from .numbers import LARGEST_DIGITS, exact, has_too_many_digits
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 SAFE = 2**62
 # Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
 # and while only few rows had to shrink at all, they may as well be priced exactly.
-_FAR, _FEW = 2**20, 1_000
+_FAR, FEW = 2**20, 1_000
+# An image's supply x (demand + largest supply) has this many bits, rounding included one more.
+_IMAGE_BITS = 61
 
 
 class Row(NamedTuple):
@@ -153,37 +156,70 @@ class Rows:
         >>> rows.select(np.array([0]), [1], cut=True).row(0)
         Row(demand=6, supply=(6,), denominator=1)
         """
-        wide_jobs = [at for at, j in enumerate(jobs.tolist()) if j in self.wide]
-        demands = self.demands[jobs]
-        supplies = self.supplies[np.ix_(jobs, np.array(blocks, dtype=np.int64))]
-        denominators = self.denominators[jobs]
-        if cut:
-            supplies = np.minimum(supplies, demands[:, None])
-        common = np.gcd(np.gcd.reduce(supplies, axis=1, initial=0), np.gcd(demands, denominators))
-        common = np.maximum(common, 1)
-        wide = {}
-        for at in wide_jobs:
-            row = self.wide[int(jobs[at])]
-            supply = [row.supply[i] for i in blocks]
+        columns = list(blocks)
+        everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
+        same = not self.wide and everything and columns == list(range(self.n_blocks))
+        if same and not (cut and any((part > self.demands).any() for part in self.supplies.T)):
+            return self
+        demands = self.demands if everything else self.demands[jobs]
+        denominators = self.denominators if everything else self.denominators[jobs]
+        supplies = np.empty((len(jobs), len(columns)), dtype=np.int64)
+        for to, column in enumerate(columns):
+            supply = self.supplies[:, column]
+            supplies[:, to] = supply if everything else supply[jobs]
             if cut:
-                supply = [min(f, row.demand) for f in supply]
-            wide[at] = _reduced(
+                np.minimum(supplies[:, to], demands, out=supplies[:, to])
+        # What is left may have a divisor in common with its denominator.
+        at = np.flatnonzero(denominators > 1)
+        common = np.gcd(demands[at], denominators[at])
+        for supply in supplies.T:
+            np.gcd(common, supply[at], out=common)
+        at, common = at[common > 1], common[common > 1]
+        if len(at):
+            demands, denominators = demands.copy(), denominators.copy()
+            demands[at] //= common
+            denominators[at] //= common
+            supplies[at] //= common[:, None]
+        wide = {}
+        for to, j in enumerate(jobs.tolist() if self.wide else []):
+            if j not in self.wide:
+                continue
+            row = self.wide[j]
+            chosen = (row.supply[i] for i in columns)
+            wide[to] = _reduced(
                 Fraction(row.demand, row.denominator),
-                [Fraction(f, row.denominator) for f in supply],
-                f"job number {at}",
+                [Fraction(min(f, row.demand) if cut else f, row.denominator) for f in chosen],
+                f"job number {to}",
             )
-        if not wide:
-            return Rows(demands // common, supplies // common[:, None], denominators // common, {})
-        whole = [
-            wide.get(at)
-            or Row(
-                int(demands[at] // common[at]),
-                tuple((supplies[at] // common[at]).tolist()),
-                int(denominators[at] // common[at]),
-            )
-            for at in range(len(jobs))
-        ]
-        return Rows._from_rows(whole, len(blocks))
+        return Rows(demands, supplies, denominators, {})._with(wide)
+
+    def _with(self, rows: Mapping[int, Row]) -> Rows:
+        """Return the rows with some exchanged, whether or not these are wide."""
+        if not rows:
+            return self
+        demands, supplies = self.demands.copy(), self.supplies.copy()
+        denominators, wide = self.denominators.copy(), {**self.wide}
+        for j, row in rows.items():
+            wide.pop(j, None)
+            if _fits(row):
+                demands[j], supplies[j], denominators[j] = row
+            else:
+                wide[j] = row
+        return Rows(demands, supplies, denominators, wide)
+
+    def take(self, jobs: NDArray[np.int64]) -> Rows:
+        """Return the rows of some jobs as they are, in the order wanted.
+
+        Examples
+        --------
+        >>> rows = Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"])
+        >>> rows.take(np.array([1])).row(0)
+        Row(demand=5, supply=(9,), denominator=1)
+        """
+        wide = {}
+        if self.wide:
+            wide = {at: self.wide[j] for at, j in enumerate(jobs.tolist()) if j in self.wide}
+        return Rows(self.demands[jobs], self.supplies[jobs], self.denominators[jobs], wide)
 
     @property
     def inner(self) -> Image:
@@ -285,7 +321,8 @@ class Rows:
                 for part in (left, right)
             )
         if plain and left.dtype.kind in "iu" and right.dtype.kind in "iu":
-            return cls(left.astype(np.int64), right.astype(np.int64), np.ones(n, np.int64), {})
+            integers = [part.astype(np.int64, copy=False) for part in (left, right)]
+            return cls(integers[0], integers[1], np.ones(n, dtype=np.int64), {})
         if plain:
             return cls._from_decimals(left, right, job_names)
         rows = (
@@ -302,33 +339,17 @@ class Rows:
         cls, demands: NDArray[Any], supply: NDArray[Any], job_names: Sequence[str]
     ) -> Rows:
         """Build from finite values >= 0, ints or floats of at most 64 bits."""
-        parts = [decimals(part) for part in (demands[:, None], supply)]
-        numerators = np.column_stack([numerator for numerator, _ in parts])
-        places = np.column_stack([place for _, place in parts])
-        most = places.max(axis=1, initial=0).astype(np.int64)
-        # A row is easy if every value fits and stays below 2**63 over the common denominator.
-        shift = most[:, None] - places
-        size = numerators * 10.0**shift
-        easy = (places >= 0).all(axis=1) & (size < 2.0**62).all(axis=1)
-        hard = np.flatnonzero(~easy)
-        shift[hard] = 0
-        integers = numerators * 10**shift
-        denominators = np.power(10, np.where(easy, most, 0))
-        common = np.gcd(np.gcd.reduce(integers, axis=1), denominators)
-        integers //= common[:, None]
-        denominators //= common
-        integers[hard] = 0
-        denominators[hard] = 0
+        found = decimal_rows(demands, supply)
         wide = {}
-        for j in hard.tolist():
+        for j in found.hard:
             fractions = [Fraction(str(value)) for value in (demands[j], *supply[j])]
             row = _reduced(fractions[0], fractions[1:], _job(job_names, j))
             if _fits(row):
-                integers[j] = (row.demand, *row.supply)
-                denominators[j] = row.denominator
+                found.demands[j], found.supplies[j] = row.demand, row.supply
+                found.denominators[j] = row.denominator
             else:
                 wide[j] = row
-        return cls(integers[:, 0], integers[:, 1:], denominators, wide)
+        return cls(found.demands, found.supplies, found.denominators, wide)
 
 
 def _fits(row: Row) -> bool:
@@ -353,33 +374,42 @@ def _reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
 
 
 def _images(rows: Rows) -> _Images:
-    demand = rows.demands
-    supply = np.minimum(rows.supplies, demand[:, None])
-    largest = supply.max(axis=1, initial=0)
-    # The estimate in floats is compared with half the limit, so its own error does not matter.
-    risky = largest.astype(np.float64) * (demand.astype(np.float64) + largest) >= SAFE / 2
-    shrink = sorted(set(np.flatnonzero(risky).tolist()) | set(rows.wide))
-    if not shrink:
-        image = Image(demand, frozen_array(supply))
+    demand, supply = rows.demands, rows.supplies
+    largest = np.zeros(len(rows), dtype=np.int64)
+    useless = False
+    for column in supply.T:
+        useless = useless or bool((column > demand).any())
+        np.maximum(largest, column, out=largest)
+    if useless:
+        supply = frozen_array(np.minimum(supply, demand[:, None]))
+        np.minimum(largest, demand, out=largest)
+    # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
+    reach = demand.astype(np.float64) + largest
+    shrink = np.flatnonzero(largest * reach >= SAFE / 2)
+    if not len(shrink) and not rows.wide:
+        image = Image(demand, supply)
         return _Images(image, image, frozenset())
-    arrays = [demand.copy(), supply.copy(), demand.copy(), supply.copy()]
-    inner_demand, inner_supply, outer_demand, outer_supply = arrays
-    far = set()
-    for j in shrink:
-        row = rows.row(j)
+    everything = len(shrink) + len(rows.wide) <= FEW
+    far = shrink if everything else shrink[demand[shrink] // _FAR > largest[shrink]]
+    by_hand = set(far.tolist())
+    inner, outer = ((demand.copy(), supply.copy()) for _ in range(2))
+    # frexp's exponents are bit lengths, or one more where a float was rounded up.
+    bits = np.frexp(largest[shrink])[1] + np.frexp(reach[shrink])[1]
+    shift = np.maximum(0, (bits.astype(np.int64) - _IMAGE_BITS + 1) // 2)
+    inner[0][shrink] = -(-demand[shrink] >> shift)
+    inner[1][shrink] = supply[shrink] >> shift[:, None]
+    outer[0][shrink] = demand[shrink] >> shift
+    outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
+    for j, row in rows.wide.items():
         cut = [min(f, row.demand) for f in row.supply]
         most = max(cut, default=0)
-        up, down = 2**30, isqrt(most * (row.demand + most)) + 1
-        inner_demand[j], inner_supply[j] = _safe_inner(
-            -(-row.demand * up // down), [f * up // down for f in cut]
-        )
-        outer_demand[j], outer_supply[j] = _safe_outer(
-            row.demand * up // down, [-(-f * up // down) for f in cut]
-        )
-        if len(shrink) <= _FEW or row.demand > most * _FAR:
-            far.add(j)
-    images = [frozen_array(array) for array in arrays]
-    return _Images(Image(*images[:2]), Image(*images[2:]), frozenset(far))
+        down = max(0, (most.bit_length() + (row.demand + most).bit_length() - _IMAGE_BITS + 1) // 2)
+        inner[0][j], inner[1][j] = _safe_inner(-(-row.demand >> down), [f >> down for f in cut])
+        outer[0][j], outer[1][j] = _safe_outer(row.demand >> down, [-(-f >> down) for f in cut])
+        if everything or row.demand > most * _FAR:
+            by_hand.add(j)
+    images = [Image(frozen_array(d), frozen_array(f)) for d, f in (inner, outer)]
+    return _Images(images[0], images[1], frozenset(by_hand))
 
 
 def _safe_inner(demand: int, supply: list[int]) -> tuple[int, list[int]]:

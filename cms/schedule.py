@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from .columns import Columns, checked_columns, whole_array
+from .columns import Columns, checked_columns, column_totals, whole_array
 from .errors import InvalidSchedule
 from .frozen import FrozenMap
 from .model import Block, Configuration
@@ -144,16 +144,16 @@ class Schedule:
     def machines(self) -> dict[Configuration, int]:
         """How many machines take each configuration."""
         columns, totals = self.columns, dict[Configuration, int]()
-        pairs = zip(columns.group_configuration.tolist(), columns.group_count.tolist(), strict=True)
-        for index, count in pairs:
-            configuration = columns.configurations[index]
-            totals[configuration] = totals.get(configuration, 0) + count
+        for index, number in enumerate(column_totals(columns)):
+            if number is not None:
+                configuration = columns.configurations[index]
+                totals[configuration] = totals.get(configuration, 0) + number
         return totals
 
     @property
     def machine_count(self) -> int:
         """Number of machines."""
-        return sum(self.columns.group_count.tolist())
+        return sum(number for number in column_totals(self.columns) if number is not None)
 
     def without_idle_machines(self) -> Schedule:
         """Return the schedule without the machines that serve nobody; it costs no more.

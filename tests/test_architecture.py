@@ -46,9 +46,10 @@ EXACT = (
     "cms.quantity",
     "proofs_checks.checker",
 )
-KERNEL = ("cms.knapsack", "cms.knapsack_compiled")
+KERNEL = ("cms.knapsack", "cms.knapsack_compiled", "cms.knapsack_search", "cms.kinds")
 # cms.files.source writes to standard output where the user names "-" as the file.
 MAY_WRITE_TO_THE_TERMINAL = (
+    "bench.command",
     "cms.cli",
     "cms.files.source",
     "cms.fleet.report",

@@ -7,13 +7,15 @@ path that is off by one digit would show.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cms.decimals import decimals
+import cms.decimals
+from cms.decimals import decimal_rows, decimals
 
 FEW, MANY = 2_000, 400_000
 BITS: dict[Any, Any] = {np.float64: np.uint64, np.float32: np.uint32, np.float16: np.uint16}
@@ -108,6 +110,59 @@ def test_the_layout_of_an_array_does_not_matter() -> None:
         assert numerators.shape == places.shape == other.shape
         expected = np.vectorize(lambda value: decimals(np.array([value]))[0][0], otypes=[int])
         assert not other.size or (numerators == expected(other)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("likely", [1, 3, 18])
+def test_the_digits_tried_first_change_no_value(kind: Any, likely: int) -> None:
+    rng = np.random.default_rng(likely)
+    written = decimals_written(rng, kind, FEW // 4)
+    values = np.concatenate([written, neighbours(written), any_bits(rng, kind, FEW // 4)])
+    numerators, places = decimals(values, likely)
+    for value, numerator, place in zip(values, numerators.tolist(), places.tolist(), strict=True):
+        if place >= 0:
+            assert Fraction(numerator, 10**place) == Fraction(str(value)), repr(value)
+    assert (places >= 0).tolist() == (decimals(values)[1] >= 0).tolist()
+
+
+def test_rows_of_decimals_are_reduced_and_large_ones_named() -> None:
+    rows = decimal_rows(
+        np.array([1.5, 2.0, 1e30, 7.0, 0.0, 7.0]),
+        np.array([[0.5, 1.0], [4.0, 6.0], [1.0, 1.0], [1e-18, 0.5], [0.0, 0.0], [1 / 3, 2.0]]),
+    )
+    assert rows.hard == [2, 3]
+    assert rows.denominators.tolist() == [2, 1, 0, 0, 1, 10**16]
+    assert rows.demands.tolist() == [3, 2, 0, 0, 0, 7 * 10**16]
+    assert rows.supplies.tolist() == [
+        [1, 2],
+        [4, 6],
+        [0, 0],
+        [0, 0],
+        [0, 0],
+        [3333333333333333, 2 * 10**16],
+    ]
+
+
+@pytest.mark.parametrize("kinds", [(float, float), (int, float), (float, np.float32)])
+def test_rows_are_the_same_in_pieces_of_any_size(
+    kinds: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    demands = rng.integers(0, 10**4, 50).astype(kinds[0]) // kinds[0](rng.choice([1, 3]))
+    supply = (rng.integers(0, 10**4, (50, 3)) / rng.choice([1, 3, 10, 1000], (50, 1))).astype(
+        kinds[1]
+    )
+    whole = decimal_rows(demands, supply)
+    monkeypatch.setattr(cms.decimals, "_CHUNK", 7)
+    pieces = decimal_rows(demands, supply)
+    for one, two in zip(whole[:3], pieces[:3], strict=True):
+        assert one.tolist() == two.tolist()
+    assert whole.hard == pieces.hard
+    for j in set(range(50)) - set(whole.hard):
+        numbers = [Fraction(str(value)) for value in (demands[j], *supply[j])]
+        denominator = lcm(*(number.denominator for number in numbers))
+        assert whole.denominators[j] == denominator
+        assert [whole.demands[j], *whole.supplies[j]] == [n * denominator for n in numbers]
 
 
 def test_ints_are_decimals_without_places() -> None:

@@ -1,4 +1,4 @@
-"""The covering knapsack: plain, compiled and a table of residual demands agree to the unit.
+"""The covering knapsack of one job, against a table of residual demands and a second opinion.
 
 The table ``cheapest`` is the definition read as a recurrence. Where demands are huge it is used up
 to a point from which on it repeats itself.
@@ -7,28 +7,25 @@ to a point from which on it repeats itself.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cms.knapsack
-from cms.knapsack import (
-    NODE_LIMIT,
-    WORK_ROWS,
-    Cheapest,
-    cheapest_option,
-    common_denominator,
-    price_jobs,
-    search,
-)
-from cms.rows import Rows
+import cms.knapsack_search
+from cms.knapsack import Cheapest, cheapest_option, common_denominator
 from proofs_checks.checker import cheapest_option as second_opinion
 
-COMPILED_AT = 3  # rows from which on a test takes the compiled path
+
+@pytest.fixture(scope="module", params=[300, 4, 0], ids=lambda nodes: f"{nodes} nodes")
+def _by_search_or_lists(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave jobs to the depth-first search, or after so many nodes to the lists."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cms.knapsack_search, "_FEW_NODES", request.param)
+        yield
 
 
 def cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -> int | None:
@@ -56,14 +53,7 @@ def serves(supply: Sequence[int], option: Sequence[int], demand: int) -> bool:
     return min(option, default=0) >= 0 and worth(supply, option) >= demand
 
 
-blocks = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1, max_size=5)
-
-
-@given(blocks, st.integers(0, 300))
-@example([(0, 3), (0, 5), (7, 0)], 11)
-@example([(2, 2), (3, 3), (5, 5)], 299)
-def test_the_cheapest_option_is_that_of_the_table(rows: list[tuple[int, int]], demand: int) -> None:
-    prices, supply = [p for p, _ in rows], [f for _, f in rows]
+def assert_cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -> None:
     expected = cheapest(prices, supply, demand)
     found = cheapest_option(prices, supply, demand)
     if expected is None:
@@ -75,195 +65,111 @@ def test_the_cheapest_option_is_that_of_the_table(rows: list[tuple[int, int]], d
     assert worth(prices, found.option) == expected
 
 
-@given(blocks, st.integers(0, 10**3), st.sampled_from([10**6, 10**12, 10**18, 10**40]))
+blocks = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1, max_size=6)
+
+
+@pytest.mark.usefixtures("_by_search_or_lists")
+@given(blocks, st.integers(0, 300))
+@example([(0, 3), (0, 5), (7, 0)], 11)
+@example([(2, 2), (3, 3), (5, 5)], 299)
+@example([(1, 1), (1, 1)], 1)
+def test_the_cheapest_option_is_that_of_the_table(rows: list[tuple[int, int]], demand: int) -> None:
+    assert_cheapest([p for p, _ in rows], [f for _, f in rows], demand)
+
+
+@pytest.mark.usefixtures("_by_search_or_lists")
+@given(blocks, st.integers(0, 10**3), st.sampled_from([10**6, 10**12, 10**15, 10**18, 10**40]))
 def test_a_huge_demand_is_served_at_the_exact_price(
     rows: list[tuple[int, int]], more: int, huge: int
 ) -> None:
     prices, supply = [p for p, _ in rows], [f for _, f in rows]
+    assert_cheapest(prices, supply, huge + more)
     found = cheapest_option(prices, supply, huge + more)
-    expected = cheapest(prices, supply, huge + more)
     opinion = second_opinion(
         list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(huge + more)
     )
-    if found is None:
-        assert expected is None
-        assert opinion is None
-        return
-    assert found.value == expected == opinion
-    assert found.exact
-    assert serves(supply, found.option, huge + more)
+    assert (found.value if found else None) == opinion
 
 
+@pytest.mark.usefixtures("_by_search_or_lists")
 @given(
-    st.lists(st.tuples(st.integers(1, 30), st.integers(-1, 1)), min_size=2, max_size=6), st.data()
+    st.lists(st.tuples(st.integers(1, 30), st.integers(-1, 1)), min_size=2, max_size=6),
+    st.sampled_from([1, 7, 10**6, 2**40, 10**30]),
+    st.integers(1, 400),
 )
 def test_ratios_that_are_equal_or_nearly_so_are_told_apart(
-    rows: list[tuple[int, int]], data: st.DataObject
+    rows: list[tuple[int, int]], unit: int, demand: int
 ) -> None:
-    unit = data.draw(st.sampled_from([1, 7, 10**6, 2**40]))
-    prices = [f * unit + off for f, off in rows]
-    supply = [f for f, _ in rows]
-    demand = data.draw(st.integers(1, 400))
-    found = cheapest_option(prices, supply, demand)
-    assert found is not None
-    assert (found.value, found.exact) == (cheapest(prices, supply, demand), True)
+    assert_cheapest([f * unit + off for f, off in rows], [f for f, _ in rows], demand)
 
 
-@given(blocks, st.integers(1, 2000), st.integers(0, 12))
-def test_beyond_the_node_limit_the_value_is_a_lower_bound_and_the_option_serves(
-    rows: list[tuple[int, int]], demand: int, limit: int
+@pytest.mark.usefixtures("_by_search_or_lists")
+@given(
+    st.lists(st.integers(1, 9), min_size=2, max_size=6),
+    st.lists(st.integers(-3, 3), min_size=6, max_size=6),
+    st.lists(st.integers(-3, 3), min_size=6, max_size=6),
+    st.integers(1, 3000),
+)
+def test_supply_nearly_proportional_to_prices_is_told_apart(
+    sizes: list[int], more: list[int], dearer: list[int], demand: int
 ) -> None:
-    prices, supply = [p for p, _ in rows], [f for _, f in rows]
-    expected = cheapest(prices, supply, demand)
-    option = [0] * len(rows)
-    work = [[0] * (len(rows) + 1) for _ in range(WORK_ROWS)]
-    value, nodes = search(prices, supply, demand, option, work, limit)
-    if expected is None:
-        assert value == -1
-        return
-    assert 0 <= value <= expected <= worth(prices, option)
-    assert serves(supply, option, demand)
-    if nodes <= limit:
-        assert value == expected == worth(prices, option)
+    supply = [100 * size + plus for size, plus in zip(sizes, more, strict=False)]
+    prices = [10**6 * size + plus for size, plus in zip(sizes, dearer, strict=False)]
+    assert_cheapest(prices, supply, demand)
 
 
-def test_some_searches_do_end_at_the_node_limit() -> None:
-    rng, cut = random.Random(1), 0
-    for _ in range(200):
-        supply = [rng.randint(500, 999) for _ in range(6)]
-        prices = [f * 100 + rng.randint(-9, 9) for f in supply]
-        option, work = [0] * 6, [[0] * 7 for _ in range(WORK_ROWS)]
-        value, nodes = search(prices, supply, 10**5 + rng.randint(0, 99), option, work, 30)
-        exact = cheapest_option(prices, supply, 10**5)
-        assert exact is not None
-        cut += nodes > 30
-        assert value <= worth(prices, option)
-    assert cut > 100
-
-
-# --- all jobs of a problem ------------------------------------------------------------------------
-
-
-def random_rows(rng: random.Random, n: int, k: int, largest: int) -> list[tuple[int, list[int]]]:
-    """Rows with zeros, equal rows, jobs without a demand and jobs nobody can serve."""
-    rows = []
-    for _ in range(n):
-        supply = [rng.choice([0, rng.randint(1, largest)]) for _ in range(k)]
-        rows.append((rng.choice([0, rng.randint(1, 4 * largest), 10**6 * largest]), supply))
-    return rows + rows[:2]
-
-
-def as_rows(rows: list[tuple[int, list[int]]], k: int) -> Rows:
-    return Rows.from_fractions([(Fraction(d), [Fraction(f) for f in fs]) for d, fs in rows], k)
-
-
-def both_ways(
-    monkeypatch: pytest.MonkeyPatch, rows: Rows, prices: Sequence[int], **options: object
-) -> tuple[cms.knapsack.Pricing, cms.knapsack.Pricing]:
-    found = []
-    for threshold in (10**9, COMPILED_AT):
-        monkeypatch.setattr(cms.knapsack, "COMPILED_FROM", threshold)
-        pricing = price_jobs(rows, prices, want_options=True, **options)  # type: ignore[arg-type]
-        assert pricing is not None
-        found.append(pricing)
-    return found[0], found[1]
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_compiled_and_plain_pricing_agree_on_rows_that_fit(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("_by_search_or_lists")
+@pytest.mark.parametrize("many", [0, 2**10])
+def test_thousands_of_random_jobs_get_their_cheapest_options(
+    many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng = random.Random(seed)
-    k = rng.randint(1, 6)
-    raw = random_rows(rng, 40, k, rng.choice([5, 20, 60]))
-    rows = as_rows(raw, k)
-    prices = [rng.choice([0, rng.randint(1, 50), rng.randint(1, 2**20)]) for _ in range(k)]
-    plain, compiled = both_ways(monkeypatch, rows, prices)
-    assert (plain.total, plain.load, plain.unservable) == compiled[:3]
-    assert plain.options is not None
-    assert compiled.options is not None
-    assert np.array_equal(plain.options.astype(object), compiled.options.astype(object))
-    expected = [cheapest(prices, supply, demand) for demand, supply in raw]
-    assert plain.unservable == tuple(j for j, value in enumerate(expected) if value is None)
-    assert plain.total == sum(value or 0 for value in expected)
-    # The load is what everybody buys: a supergradient, whose own price is the total.
-    assert worth(prices, plain.load) == plain.total
-    assert plain.load == tuple(int(column) for column in plain.options.astype(object).sum(axis=0))
+    # With 0, every demand is first reduced by what some cheapest option is known to contain.
+    monkeypatch.setattr(cms.knapsack_search, "MANY_BLOCKS", many)
+    rng = random.Random(many)
+    for _ in range(2_000):
+        k, unit, off = rng.randint(2, 5), rng.choice([1, 3, 100]), rng.choice([0, 1, 20])
+        supply = [rng.randint(1, 12) for _ in range(k)]
+        prices = [f * unit + rng.randint(0, off) for f in supply]
+        assert_cheapest(prices, supply, rng.randint(1, 150))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_compiled_pricing_is_never_above_the_truth_on_rows_that_do_not_fit(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(seed)
-    k = rng.randint(1, 4)
-    unit = rng.choice([2**33, 2**62, 10**25])
-    raw = [
-        (
-            rng.randint(0, 40) * unit + rng.randint(0, 9),
-            [rng.choice([0, 1, 3, 8]) * unit + rng.choice([0, 1, 2]) for _ in range(k)],
-        )
-        for _ in range(20)
-    ]
-    raw.append((10**70, [1] * k))  # far beyond its best block
-    rows = as_rows(raw, k)
-    prices = [rng.randint(0, 1000) for _ in range(k)]
-    plain, compiled = both_ways(monkeypatch, rows, prices)
-    _, inner = both_ways(monkeypatch, rows, prices, inner=True)
-    assert compiled.total <= plain.total <= inner.total
-    # The images are rounded in the 30th bit: of options of a few blocks no more than some are lost.
-    assert compiled.unservable == plain.unservable
-    assert inner.options is not None
-    for j, (demand, supply) in enumerate(raw):
-        if j not in inner.unservable:
-            option = [int(n) for n in inner.options[j]]
-            assert serves(supply, option, demand), j
+@pytest.mark.parametrize("deviation", [0, 1, 30])
+def test_a_demand_of_many_nearly_tied_blocks_is_exact(deviation: int) -> None:
+    rng = random.Random(deviation)
+    for _ in range(8):
+        supply = [31 * size + rng.randint(0, deviation) // 6 for size in (1, 2, 3, 4, 7)]
+        prices = [10**5 * size + rng.randint(0, deviation) for size in (1, 2, 3, 4, 7)]
+        assert_cheapest(prices, supply, rng.randint(3_000, 30_000))
 
 
-def test_jobs_with_prices_of_their_own_pay_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(3)
-    raw = random_rows(rng, 12, 3, 20)
-    rows, prices, own = as_rows(raw, 3), [5, 7, 9], {0: [0, 7, 9], 4: [50, 7, 9], 13: [1, 1, 1]}
-    plain, compiled = both_ways(monkeypatch, rows, prices, special=own)
-    expected = [
-        cheapest(own.get(j, prices), supply, demand) for j, (demand, supply) in enumerate(raw)
-    ]
-    assert plain.total == compiled.total == sum(value or 0 for value in expected)
-
-
-def test_prices_too_large_for_compiled_code_are_worked_out_exactly(
+def test_where_memory_for_lists_ends_the_value_is_a_bound_and_the_option_serves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    raw = [(10**9 + j, [7, 10**9 - j]) for j in range(10)]
-    rows, prices = as_rows(raw, 2), [2**62 + 1, 10**30]
-    plain, compiled = both_ways(monkeypatch, rows, prices)
-    assert plain.total == compiled.total
-    assert plain.load == compiled.load
+    monkeypatch.setattr(cms.knapsack_search, "_FEW_NODES", 5)
+    rng, loose = random.Random(1), 0
+    for entries in (1, 2, 5, 40):
+        for module in (cms.knapsack, cms.knapsack_search):
+            monkeypatch.setattr(module, "SHORT_LIST", 1)
+            monkeypatch.setattr(module, "LONGEST_LIST", entries)
+        for _ in range(80):
+            supply = [rng.randint(50, 99) for _ in range(6)]
+            prices = [f * 100 + rng.randint(-9, 9) for f in supply]
+            demand = rng.randint(200, 4_000)
+            expected = cheapest(prices, supply, demand)
+            found = cheapest_option(prices, supply, demand)
+            assert found is not None
+            assert expected is not None
+            assert 0 <= found.value <= expected <= worth(prices, found.option)
+            assert serves(supply, found.option, demand)
+            # never less than what the whole demand costs at the best ratio
+            assert found.value >= demand * min(map(Fraction, prices, supply))
+            if found.exact:
+                assert found.value == expected == worth(prices, found.option)
+            loose += not found.exact
+    assert 100 < loose < 320
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(seed)
-    raw = []
-    for _ in range(60):
-        bits = rng.randint(20, 38)  # supply x demand stays below 2^60, prices x demand below 2^62
-        supply = [rng.randint(2 ** (bits // 2), 2 ** (bits // 2 + 1)) for _ in range(4)]
-        raw.append((rng.randint(2**bits, 2 ** (bits + 1)), supply))
-    prices = [rng.randint(2**20, 2**22) for _ in range(4)]
-    plain, compiled = both_ways(monkeypatch, as_rows(raw, 4), prices)
-    assert plain[:3] == compiled[:3]
-
-
-def test_pricing_stops_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack, "COMPILED_FROM", COMPILED_AT)
-    rows = as_rows([(5, [2])] * 9, 1)
-    assert price_jobs(rows, [1], stopped=lambda: True) is None
-    assert price_jobs(rows, [1], stopped=lambda: False) is not None
-
-
-def test_the_node_limit_is_out_of_reach_of_ordinary_jobs() -> None:
+def test_the_limits_are_out_of_reach_of_ordinary_jobs() -> None:
     rng = random.Random(5)
     for _ in range(300):
         supply = [rng.randint(50, 2000) for _ in range(8)]
@@ -271,7 +177,6 @@ def test_the_node_limit_is_out_of_reach_of_ordinary_jobs() -> None:
         found = cheapest_option(prices, supply, rng.randint(1, 10**7))
         assert isinstance(found, Cheapest)
         assert found.exact, (prices, supply)
-    assert NODE_LIMIT >= 10_000
 
 
 def test_a_common_denominator_keeps_every_number() -> None:

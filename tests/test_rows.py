@@ -188,6 +188,58 @@ def test_a_wide_row_may_fit_once_its_supply_is_cut_and_is_no_longer_wide() -> No
     assert part.demands.tolist() == [3]
 
 
+def test_if_nothing_changes_a_part_is_the_rows_themselves() -> None:
+    rows, every = rows_of([0.5, 7], [[0.25, 0], [2, 7]]), np.arange(2)
+    assert rows.select(every, [0, 1]) is rows
+    assert rows.select(every, [0, 1], cut=True) is rows
+    assert rows.select(every, [1, 0]) is not rows
+    assert rows.select(every[::-1], [0, 1]) is not rows
+    large = rows_of([2], [[3]])
+    assert large.select(np.array([0]), [0]) is large
+    assert large.select(np.array([0]), [0], cut=True).row(0) == Row(2, (2,), 1)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 3, 6, 10**30, Fraction(1, 6), Fraction(5, 4)]),
+            st.lists(
+                st.sampled_from([0, 1, 9, 10**31, Fraction(1, 3), Fraction(7, 8)]),
+                min_size=3,
+                max_size=3,
+            ),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.lists(st.integers(0, 5), max_size=8),
+    st.lists(st.integers(0, 2), max_size=3, unique=True),
+    st.booleans(),
+)
+def test_a_part_of_any_rows_is_that_of_their_fractions(
+    lines: list[tuple[Any, list[Any]]], jobs: list[int], blocks: list[int], cut: bool
+) -> None:
+    jobs = [j % len(lines) for j in jobs]
+    rows = rows_of([d for d, _ in lines], [fs for _, fs in lines])
+    part = rows.select(np.array(jobs, dtype=np.int64), blocks, cut=cut)
+    chosen = [
+        (
+            Fraction(lines[j][0]),
+            [Fraction(min(lines[j][1][i], lines[j][0] if cut else 10**40)) for i in blocks],
+        )
+        for j in jobs
+    ]
+    expected = Rows.from_fractions(chosen, len(blocks))
+    assert [part.row(at) for at in range(len(jobs))] == [
+        expected.row(at) for at in range(len(jobs))
+    ]
+    assert part.wide == expected.wide
+    assert part.demands.tolist() == expected.demands.tolist()
+    assert part.supplies.tolist() == expected.supplies.tolist()
+    taken = rows.take(np.array(jobs, dtype=np.int64))
+    assert [taken.row(at) for at in range(len(jobs))] == [rows.row(j) for j in jobs]
+
+
 # --- images of rows that are too large for int64 arithmetic ---------------------------------------
 
 

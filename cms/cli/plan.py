@@ -29,12 +29,13 @@ from .options import (
     limits,
     usage_error,
 )  # fmt: skip
-from .searching import Search, search
+from .searching import Search, lacking, search
 from .session import Session, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
     from cms.fleet.serving import Plan, ServingProblem
+    from cms.shortage import Shortage
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +171,11 @@ def plan(
     solution = search(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
     )
+    shown = session.json or not quiet or (output, picture) != (None, None)
+    short_of = lacking(session, serving.problem, solution, how) if shown else None
     from cms.fleet.serving import Plan
 
-    return _show(session, Plan(serving, solution), title, output, picture)
+    return _show(session, Plan(serving, solution), short_of, title, output, picture)
 
 
 def _from_files(
@@ -217,21 +220,25 @@ def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
 
 
 def _show(
-    session: Session, plan: Plan, title: str, output: Path | None, picture: Path | None
+    session: Session,
+    plan: Plan,
+    short_of: Shortage | None,
+    title: str,
+    output: Path | None,
+    picture: Path | None,
 ) -> int:
     """Print the plan first and write files after it: a full disk must not cost the answer."""
-    from cms.fleet.serving import write_plan
-
+    # Only who wants the document pays for it: it can be much longer than the report.
     if session.json:
-        session.print_json(plan.to_json())
+        session.print_json(plan.to_json(short_of))
     elif not session.quiet:
         from cms.fleet.report.terminal import plan_report
 
-        session.print(*plan_report(plan, title, width=session.width))
+        session.print(*plan_report(plan, title, session.width, short_of))
     if output is not None:
-        write_plan(plan, output)
+        session.write(plan.to_json(short_of), output)
     if picture is not None:
         from cms.fleet.report.svg import plan_picture
 
-        session.draw(plan_picture(plan, title), picture)
+        session.draw(plan_picture(plan, title, short_of), picture)
     return session.code_of(plan.solution)

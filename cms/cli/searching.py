@@ -1,4 +1,4 @@
-"""What ``plan`` and ``solve`` share: the driver's options, its progress, and Ctrl-C."""
+"""What ``plan`` and ``solve`` share: the driver's options, its progress, Ctrl-C, and a shortage."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cms.errors import CmsError
+from cms.errors import CmsError, UnsupportedProblem
 
 from .documents import open_document
 from .interrupt import Interrupted, Interrupts
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 
     from cms.problem import Problem
     from cms.schedule import Schedule
+    from cms.shortage import Shortage
     from cms.solution import Incumbent, Solution
 
+T = TypeVar("T")
+
+SHORTAGE_SECONDS = 10.0
+"""An infeasible answer is printed so much later at most, and not beyond another time limit."""
 _LOOK_UP_SECONDS = 0.05
 # The driver gives a method half a second to end; what takes longer has not begun to search.
 _PATIENCE_SECONDS = 0.75
@@ -100,8 +105,6 @@ def search(
     report : str
         The module that will print the answer.
     """
-    from .progress import Progress
-
     with session.interrupts.abortable():
         start = None if how.start is None else _read_start(how.start)
     arguments: dict[str, Any] = {
@@ -109,14 +112,89 @@ def search(
         "gap": how.gap, "seed": how.seed, "threads": how.threads, "start": start,
         "cancel": session.interrupts.cancel,
     }  # fmt: skip
+    from .progress import Progress
+
+    ear = _Ear()
+    call = _Call(lambda: _solve(problem, arguments, ear))
     if session.quiet:
-        return _Solving(problem, arguments, None).wait(session.interrupts)
-    with Progress(sys.stderr, counted, prepare=lambda: import_module(report)) as progress:
-        return _Solving(problem, arguments, progress).wait(session.interrupts)
+        return call.wait(session.interrupts, patient=lambda: ear.has_schedule)
+    with Progress(sys.stderr, counted, prepare=lambda: import_module(report)) as ear.log:
+        return call.wait(session.interrupts, patient=lambda: ear.has_schedule)
 
 
-class _Solving(threading.Thread):
-    """A call of ``solve`` in a thread of its own, so that this one always hears Ctrl-C.
+def lacking(session: Session, problem: Problem, solution: Solution, how: Search) -> Shortage | None:
+    """Find out what would do where there is no schedule, in a small part of the time.
+
+    Parameters
+    ----------
+    session : Session
+    problem : Problem
+    solution : Solution
+        Of this problem.
+    how : Search
+        The method is always ``auto``: the answer is not the user's method's.
+
+    Returns
+    -------
+    Shortage or None
+        None if there is a schedule, or if Ctrl-C came first.
+    """
+    if solution.status != "infeasible" or session.interrupts.pressed:
+        return None
+    from .progress import FIRST_LINE_SECONDS
+
+    limit = SHORTAGE_SECONDS if how.time_limit is None else min(SHORTAGE_SECONDS, how.time_limit)
+    arguments: dict[str, Any] = {
+        "solution": solution, "time_limit": limit, "seed": how.seed, "threads": how.threads,
+        "cancel": session.interrupts.cancel,
+    }  # fmt: skip
+    call = _Call(lambda: _shortage(problem, arguments))
+    said = threading.Timer(
+        FIRST_LINE_SECONDS, session.note, ["infeasible; looking for what would do"]
+    )
+    said.daemon = True
+    said.start()
+    try:
+        return call.wait(session.interrupts, patient=lambda: False)
+    except Interrupted:
+        return None
+    except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
+        session.warn(f"what would do was not looked for: {fault}")
+        return None
+    finally:
+        said.cancel()
+
+
+class _Ear:
+    """Hears of improvements: passes them to the log, and remembers whether there is a schedule."""
+
+    def __init__(self) -> None:
+        self.has_schedule = False
+        self.log: Callable[[Incumbent], None] | None = None
+
+    def __call__(self, incumbent: Incumbent) -> None:
+        self.has_schedule |= incumbent.cost is not None
+        if self.log is not None:
+            self.log(incumbent)
+
+
+# Both import in the thread that calls them: the main one hears Ctrl-C meanwhile.
+
+
+def _solve(problem: Problem, arguments: dict[str, Any], ear: _Ear) -> Solution:
+    from cms.solve import solve
+
+    return solve(problem, **arguments, on_improvement=ear)
+
+
+def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
+    from cms.shortage import shortage
+
+    return shortage(problem, **arguments)
+
+
+class _Call(threading.Thread, Generic[T]):
+    """A call in a thread of its own, so that this one always hears Ctrl-C.
 
     The driver looks up between claims only. A method may think for long before its first claim, or
     even about whether it can take a problem at all; whoever presses Ctrl-C then has his answer:
@@ -124,53 +202,44 @@ class _Solving(threading.Thread):
 
     Parameters
     ----------
-    problem : Problem
-    arguments : dict of str
-        Further ones of ``solve``.
-    log : callable or None
-        Called with every improvement.
+    call : callable
     """
 
-    def __init__(
-        self, problem: Problem, arguments: dict[str, Any], log: Callable[[Incumbent], None] | None
-    ) -> None:
+    def __init__(self, call: Callable[[], T]) -> None:
         super().__init__(name="cms-solve", daemon=True)
-        self._problem, self._arguments, self._log = problem, arguments, log
-        self._has_schedule = False
-        self._solution: Solution | None = None
+        self._call = call
+        self._results: list[T] = []
         self._fault: BaseException | None = None
 
     def run(self) -> None:
-        """Solve, in the new thread."""
-        from cms.solve import solve
-
+        """Do it, in the new thread."""
         try:
-            self._solution = solve(self._problem, **self._arguments, on_improvement=self._hear)
+            self._results.append(self._call())
         except BaseException as fault:  # noqa: BLE001 - raised again in the main thread
             self._fault = fault
 
-    def _hear(self, incumbent: Incumbent) -> None:
-        self._has_schedule |= incumbent.cost is not None
-        if self._log is not None:
-            self._log(incumbent)
+    def wait(self, interrupts: Interrupts, *, patient: Callable[[], bool]) -> T:
+        """Start, and return the result.
 
-    def wait(self, interrupts: Interrupts) -> Solution:
-        """Start, and return the solution.
+        Parameters
+        ----------
+        interrupts : Interrupts
+        patient : callable
+            Whether a result is still worth waiting for, a while after Ctrl-C was pressed.
 
         Raises
         ------
         Interrupted
-            If Ctrl-C was pressed, no schedule is known and the driver does not come back.
+            If Ctrl-C was pressed, and the call does not come back in time.
         """
         self.start()
         while self.is_alive():
             self.join(_LOOK_UP_SECONDS)
-            if interrupts.seconds_since_press > _PATIENCE_SECONDS and not self._has_schedule:
+            if interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
                 raise Interrupted
         if self._fault is not None:
             raise self._fault
-        assert self._solution is not None
-        return self._solution
+        return self._results[0]
 
 
 def _values(how: Search) -> dict[str, object]:

@@ -130,6 +130,11 @@ class Session:
         if not (self.quiet or self.json):
             _write(sys.stderr, f"warning: {text}\n")
 
+    def note(self, text: str) -> None:
+        """Write what is going on to stderr, as the log of a long run does."""
+        if not self.quiet:
+            _write(sys.stderr, f"{text}\n")
+
     @staticmethod
     def console(stream: TextIO | None) -> Console:
         """Return the console of a stream; of none at all if the process was started without it."""

@@ -21,7 +21,7 @@ from .options import (
     TimeLimit,
     usage_error,
 )  # fmt: skip
-from .searching import Search, search
+from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
@@ -61,21 +61,23 @@ def solve(
     with session.interrupts.abortable():
         title, posed = _problem(problem, published)
     solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
+    shown = session.json or not quiet or (output, picture) != (None, None)
+    short_of = lacking(session, posed, solution, how) if shown else None
     from cms.files import solution_to_json
 
     # Only who wants the document pays for it: it can be much longer than the report.
     if session.json:
-        session.print_json(solution_to_json(solution))
+        session.print_json(solution_to_json(solution, short_of))
     elif not quiet:
         from cms.fleet.report.problems import solution_report
 
-        session.print(*solution_report(posed, solution, title))
+        session.print(*solution_report(posed, solution, title, short_of))
     if output is not None:
-        session.write(solution_to_json(solution), output)
+        session.write(solution_to_json(solution, short_of), output)
     if picture is not None:
         from cms.fleet.report.svg import solution_picture
 
-        session.draw(solution_picture(posed, solution, title), picture)
+        session.draw(solution_picture(posed, solution, title, short_of), picture)
     return session.code_of(solution)
 
 

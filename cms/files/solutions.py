@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from ..shortage import Shortage
 from ..solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
 from .contradictions import refuse_contradictions
@@ -15,6 +16,7 @@ from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
 from .schedules import schedule_from_json, schedule_to_json
+from .shortages import refuse_malformed_shortage, shortage_to_json
 from .source import StrPath
 
 _KEYS = (
@@ -82,9 +84,16 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     write_document(lambda: solution_to_json(solution), path)
 
 
-def solution_to_json(solution: Solution) -> dict[str, Any]:
-    """Turn a solution into the document that :func:`solution_from_json` reads."""
-    return {
+def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> dict[str, Any]:
+    """Turn a solution into the document that :func:`solution_from_json` reads.
+
+    Parameters
+    ----------
+    solution : Solution
+    shortage : Shortage, optional
+        What would do, where there is no schedule.
+    """
+    document = {
         **head("cms-solution"),
         "problem_sha256": solution.problem_sha256,
         "status": solution.status.value,
@@ -114,6 +123,7 @@ def solution_to_json(solution: Solution) -> dict[str, Any]:
             for line in solution.history
         ],
     }
+    return document if shortage is None else document | {"shortage": shortage_to_json(shortage)}
 
 
 def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
@@ -122,7 +132,8 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
     Parameters
     ----------
     document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
+        With a node, errors have the line and column of the file it was read from. A ``shortage``
+        in it is a remark for people: its form is checked, and it is left aside.
 
     Raises
     ------
@@ -131,7 +142,7 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
     """
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-solution")
-    fields = node.object(_KEYS)
+    fields = node.object(_KEYS, ("shortage",))
     sha256 = _sha256(fields["problem_sha256"])
     certificate = fields["certificate"].object(("problem_sha256", "tree"))
     if certificate["problem_sha256"].value != sha256:
@@ -154,6 +165,13 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
         problem_sha256=sha256,
     )
     refuse_contradictions(fields, solution)
+    if "shortage" in fields:
+        if solution.status is not Status.INFEASIBLE:
+            raise fields["shortage"].error(
+                f'{fields["shortage"].label} is there, but the status is "{solution.status}"',
+                expected='the status "infeasible"',
+            )
+        refuse_malformed_shortage(fields["shortage"])
     return solution
 
 

@@ -7,12 +7,27 @@ from typing import Any
 
 from .certificate import tree_bound
 from .problem import Problem, fingerprint, read_problem
-from .reading import ZERO, Fault, as_a, check_head, integer, number, record, show
+from .reading import (
+    ZERO,
+    Fault,
+    as_a,
+    check_head,
+    integer,
+    known_name,
+    number,
+    record,
+    show,
+    table_over,
+)
 from .schedule import read_schedule, schedule_faults
 
 _SOLUTION = (
     "format schema problem_sha256 status proof stop_reason method seconds machine_count cost "
     "lower_bound claimed_bound gap schedule certificate guarantee history"
+)
+_SHORTAGE = (
+    "unservable more_machines machines_at_least machines_proof less_demand too_much_demand "
+    "demand_proof seconds"
 )
 _STOP_REASONS = ("proved", "finished", "gap", "time_limit", "interrupted")
 _PROOFS = {  # of each status
@@ -78,10 +93,41 @@ def _guarantee_faults(value: object, cost: Fraction | None, lower_bound: Fractio
     return []
 
 
+def _shortage_faults(value: object, problem: Problem, status: str) -> list[str]:
+    """What would do is not proved by the document; but it must be about this problem."""
+    fields = record(value, "the shortage", _SHORTAGE)
+    for job, blocks in table_over(problem.jobs, fields["unservable"], "unservable").items():
+        for block in as_a(list, blocks, f"what job {show(job)} needs"):
+            known_name(problem.blocks, block, f"a block that job {show(job)} needs")
+    at_least = integer(fields["machines_at_least"], "machines_at_least")
+    more, found = fields["more_machines"], None
+    if more is not None:
+        table = table_over(problem.machine_types, more, "more_machines")
+        found = sum(integer(n, f"more machines {show(m)}", 1) for m, n in table.items())
+    share, too_much = number(fields["less_demand"], "less_demand"), fields["too_much_demand"]
+    for key in ("machines_proof", "demand_proof"):
+        if fields[key] not in ("checked", "solver", "none"):
+            raise Fault(f"{key} is {show(fields[key])}, not one of checked, solver, none")
+    _seconds(fields["seconds"], "the time of the shortage")
+    rules = [
+        (status == "infeasible", f"there is a shortage, but the status is {status}"),
+        (
+            found is None or at_least <= found,
+            f"{show(found)} more machines would do, and at least {show(at_least)} are needed",
+        ),
+        (share <= 1, f"less_demand is {show(share)}, more than all of the demand"),
+        (
+            too_much is None or number(too_much, "too_much_demand") > share,
+            f"the share {show(too_much)} is too much, and {show(share)} would do",
+        ),
+    ]
+    return [sentence for holds, sentence in rules if not holds]
+
+
 def examine(problem: Problem, document: object) -> tuple[list[str], str]:
     """List what is wrong with a solution document, and say what it establishes otherwise."""
     check_head(document, "solution")
-    fields = record(document, "the solution", _SOLUTION)
+    fields = record(document, "the solution", _SOLUTION, "shortage")
     certificate = record(fields["certificate"], "the certificate", "problem_sha256 tree")
     status, proof, reason, _ = (
         as_a(str, fields[key], key) for key in ("status", "proof", "stop_reason", "method")
@@ -159,6 +205,8 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
     ]
     faults = [sentence for holds, sentence in rules if not holds]
     faults += _guarantee_faults(fields["guarantee"], cost, lower_bound)
+    if "shortage" in fields:
+        faults += _shortage_faults(fields["shortage"], problem, status)
     # Where there is no schedule, every bound holds, and the last need not be the highest.
     faults += _history_faults(fields["history"], cost, None if bound is None else lower_bound)
 
@@ -183,7 +231,8 @@ def check_solution(problem_doc: Any, solution_doc: Any) -> list[str]:
 
     Checked are the schedule, its machines and cost, the certificate and the bound drawn from it,
     the gap, status and proof, a guarantee's verdict, and the history's order. Not checked are
-    times, names, the theorem behind a guarantee, and what rests on a solver's word.
+    times, names, the theorem behind a guarantee, what rests on a solver's word, and whether what a
+    shortage says would do.
 
     Parameters
     ----------

@@ -1,103 +1,134 @@
-"""The parts of the reference, each against a plain definition, and the problems that once hurt."""
+"""The reference as a whole: what its runs say and where, and the problems that once hurt."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from algorithms.cp_sat.machines import maximal_contents
-from algorithms.cp_sat.mixture import exact_mixture
-from algorithms.cp_sat.options import minimal_options
-from algorithms.cp_sat.price_space import PriceSpace
-from algorithms.cp_sat.prices import PriceSearch
-from algorithms.cp_sat.program import LARGEST, Program, Settings, TooLarge
+import algorithms.cp_sat
+import algorithms.price_and_branch.exact
 from cms import (
     Configuration,
     Job,
     MachineType,
     Problem,
     SizeBoundedConfigurations,
+    Solution,
     check,
     load_instance,
     solve,
 )
+from instances.families import generate
+from tests.families import instance
+from tests.oracle import given
 
 
-class Unlimited:
-    """A budget for the parts, without a driver."""
-
-    seed, threads, stopped = 0, 1, False
-    lower_bound, best = Fraction(0), None
-
-    def remaining(self) -> float:
-        return math.inf
+def parts(solution: Solution) -> list[str]:
+    """Which parts of the run the lines of the history come from, without the numbers of passes."""
+    return [line.source.split(", ")[0] for line in solution.history]
 
 
-def _minimal_by_definition(
-    prices: list[int], supply: list[int], demand: int, budget: int
-) -> set[tuple[int, ...]]:
-    ranges = [range((-(-demand // f) if f else 0) + 1) for f in supply]
-    found = set()
-    for option in itertools.product(*ranges):
-        total = sum(f * n for f, n in zip(supply, option, strict=True))
-        needed = all(total - f < demand for f, n in zip(supply, option, strict=True) if n)
-        cost = sum(p * n for p, n in zip(prices, option, strict=True))
-        if total >= demand and needed and cost <= budget:
-            found.add(option)
-    return found
+@pytest.fixture
+def no_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CP-SAT starts without a schedule."""
+    monkeypatch.setattr(algorithms.cp_sat._Reference, "_round", lambda *_: iter(()))
 
 
-@given(st.data())
-def test_the_minimal_options_are_those_of_the_definition(data: st.DataObject) -> None:
-    k = data.draw(st.integers(1, 4))
-    prices = data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
-    supply = data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
-    demand, budget = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 40))
-    found = minimal_options(prices, supply, demand, budget, most=10**6)
-    assert found is not None
-    assert len(found) == len(set(found))
-    assert set(found) == _minimal_by_definition(prices, supply, demand, budget)
+# --- the parts of a run ---------------------------------------------------------------------------
 
 
-def test_a_job_without_demand_has_the_empty_option() -> None:
-    assert minimal_options([1, 1], [3, 0], 0, 5, most=10) == [(0, 0)]
+def test_a_problem_whose_prices_are_met_by_rounding_needs_nothing_else() -> None:
+    solution = solve(generate("real-rows", n=50, seed=1, m=5), "cp_sat", time_limit=None)
+    assert (solution.status, solution.proof) == ("optimal", "checked")
+    assert parts(solution) == ["cp_sat: block prices", "cp_sat: rounding"]
 
 
-def test_options_that_are_too_many_are_given_up_at_once() -> None:
-    # equal ratios: about 10**8 ways to mix the two types
-    assert minimal_options([2, 3], [2, 3], 10**9, 10**9 + 10, most=100) is None
+def test_a_bound_beyond_the_prices_is_the_solver_s_word_on_a_named_program() -> None:
+    problem = generate("mixed-fleet", n=8, seed=3, types=3)
+    solution = solve(problem, "cp_sat", time_limit=None)
+    assert (solution.status, solution.proof) == ("optimal", "solver")
+    assert solution.claimed_bound is not None
+    assert solution.lower_bound < solution.claimed_bound == solution.cost
+    first, second, *more, last = parts(solution)
+    assert (first, second) == ("cp_sat: block prices", "cp_sat: rounding")
+    assert set(more) == {"cp_sat: all options that can matter"}
+    assert last == "CP-SAT: all options that can matter"
 
 
-@given(st.data())
-def test_the_maximal_contents_are_those_of_the_definition(data: st.DataObject) -> None:
-    sizes = data.draw(
-        st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9), min_size=1, max_size=4)
+def test_limits_that_are_too_low_are_proved_by_a_ray() -> None:
+    problem = generate("mixed-fleet-infeasible", n=10, seed=1)
+    solution = solve(problem, "cp_sat", time_limit=None)
+    assert (solution.status, solution.proof) == ("infeasible", "checked")
+    assert parts(solution) == ["cp_sat: ray"]
+
+
+@pytest.mark.usefixtures("no_rounding")
+def test_without_a_first_schedule_the_compact_program_decides() -> None:
+    feasible = solve(generate("arbitrary", n=5, seed=1), "cp_sat", time_limit=None)
+    assert (feasible.status, feasible.proof) == ("optimal", "checked")
+    assert parts(feasible)[-1] == "cp_sat: the compact program"
+    lost = solve(instance("infeasible_by_limit", 0), "cp_sat", time_limit=None)
+    assert (lost.status, lost.proof) == ("infeasible", "solver")
+    assert parts(lost)[-1] == "CP-SAT: the compact program"
+
+
+@pytest.mark.usefixtures("no_rounding")
+def test_schedules_come_as_the_solver_finds_them() -> None:
+    problem = generate("random-configurations", n=30, seed=0, k=5, m=30)
+    solution = solve(problem, "cp_sat", time_limit=None)
+    costs = [line.cost for line in solution.history if line.cost is not None]
+    assert solution.status == "optimal"
+    assert len(costs) >= 3
+    assert costs == sorted(set(costs), reverse=True)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_one_worker_tells_the_same_story_twice_and_several_have_the_same_end(workers: int) -> None:
+    problem = generate("mixed-fleet", n=8, seed=3, types=3)
+    stories = []
+    for _ in range(2):
+        solution = solve(problem, "cp_sat", options={"workers": workers}, time_limit=None)
+        lines = [line._replace(seconds=0.0) for line in solution.history]
+        stories.append(lines if workers == 1 else lines[-1][1:4])
+    assert stories[0] == stories[1]
+
+
+def test_beyond_a_number_of_jobs_only_prices_and_rounding_are_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = generate("mixed-fleet", n=8, seed=3, types=3)
+    monkeypatch.setattr(algorithms.cp_sat, "_MOST_JOBS", 7)
+    solution = solve(problem, "cp_sat", time_limit=None)
+    assert (solution.status, solution.stop_reason) == ("feasible", "finished")
+    assert parts(solution) == ["cp_sat: block prices", "cp_sat: rounding"]
+
+
+def test_a_large_problem_has_an_answer_right_after_its_prices() -> None:
+    n = 1200
+    problem = Problem.from_arrays(
+        demands=[7 + j % 5 for j in range(n)],
+        supply=[[2 + j % 3, 5] for j in range(n)],
+        configurations=[[3, 0], [1, 1]],
     )
-    shape = SizeBoundedConfigurations(
-        sizes, data.draw(st.integers(0, 20)), max_blocks=data.draw(st.none() | st.integers(1, 5))
-    )
-    counts = itertools.product(*(range(21 // size + 1) for size in sizes.values()))
-    legal = [
-        content
-        for content in (dict(zip(sizes, many, strict=True)) for many in counts)
-        if shape.allows({b: n for b, n in content.items() if n}) and any(content.values())
-    ]
-    maximal = {
-        tuple(sorted((b, n) for b, n in content.items() if n))
-        for content in legal
-        if not any(shape.allows({**content, b: content[b] + 1}) for b in sizes)
-    }
-    found = maximal_contents(shape, most=10**6)
-    assert found is not None
-    assert {tuple(sorted(content.items())) for content in found} == maximal
-    assert len(found) == len(maximal)
+    solution = solve(problem, "cp_sat", time_limit=None)
+    first_cost = next(at for at, line in enumerate(solution.history) if line.cost is not None)
+    assert first_cost == 1
+    assert solution.status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers is 0; expected an int from 1 to 1024"),
+        ({"linearization_level": 3}, "linearization_level is 3; expected an int from 0 to 2"),
+        ({"workers": True}, "workers is True; expected an int"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        algorithms.cp_sat.CpSatOptions(**options)
 
 
 def test_a_set_with_too_many_contents_is_refused_with_the_reason() -> None:
@@ -107,94 +138,20 @@ def test_a_set_with_too_many_contents_is_refused_with_the_reason() -> None:
         solve(problem, "cp_sat")
 
 
-def test_a_mixture_is_exact_however_large_the_loads_are() -> None:
-    # half of each pass, on machines with one block of each type
-    loads = [(10**15 + 1, 0), (0, 10**15 + 1)]
-    found = exact_mixture(loads, [0.5000001, 0.4999999], [(1, 1)], [5e14], 1e-5)
-    assert found == ([Fraction(1, 2), Fraction(1, 2)], [Fraction(10**15 + 1, 2)])
-
-
-def test_a_program_out_of_the_solvers_range_is_not_built() -> None:
-    program = Program()
-    with pytest.raises(TooLarge):
-        program.variable(LARGEST)
-    x = program.variable(2**40)
-    with pytest.raises(TooLarge):
-        program.at_least({x: 2**30}, 1)
-    program.at_least({x: 3}, 7)
-
-
-def test_the_compact_model_of_s3_needs_the_linear_relaxation() -> None:
-    """Why the settings are what they are: CP-SAT's default level of linearisation gets stuck."""
-    scenario: Any = load_instance("S3")
-    problem = scenario.as_problem().problem
-    program = Program()
-    shapes = problem.listed_configurations
-    x = [program.variable(50) for _ in shapes]
-    program.minimise(dict.fromkeys(x, 1))
-    use: list[dict[int, int]] = [
-        {x[c]: s.blocks.get(b, 0) for c, s in enumerate(shapes)} for b in problem.blocks
-    ]
-    for j in range(problem.n_jobs):
-        row = problem.rows.row(j)
-        terms = {}
-        for i, f in enumerate(row.supply):
-            if f:
-                y = program.variable(-(-row.demand // f))
-                terms[y] = f
-                use[i][y] = -1
-        program.at_least(terms, row.demand)
-    for load in use:
-        program.at_least({v: n for v, n in load.items() if n}, 0)
-    good = program.solve(_budget(), Settings(), effort=20.0)
-    assert (good.status, good.bound) == ("optimal", 5)
-    poor = program.solve(_budget(), Settings(linearization_level=1), effort=2.0)
-    assert poor.status != "optimal"
-
-
-def _budget() -> Any:
-    from contextlib import nullcontext
-
-    budget = Unlimited()
-    budget.on_stop = lambda cancel: nullcontext()  # type: ignore[attr-defined]
-    return budget
-
-
-def test_the_prices_of_s5_reach_the_theory_when_nothing_rounds() -> None:
-    """LP_DW of S5 is 176/15 (theory 6.10); costs without a common step leave no early end."""
-    scenario: Any = load_instance("S5")
-    problem = scenario.as_problem().problem
-    (machine,) = problem.machine_types
-    # a second, useless machine type of an incommensurable cost makes the step tiny
-    fine = problem.replace(
-        machine_types=[machine, MachineType("other", cost=Fraction(10**9 + 7, 10**9))]
-    )
-    search = PriceSearch(fine, _budget())
-    list(search.run())
-    assert search.best is not None
-    assert search.best.bound == Fraction(176, 15)
-    assert search.best.certificate.bound(fine) == Fraction(176, 15)
-
-
-@given(st.data())
-def test_scaled_prices_are_valid_and_their_bound_is_the_certificates(data: st.DataObject) -> None:
-    limit = data.draw(st.none() | st.integers(0, 3))
+def test_a_cost_beyond_the_floats_is_refused_with_the_reason() -> None:
     problem = Problem(
-        configurations=[
-            Configuration({"a": 2, "b": 1}, "m"),
-            SizeBoundedConfigurations({"a": 2, "c": 3}, 7, "n"),
-        ],
-        machine_types=[MachineType("m", "1.5"), MachineType("n", 2, limit)],
-        jobs=[Job("x", 7, {"a": 2, "b": 3, "c": 4}), Job("y", 5, {"b": 1, "c": 2})],
+        configurations=Configuration({"a": 1}),
+        machine_types=[MachineType("machine", cost="1e301")],
+        jobs=[Job("x", 1, {"a": 1})],
     )
-    space = PriceSpace(problem)
-    prices = [Fraction(data.draw(st.integers(0, 30)), 10) for _ in problem.blocks]
-    scale, limit_prices = space.valid(prices)
-    certificate = space.certificate([scale * price for price in prices], limit_prices)
-    certificate.bound(problem)  # raises if the prices are not valid
+    with pytest.raises(ValueError, match="choose a unit"):
+        solve(problem, "cp_sat")
 
 
-@pytest.mark.parametrize("factor", [10**3, 10**6, 10**9])
+# --- problems that once hurt ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [10**3, 10**6])
 def test_s5_at_any_multiple_of_its_rates_is_solved_and_proved(factor: int) -> None:
     scenario: Any = load_instance("S5")
     problem = scenario.as_problem().problem
@@ -239,16 +196,6 @@ def test_demands_beyond_every_float_are_served_and_proved(demand: str) -> None:
     assert check(problem, solution.schedule) == ()
 
 
-def test_a_cost_beyond_the_floats_is_refused_with_the_reason() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 1}),
-        machine_types=[MachineType("machine", cost="1e301")],
-        jobs=[Job("x", 1, {"a": 1})],
-    )
-    with pytest.raises(ValueError, match="choose a unit"):
-        solve(problem, "cp_sat")
-
-
 def test_numbers_of_sixteen_digits_do_not_cost_the_proof() -> None:
     """Too many options and products beyond 63 bits: the rounded programs close the gap."""
     sizes = (5, 10, 15, 20, 25, 30, 40, 50, 100)
@@ -277,14 +224,45 @@ def test_a_machine_type_nobody_uses_may_cost_anything() -> None:
     assert (solution.status, solution.cost) == ("optimal", 1)
 
 
-def test_a_large_problem_has_an_answer_after_the_first_pass() -> None:
-    n = 1200
-    problem = Problem.from_arrays(
-        demands=[7 + j % 5 for j in range(n)],
-        supply=[[2 + j % 3, 5] for j in range(n)],
-        configurations=[[3, 0], [1, 1]],
+def test_rows_rounded_one_way_find_and_the_other_way_prove_the_optimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One unit less of a demand of thirty digits changes no option, but fits into no program."""
+    short = generate("mixed-fleet", n=8, seed=3, types=3)
+    jobs = [
+        Job(
+            job.name,
+            job.demand * 10**30 - 1,
+            {block: given(job, block) * 10**30 for block in short.blocks},
+        )
+        for job in short.jobs
+    ]
+    long = Problem(
+        configurations=short.configurations, jobs=jobs, machine_types=short.machine_types
     )
+    monkeypatch.setattr(algorithms.price_and_branch.exact, "_OPTIONS_A_BLOCK", 0)
+    for problem, last in ((short, "compact program"), (long, "program, rounded for proofs")):
+        solution = solve(problem, "cp_sat", time_limit=None)
+        assert (solution.status, solution.proof, solution.cost) == ("optimal", "solver", 10)
+        assert solution.history[-1].source.endswith(last)
+        assert "cp_sat: the compact program" in parts(solution)
+
+
+def test_numbers_beyond_the_solver_s_range_prove_nothing_false() -> None:
+    """Rounded for proofs, rows of 20 digits need few blocks; schedules need more machines."""
+    rng = random.Random(1)
+    jobs = [
+        Job(
+            f"j{number}",
+            10**20 * rng.randint(1, 9) + rng.randint(0, 10**20),
+            {block: rng.randint(1, 10**6) for block in "abc"},
+        )
+        for number in range(5)
+    ]
+    shapes = [Configuration({"a": 2, "b": 1}), Configuration({"c": 3, "a": 1})]
+    problem = Problem(configurations=shapes, jobs=jobs)
     solution = solve(problem, "cp_sat", time_limit=None)
-    first_cost = next(at for at, line in enumerate(solution.history) if line.cost is not None)
-    assert first_cost == 1
-    assert solution.status == "optimal"
+    assert solution.cost is not None
+    assert check(problem, solution.schedule) == ()
+    # A false bound once ended the run at a schedule of a quarter more.
+    assert solution.cost - solution.lower_bound <= 10**4

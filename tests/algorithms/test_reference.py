@@ -14,7 +14,8 @@ from collections.abc import Iterable
 
 import pytest
 
-import algorithms.cp_sat.prices
+import algorithms.price_and_branch.jobs
+import algorithms.price_and_branch.prices
 import cms.knapsack
 from cms import Problem, Proof, Solution, Status, check, solve
 from cms.files import problem_to_json, solution_to_json
@@ -31,8 +32,12 @@ KINDS = ("optimal checked", "optimal solver", "infeasible checked", "infeasible 
 def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Price jobs as in small problems, or by compiled code on the rows' images as in large ones."""
     if request.param == "compiled":
-        monkeypatch.setattr(cms.knapsack, "COMPILED_FROM", 1)
-        monkeypatch.setattr(algorithms.cp_sat.prices, "COMPILED_FROM", 1)
+        for module in (
+            cms.knapsack,
+            algorithms.price_and_branch.jobs,
+            algorithms.price_and_branch.prices,
+        ):
+            monkeypatch.setattr(module, "COMPILED_FROM", 1)
     return str(request.param)
 
 

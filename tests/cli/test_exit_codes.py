@@ -29,7 +29,8 @@ def test_an_impossible_service_exits_with_3_and_the_reason(
 def test_too_few_gpus_exit_with_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--published", "S5", "--max-gpus", "a100-80gb=11"]) == 3
     said = " ".join(capsys.readouterr().out.split())
-    assert "the services need at least 12 GPUs, more than the 11 x a100-80gb allowed" in said
+    assert "the GPUs do not suffice: there are only 11 x a100-80gb; allow more" in said
+    assert "1 more a100-80gb GPU would do (proved fewest), or 92.4 % of every rate" in said
 
 
 def test_no_schedule_in_time_exits_with_4(capsys: pytest.CaptureFixture[str]) -> None:

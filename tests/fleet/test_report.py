@@ -14,7 +14,7 @@ from cms.fleet.hardware import gpu
 from cms.fleet.report.bars import Bar, Cell, bars, occupancy
 from cms.fleet.report.drawing import draw, fit
 from cms.fleet.report.palette import COLOURS, colour
-from cms.fleet.report.reasons import reasons
+from cms.fleet.report.reasons import plan_reasons
 from cms.fleet.report.services import MOST_SERVICES, SHOWN_OF_MANY
 from cms.fleet.report.svg import plan_picture
 from cms.fleet.report.terminal import MOST_BARS, plan_report
@@ -198,7 +198,7 @@ def test_an_impossible_service_is_named_with_the_limit_it_needs() -> None:
     services = [Service("fast", "m", 10, 30), Service("slow", "m", 10, 300)]
     serving = as_problem(services, [point("m", "7g.80gb", 10)])
     plan = Plan(serving, solve(serving.problem))
-    (reason,) = reasons(plan)
+    (reason,) = plan_reasons(plan)
     assert reason.startswith("fast: no profile meets 30 ms")
     assert "a limit" in reason
     text = printed(plan_report(plan, "a", 200), 200)
@@ -211,8 +211,11 @@ def test_too_few_gpus_are_named_as_the_reason() -> None:
     serving = as_problem(
         [Service("a", "m", 100, 100)], [point("m", "7g.80gb", 10)], limits={A100: 3}
     )
-    (reason,) = reasons(Plan(serving, solve(serving.problem)))
-    assert reason.startswith("the services need at least 10 GPUs, more than the 3 x a100-80gb all")
+    (reason,) = plan_reasons(Plan(serving, solve(serving.problem)))
+    assert reason == (
+        "the GPUs do not suffice: there are only 3 x a100-80gb; allow more (--max-gpus), lower the "
+        "rates or relax the latency limits"
+    )
 
 
 def test_limits_on_several_gpus_are_all_named() -> None:
@@ -222,8 +225,8 @@ def test_limits_on_several_gpus_are_all_named() -> None:
         [A100, "h100-80gb"],
         limits={A100: 3, "h100-80gb": 1},
     )
-    (reason,) = reasons(Plan(serving, solve(serving.problem)))
-    assert "need more than the 3 x a100-80gb and 1 x h100-80gb allowed: " in reason
+    (reason,) = plan_reasons(Plan(serving, solve(serving.problem)))
+    assert "there are only 3 x a100-80gb and 1 x h100-80gb; " in reason
 
 
 def test_instances_too_small_for_a_bar_are_listed() -> None:
@@ -240,4 +243,4 @@ def test_instances_too_small_for_a_bar_are_listed() -> None:
 
 
 def test_a_possible_plan_has_no_reasons(mixed: Plan) -> None:
-    assert reasons(mixed) == ()
+    assert plan_reasons(mixed) == ()

@@ -8,7 +8,7 @@ import numpy as np
 from rich.text import Text
 
 from .jobs import job_rows
-from .reasons import impossible_jobs
+from .reasons import solution_reasons
 from .scarcity import worth_line, worths
 from .tables import hanging, table, text
 from .words import circumstances, count, decimal, printable, verdict
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ...problem import Problem
     from ...schedule import MachineGroup
+    from ...shortage import Shortage
     from ...solution import Solution
 
 MOST_GROUPS = 20
@@ -27,7 +28,9 @@ MOST_JOBS = 20
 _MOST_BLOCKS = 12  # of one machine
 
 
-def solution_report(problem: Problem, solution: Solution, title: str) -> list[RenderableType]:
+def solution_report(
+    problem: Problem, solution: Solution, title: str, shortage: Shortage | None = None
+) -> list[RenderableType]:
     """Describe a solution for a person; its length does not depend on the number of jobs.
 
     Parameters
@@ -37,6 +40,8 @@ def solution_report(problem: Problem, solution: Solution, title: str) -> list[Re
         Of this problem.
     title : str
         The problem's name or file.
+    shortage : Shortage, optional
+        What would do, where there is no schedule.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def solution_report(problem: Problem, solution: Solution, title: str) -> list[Re
     head = Text(printable(title), "bold").append(f"\n{sizes(problem)}\n", "not bold")
     report: list[RenderableType] = [head]
     if solution.status == "infeasible":
-        report.append(hanging(*(("-", reason) for reason in impossible_jobs(problem))))
+        why = solution_reasons(problem, solution, shortage)
+        report.append(hanging(*(("-", reason) for reason in why)))
     if solution.schedule.machine_count:
         report += [_machines(problem, solution), Text(), _jobs(problem, solution)]
         if (found := worths(solution, problem)) is not None:

@@ -1,113 +1,102 @@
-"""Why something is impossible, in the words of the people who asked."""
+"""Why something is impossible, and what would do, in the words of the people who asked."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ...model import Block, Configuration, MachineType
-from ...problem import Problem
+from ...shortage import unservable_lines
+from ...variants import unservable_jobs
 from .words import count, decimal, printable
 
 if TYPE_CHECKING:
+    from ...problem import Problem
+    from ...shortage import Shortage
+    from ...solution import Solution
     from ..serving import Plan
 
 MOST_REASONS = 20
-_SECONDS_TO_EXPLAIN = 2.0  # a person waits for this; a short sentence is better than a long wait
 
 
-def reasons(plan: Plan) -> tuple[str, ...]:
-    """Say why an infeasible plan is infeasible.
+def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...]:
+    """Say why an infeasible plan is infeasible, and what would do.
 
     Parameters
     ----------
     plan : Plan
+    shortage : Shortage, optional
+        What would do, if that was looked for.
 
     Returns
     -------
     tuple of str
         One sentence for each service that nothing can serve within its limit; if there is none,
-        the GPUs are too few, and one sentence says so, with the number that is proved to be needed
-        where there is one type of GPU. Empty if the plan is not infeasible.
+        the GPUs are too few, and one sentence says which. Another one says what would do. Empty if
+        the plan is not infeasible.
     """
     if plan.solution.status != "infeasible":
         return ()
-    if found := list(plan.serving.unservable.values()):
-        return _some(found, "more service")
-    problem = plan.serving.problem
-    allowed = f"the {_limits(problem)} allowed"
-    needed = _needed(problem)
-    at_least = f"at least {count(needed, 'GPU')}, " if needed is not None else ""
-    return (
-        f"the services need {at_least}more than {allowed}: allow more (--max-gpus), lower the "
-        "rates or relax the latency limits",
-    )
+    reasons = [*plan.serving.unservable.values()]
+    if (more := len(reasons) - MOST_REASONS) > 0:
+        reasons[MOST_REASONS:] = [f"... and {count(more, 'more service')}"]
+    if not reasons:
+        too_few = _too_few(plan.serving.problem, plan.solution, "GPU")
+        ways = "allow more (--max-gpus), lower the rates or relax the latency limits"
+        reasons = [f"{too_few}; {ways}"]
+    return (*reasons, *_remedy(shortage, "GPU", "rate"))
 
 
-def _needed(problem: Problem) -> int | None:
-    """Machines that are proved to be needed; None if that does not explain the infeasibility."""
-    from ...solve import solve
+def solution_reasons(
+    problem: Problem, solution: Solution, shortage: Shortage | None = None
+) -> tuple[str, ...]:
+    """Say why an infeasible problem is infeasible, and what would do.
 
-    if len(problem.machine_types) > 1 or not problem.machine_types[0].cost:
-        return None
-    (machine,) = problem.machine_types
-    unlimited = Problem(
-        configurations=problem.configurations,
-        jobs=problem.jobs,
-        machine_types=[MachineType(machine.name, machine.cost)],
-    )
-    bound = solve(unlimited, time_limit=_SECONDS_TO_EXPLAIN).lower_bound
-    needed = math.ceil(bound / machine.cost)
-    return needed if machine.limit is not None and needed > machine.limit else None
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+        Of this problem.
+    shortage : Shortage, optional
+        What would do, if that was looked for.
 
-
-def impossible_jobs(problem: Problem) -> tuple[str, ...]:
-    """Say why an infeasible problem is infeasible: the jobs no block can serve, or the limits.
+    Returns
+    -------
+    tuple of str
+        One sentence for each job that no machine can serve, or one about the limits; another one
+        says what would do. Empty if the problem is not infeasible.
 
     Examples
     --------
-    >>> from cms.model import Job
+    >>> from cms.model import Configuration, Job
     >>> from cms.problem import Problem
+    >>> from cms.solve import solve
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 1, {})])
-    >>> impossible_jobs(problem)
+    >>> solution_reasons(problem, solve(problem))
     ("job 'j': no block supplies any of its demand",)
     """
-    rows = problem.rows
-    there = np.array([_exists(problem, block) for block in problem.blocks], dtype=bool)
-    lost = np.flatnonzero((rows.demands > 0) & ~(rows.supplies[:, there] > 0).any(axis=1)).tolist()
-    for j, row in rows.wide.items():
-        if row.demand and not any(f for f, real in zip(row.supply, there, strict=True) if real):
-            lost.append(j)
-    if lost:
-        names = (problem.job_names[j] for j in sorted(lost))
-        return _some(
-            [f"job {name!r}: no block supplies any of its demand" for name in names], "more job"
-        )
-    return (f"the machines do not suffice: there are only {_limits(problem)}",)
+    if solution.status != "infeasible":
+        return ()
+    lost = unservable_jobs(problem)
+    reasons = unservable_lines(lost) if lost else [_too_few(problem, solution, "machine")]
+    return (*map(printable, reasons), *_remedy(shortage, "machine", "demand"))
 
 
-def _some(sentences: list[str], rest: str) -> tuple[str, ...]:
-    if len(sentences) <= MOST_REASONS:
-        return tuple(sentences)
-    more = count(len(sentences) - MOST_REASONS, rest)
-    return (*sentences[:MOST_REASONS], f"... and {more}")
+def _remedy(shortage: Shortage | None, machine: str, demand: str) -> Iterable[str]:
+    return () if shortage is None else (printable(shortage.remedy(machine, demand)),)
 
 
-def _limits(problem: Problem) -> str:
-    return " and ".join(
-        f"{decimal(machine.limit)} x {printable(machine.name)}"
-        for machine in problem.machine_types
-        if machine.limit is not None
-    )
+def _too_few(problem: Problem, solution: Solution, machine: str) -> str:
+    """Name the limits that the proof blames, and those that it shows to be without blame.
 
-
-def _exists(problem: Problem, block: Block) -> bool:
-    """Whether any machine can have such a block."""
-    return any(
-        block in shape.blocks
-        if isinstance(shape, Configuration)
-        else block in shape.sizes and shape.largest_count(block) > 0
-        for shape in problem.configurations
-    )
+    A proof that puts no price on a limit holds whatever that limit is.
+    """
+    limited = [machine for machine in problem.machine_types if machine.limit is not None]
+    blamed = limited
+    if solution.proof == "checked":
+        leaves = list(solution.certificate.leaves())
+        blamed = [m for m in limited if any(leaf.limit_prices.get(m.name) for leaf in leaves)]
+    there = " and ".join(f"{decimal(m.limit or 0)} x {printable(m.name)}" for m in blamed)
+    sentence = f"the {machine}s do not suffice: there are only {there}"
+    if others := [printable(m.name) for m in limited if m not in blamed]:
+        sentence += f" (more {' or '.join(others)} alone would not help)"
+    return sentence

@@ -22,12 +22,13 @@ from .canvas import (
 )
 from .jobs import job_rows
 from .machines import machine_bars
-from .reasons import impossible_jobs, reasons
+from .reasons import plan_reasons, solution_reasons
 from .scarcity import worth_line, worths
 from .words import circumstances, count, decimal, percent, verdict
 
 if TYPE_CHECKING:
     from ...problem import Problem
+    from ...shortage import Shortage
     from ...solution import Solution
     from ..hardware import Gpu
     from ..serving import Plan
@@ -48,7 +49,7 @@ class _Entry(NamedTuple):
     given: str
 
 
-def plan_picture(plan: Plan, title: str) -> str:
+def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> str:
     """Draw a plan: its GPUs as bars of slices, a legend of its services, its bound and proof.
 
     Parameters
@@ -56,6 +57,8 @@ def plan_picture(plan: Plan, title: str) -> str:
     plan : Plan
     title : str
         What is planned.
+    shortage : Shortage, optional
+        What would do, where there is no schedule.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def plan_picture(plan: Plan, title: str) -> str:
     """
     keys = ", ".join(gpu.key for gpu in plan.serving.gpus)
     subject = f"{count(len(plan.services), 'service')} on {keys}"
-    canvas = _head(title, plan.solution, subject, "GPU", reasons(plan))
+    canvas = _head(title, plan.solution, subject, "GPU", plan_reasons(plan, shortage))
     drawn = bars(plan)
     places = {service.name: place for place, service in enumerate(plan.serving.services)}
     for gpu in plan.serving.gpus:
@@ -112,7 +115,9 @@ def plan_picture(plan: Plan, title: str) -> str:
     return canvas.document(f"{title}: {verdict(plan.solution, 'GPU')}")
 
 
-def solution_picture(problem: Problem, solution: Solution, title: str) -> str:
+def solution_picture(
+    problem: Problem, solution: Solution, title: str, shortage: Shortage | None = None
+) -> str:
     """Draw a schedule of abstract machines: bars of blocks, a legend of jobs, bound and proof.
 
     Parameters
@@ -121,6 +126,8 @@ def solution_picture(problem: Problem, solution: Solution, title: str) -> str:
     solution : Solution
         Of this problem.
     title : str
+    shortage : Shortage, optional
+        What would do, where there is no schedule.
 
     Returns
     -------
@@ -128,7 +135,7 @@ def solution_picture(problem: Problem, solution: Solution, title: str) -> str:
         An SVG document; at most 48 bars and 120 jobs, whatever the size of the problem.
     """
     subject = f"{count(len(problem.job_names), 'job')}, {count(len(problem.blocks), 'block')}"
-    why = impossible_jobs(problem) if solution.status == "infeasible" else ()
+    why = solution_reasons(problem, solution, shortage)
     canvas = _head(title, solution, subject, "machine", why)
     drawn = machine_bars(problem, solution.schedule, MOST_BARS)
     places = {

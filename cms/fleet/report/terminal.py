@@ -11,7 +11,7 @@ from rich.text import Text
 from ..serving.operating_point import mps_share
 from .bars import Bar, bars, occupancy
 from .drawing import draw
-from .reasons import reasons
+from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
 from .services import services_table
 from .tables import hanging
@@ -20,6 +20,7 @@ from .words import circumstances, count, decimal, printable, verdict
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ...shortage import Shortage
     from ..serving import Plan
 
 MOST_BARS = 16
@@ -28,7 +29,9 @@ SHOWN_OF_MANY = 8
 """Bars where there are more."""
 
 
-def plan_report(plan: Plan, title: str, width: int) -> list[RenderableType]:
+def plan_report(
+    plan: Plan, title: str, width: int, shortage: Shortage | None = None
+) -> list[RenderableType]:
     """Describe a plan for a person.
 
     Parameters
@@ -38,6 +41,8 @@ def plan_report(plan: Plan, title: str, width: int) -> list[RenderableType]:
         What is planned: a scenario's name, or the file of the services.
     width : int
         Columns of the terminal.
+    shortage : Shortage, optional
+        What would do, where there is no schedule.
 
     Returns
     -------
@@ -64,7 +69,8 @@ def plan_report(plan: Plan, title: str, width: int) -> list[RenderableType]:
     """
     report: list[RenderableType] = [_heading(plan, title)]
     if plan.solution.status == "infeasible":
-        report += [Text(), hanging(*(("-", reason) for reason in reasons(plan)))]
+        why = plan_reasons(plan, shortage)
+        report += [Text(), hanging(*(("-", reason) for reason in why))]
     drawn = bars(plan)
     if drawn:
         scarcity = "\n".join(_scarcity(plan))

@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import InvalidSchedule
 from ...model import Block, Configuration
 from ...schedule import MachineGroup
+from ...shortage import Shortage
 from ...solution import Solution
 from .operating_point import OperatingPoint
 from .service import Service
@@ -188,11 +189,17 @@ class Plan:
         """Return what one service gets; KeyError if there is none of this name."""
         return self.services[self.serving.problem.job_index(name)]
 
-    def to_json(self) -> dict[str, Any]:
-        """The plan as a document of the format ``cms-plan``; see :func:`write_plan`."""
+    def to_json(self, shortage: Shortage | None = None) -> dict[str, Any]:
+        """The plan as a document of the format ``cms-plan``; see :func:`write_plan`.
+
+        Parameters
+        ----------
+        shortage : Shortage, optional
+            What would do, where there is no schedule.
+        """
         from .plan_writing import plan_to_json
 
-        return plan_to_json(self)
+        return plan_to_json(self, shortage)
 
     def _uses(self, service: Service, counts: dict[Block, int]) -> list[Use]:
         serving = self.serving

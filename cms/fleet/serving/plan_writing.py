@@ -16,6 +16,7 @@ from ...files.problems import problem_to_json
 from ...files.solutions import solution_to_json
 from ...files.source import StrPath
 from ...model import Block
+from ...shortage import Shortage
 from ..hardware import Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
 from .plan import GpuGroup, Plan, ServicePlan
@@ -53,8 +54,15 @@ def write_plan(plan: Plan, path: StrPath) -> None:
     write_document(lambda: plan_to_json(plan), path)
 
 
-def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """Turn a plan into the document that :func:`read_plan` reads."""
+def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]:
+    """Turn a plan into the document that :func:`read_plan` reads.
+
+    Parameters
+    ----------
+    plan : Plan
+    shortage : Shortage, optional
+        What would do, where there is no schedule; it goes into the solution.
+    """
     serving = plan.serving
     return {
         **head("cms-plan"),
@@ -72,7 +80,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "unservable": dict(serving.unservable),
         "devices": [_device_to_json(gpu) for gpu in serving.gpus],
         "problem": problem_to_json(serving.problem),
-        "solution": solution_to_json(plan.solution),
+        "solution": solution_to_json(plan.solution, shortage),
     }
 
 

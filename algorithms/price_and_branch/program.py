@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from cms.algorithm import Budget
 
 #: CP-SAT's own limit on the values of variables and of linear expressions is 2**63; stay clear.
 LARGEST = 2**60
+#: Seconds between two calls that stop the solver.
+_POLL_SECONDS = 0.01
 
 
 class TooLarge(Exception):
@@ -119,11 +121,13 @@ class Program:
         *,
         effort: float | None = None,
         on_solution: Callable[[tuple[int, ...]], None] | None = None,
+        on_start: Callable[[Callable[[], None]], None] | None = None,
     ) -> Outcome:
         """Solve within the budget.
 
         ``effort`` limits the work in CP-SAT's deterministic time (about seconds), so that runs stay
-        reproducible; ``on_solution`` is called from the solver's thread.
+        reproducible; ``on_solution`` is called from the solver's thread; ``on_start`` is given what
+        stops the solver.
         """
         core = self._core
         parameters = core.SatParameters()
@@ -145,6 +149,8 @@ class Program:
             parameters.max_time_in_seconds = left
         wrapper = core.SolveWrapper()
         wrapper.set_parameters(parameters)
+        if on_start is not None:
+            on_start(wrapper.stop_search)
         watch = None
         if on_solution is not None:
             watch = _watcher(core, len(self), on_solution)
@@ -167,26 +173,98 @@ class Program:
         bound = None if status == "infeasible" else int(response.inner_objective_lower_bound)
         return Outcome(status, values, bound)
 
+    def search(self, budget: Budget, *, nodes: int) -> tuple[int, ...] | None:
+        """Look for a good solution with SCIP; it may be none, and proves nothing.
+
+        Where machines have costs SCIP's linear programs find in milliseconds what CP-SAT needs
+        seconds for; it works in floating-point numbers, though, so that its solution is checked
+        here, and its word is not taken for a bound. ``nodes`` limits the work, so that runs stay
+        reproducible.
+        """
+        from ortools.linear_solver import pywraplp
+
+        left = budget.remaining()
+        if left <= 0:
+            return None
+        solver = pywraplp.Solver.CreateSolver("SCIP")
+        infinity = solver.infinity()
+        variables = [solver.IntVar(0, high, "") for high in self._highs]
+        for constraint in self._model.constraints:
+            linear = constraint.linear
+            least, most = linear.domain
+            row = solver.RowConstraint(
+                least if least > -LARGEST else -infinity, most if most < LARGEST else infinity, ""
+            )
+            for variable, factor in zip(linear.vars, linear.coeffs, strict=True):
+                row.SetCoefficient(variables[variable], factor)
+        aim = self._model.objective
+        objective = solver.Objective()
+        for variable, factor in zip(aim.vars, aim.coeffs, strict=True):
+            objective.SetCoefficient(variables[variable], factor)
+        objective.SetMinimization()
+        settings = (
+            f"limits/nodes = {nodes}\nrandomization/randomseedshift = {budget.seed % 2**30}\n"
+        )
+        if not solver.SetSolverSpecificParametersAsString(settings):
+            raise AssertionError(f"SCIP does not know one of the parameters {settings!r}")
+        if left != float("inf"):
+            solver.SetTimeLimit(max(1, int(left * 1000)))
+        parameters = pywraplp.MPSolverParameters()
+        # Ask for the optimum itself: a gap of 1e-4 is a machine in ten thousand.
+        parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
+        with budget.on_stop(solver.InterruptSolve):
+            status = solver.Solve(parameters)
+        if status not in (solver.OPTIMAL, solver.FEASIBLE):
+            return None
+        values = tuple(round(variable.solution_value()) for variable in variables)
+        return values if self._holds(values) else None
+
+    def _holds(self, values: Sequence[int]) -> bool:
+        """Whether values keep all constraints, exactly."""
+        if any(not 0 <= value <= high for value, high in zip(values, self._highs, strict=True)):
+            return False
+        for constraint in self._model.constraints:
+            linear = constraint.linear
+            total = sum(f * values[v] for v, f in zip(linear.vars, linear.coeffs, strict=True))
+            if not linear.domain[0] <= total <= linear.domain[1]:
+                return False
+        return True
+
     def improvements(
         self, budget: Budget, settings: Settings
-    ) -> Iterator[tuple[int, ...] | Outcome]:
-        """Yield each better solution while the solver works on, the outcome last."""
+    ) -> Generator[tuple[int, ...] | Outcome, None, None]:
+        """Yield each better solution while the solver works on, the outcome last.
+
+        Closing the generator stops the solver and waits for it: a thread in native code must not
+        outlive the interpreter.
+        """
         found: queue.SimpleQueue[tuple[int, ...] | Outcome | BaseException] = queue.SimpleQueue()
+
+        stops: list[Callable[[], None]] = []
 
         def work() -> None:
             try:
-                found.put(self.solve(budget, settings, on_solution=found.put))
+                outcome = self.solve(budget, settings, on_solution=found.put, on_start=stops.append)
             except BaseException as fault:  # noqa: BLE001  # raised again in the caller's thread
                 found.put(fault)
+            else:
+                found.put(outcome)
 
-        threading.Thread(target=work, name="cp-sat", daemon=True).start()
-        while True:
-            item = found.get()
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-            if isinstance(item, Outcome):
-                return
+        solver = threading.Thread(target=work, name="cp-sat", daemon=True)
+        solver.start()
+        try:
+            while True:
+                item = found.get()
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+                if isinstance(item, Outcome):
+                    return
+        finally:
+            while solver.is_alive():
+                for stop in stops:
+                    stop()  # again and again: a solver that has not quite begun misses a call
+                solver.join(_POLL_SECONDS)
 
 
 def _watcher(core: Any, count: int, tell: Callable[[tuple[int, ...]], None]) -> Any:

@@ -1,0 +1,230 @@
+"""The reference: CP-SAT to proved optimality on small and middling problems."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from cms.algorithm import Named, Support
+from cms.certificate import round_up
+from cms.errors import UnsupportedProblem
+from cms.reduction import Reduction, reduce
+
+from .price_and_branch.certificates import certificate, ray
+from .price_and_branch.closing import Found, Task, close, improvements, schedule_of
+from .price_and_branch.covering import filled
+from .price_and_branch.exact import every_block, every_option, solver_bound
+from .price_and_branch.fraction import fractional
+from .price_and_branch.jobs import Jobs
+from .price_and_branch.machines import listed
+from .price_and_branch.prices import PricePoint, PriceSearch
+from .price_and_branch.program import Settings
+from .price_and_branch.rounding import rounded
+from .price_and_branch.shapes import Shapes
+
+if TYPE_CHECKING:
+    from cms.algorithm import Budget, Claim
+    from cms.guarantee import Guarantee
+    from cms.problem import Problem
+
+#: Maximal multisets of a size-bounded set that are listed one by one.
+_MOST_SHAPES = 20_000
+#: Costs go through floating-point programs; larger ones would be infinite there.
+_LARGEST_COST = 10**300
+#: Jobs beyond which only prices and a first schedule are computed.
+_MOST_JOBS = 20_000
+#: CP-SAT's deterministic time (about seconds) for the machines of the first schedule.
+_FIRST_EFFORT = 1.0
+
+
+@dataclass(frozen=True)
+class CpSatOptions:
+    """Options of :class:`CpSat`.
+
+    Parameters
+    ----------
+    workers : int, default 1
+        CP-SAT's workers. Runs with one worker are reproducible.
+    linearization_level : int, default 2
+        How much of the linear relaxation CP-SAT uses, 0 to 2. With less than 2 some of these
+        models do not move for minutes.
+    """
+
+    workers: int = 1
+    linearization_level: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("workers", 1, 1024), ("linearization_level", 0, 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ValueError(f"{name} is {value!r}; expected an int from {least} to {most}")
+
+
+class CpSat:
+    """CP-SAT on options of the jobs, between certified bounds; small problems end proved.
+
+    Block prices are computed first; they are the certificate of the lower bound, and leave only few
+    options of each job that can matter. The fractional schedule behind them is rounded once, for a
+    first schedule. Then one integer program, over these options and the numbers of machines, is
+    CP-SAT's alone until it is decided; where the options are too many it is the compact program,
+    over the blocks of each job. A bound beyond that of the prices rests on CP-SAT's word.
+
+    It is the plain method that others are held against: of what ``price_and_branch`` is made of it
+    shares the prices and the programs, but neither the search for schedules nor the branching.
+
+    Notes
+    -----
+    **Guarantee.** None by a ratio; the status says what is proved. On small and middling problems
+    a run ends ``OPTIMAL`` or ``INFEASIBLE``: on CP-SAT's word, or ``CHECKED`` where block prices
+    reach the same value. It ends ``FEASIBLE`` or ``NO_SCHEDULE``, with a checked bound, where the
+    integer programs would be too large: beyond 20,000 jobs, or where numbers leave CP-SAT's 63 bits
+    and rounding them, one way and the other, leaves a gap.
+
+    **Running time.** Exponential in the worst case. The block prices cost about a dozen passes
+    over the jobs.
+
+    References
+    ----------
+    Perron, Furnon: OR-Tools, https://developers.google.com/optimization. Certificates:
+    ``docs/files.md``; checked by ``proofs_checks/checker``.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 90, "3g": "310.5", "4g": 420})],
+    ... )
+    >>> solution = solve(problem, method="cp_sat")
+    >>> solution.machine_count, solution.status.value, solution.proof.value
+    (2, 'optimal', 'checked')
+    """
+
+    name = "cp_sat"
+    options_type = CpSatOptions
+
+    def support(self, problem: Problem, options: CpSatOptions) -> Support:
+        """Refuse what CP-SAT or the listing of configurations cannot take."""
+        for machine in problem.machine_types:
+            if machine.cost > _LARGEST_COST:
+                return Support(
+                    False, f"machine type {machine.name!r} costs more than 10**300; choose a unit"
+                )
+        if listed(problem, _MOST_SHAPES) is None:
+            return Support(
+                False,
+                f"a size-bounded set has more than {_MOST_SHAPES} maximal configurations, which "
+                "the reference lists one by one",
+            )
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: CpSatOptions) -> Guarantee | None:
+        """Return None: what a run proves is in its status, not in a ratio."""
+        return None
+
+    def run(self, problem: Problem, options: CpSatOptions, budget: Budget) -> Iterator[Claim]:
+        """Yield certificates, schedules and at last CP-SAT's bound."""
+        settings = Settings(options.workers, options.linearization_level)
+        yield from _Reference(reduce(problem), settings, budget).claims()
+
+
+class _Program(Enum):
+    """What CP-SAT is asked to decide; one that is too large leaves it to the next."""
+
+    OPTIONS = "all options that can matter"
+    BLOCKS = "the compact program"
+    # Its rows are rounded so that what is proved of it holds for the problem.
+    ROUNDED = "the compact program, rounded for proofs"
+
+
+class _Reference:
+    """A run on a reduced problem."""
+
+    def __init__(self, reduction: Reduction, settings: Settings, budget: Budget) -> None:
+        self._reduction, self._problem = reduction, reduction.problem
+        self._settings, self._budget = settings, budget
+        self._jobs = Jobs(self._problem)
+
+    def claims(self) -> Iterator[Named]:
+        """Yield claims about the problem the user gave."""
+        jobs, budget = self._jobs, self._budget
+        proof = ray(self._reduction, jobs, budget)
+        if proof is not None:
+            # The driver ends the run here, unless rounding on a large problem's images left nothing
+            # of the proof; then CP-SAT has the last word.
+            yield proof
+        search = PriceSearch(jobs, budget)
+        # To the very end: a fractional schedule that costs more leaves rounding no room.
+        for point in chain(search.run(), search.refine()):
+            yield certificate(self._reduction, search, point)
+        if search.best is None or budget.stopped:
+            return
+        shapes = Shapes(self._problem, search.region.rows, _MOST_SHAPES)
+        if not shapes.complete:
+            raise UnsupportedProblem("the reduced problem has too many maximal configurations")
+        yield from self._round(search, shapes)
+        if self._problem.n_jobs <= _MOST_JOBS:
+            yield from self._decide(shapes, search.best)
+
+    def _schedule(self, shapes: Shapes, found: Found, part: str) -> Named:
+        return Named(self._reduction.restore(schedule_of(shapes, self._jobs, found)), part)
+
+    def _round(self, search: PriceSearch, shapes: Shapes) -> Iterator[Named]:
+        """Round the fractional schedule once."""
+        jobs, budget, settings = self._jobs, self._budget, self._settings
+        mixture = fractional(search)
+        around = shapes.around(mixture)
+        start = rounded(search, mixture, budget.seed)
+        task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
+        found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, settings=settings).found
+        if found is None:
+            # Nothing so near the fractional machines, or numbers that no program can take.
+            choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
+            machines = filled(shapes, choices.load(), around)
+            if machines is None:
+                return
+            found = Found(shapes.cost(machines), machines, choices)
+        yield self._schedule(shapes, found, "rounding")
+
+    def _decide(self, shapes: Shapes, point: PricePoint) -> Iterator[Named]:
+        """Look for anything better than the best schedule, until there is provably nothing."""
+        for program in _Program:
+            task = self._task(program, shapes, point)
+            if task is not None and (yield from self._settle(task, program.value, shapes)):
+                return
+
+    def _task(self, program: _Program, shapes: Shapes, point: PricePoint) -> Task | None:
+        """State what is left to decide; None if there is nothing, or no such program."""
+        budget, step = self._budget, self._problem.cost_step
+        least, target = max(round_up(point.bound, step), budget.lower_bound), None
+        if budget.best is not None:
+            cost = budget.best.cost(self._reduction.original)
+            if not step or cost <= budget.lower_bound:
+                return None
+            target = cost - step
+        if budget.stopped:
+            return None
+        if program is not _Program.OPTIONS:
+            return every_block(self._jobs, least, target, outer=program is _Program.ROUNDED)
+        if target is None:
+            return None  # any option may matter
+        return every_option(shapes, self._jobs, point, least, target, budget)
+
+    def _settle(self, task: Task, part: str, shapes: Shapes) -> Generator[Named, None, bool]:
+        """Yield what CP-SAT finds and proves; return whether that says all about the problem."""
+        settled = False
+        with closing(improvements(shapes, self._jobs, task, self._budget, self._settings)) as items:
+            for item in items:
+                if isinstance(item, Found):
+                    yield self._schedule(shapes, item, part)
+                else:
+                    settled = item.exact
+                    word = solver_bound(item, task, self._problem.cost_step)
+                    if word is not None:
+                        yield Named(word, part)
+        return settled

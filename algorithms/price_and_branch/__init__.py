@@ -1,0 +1,89 @@
+"""Price-and-branch: schedules proved optimal, from a dozen jobs to millions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cms.algorithm import Support
+from cms.reduction import reduce
+
+from .run import Run
+
+if TYPE_CHECKING:
+    from cms.algorithm import Budget, Claim
+    from cms.guarantee import Guarantee
+    from cms.problem import Problem
+
+
+#: Costs go through floating-point programs; larger ones would be infinite there.
+_LARGEST_COST = 10**300
+
+
+@dataclass(frozen=True)
+class PriceAndBranchOptions:
+    """``price_and_branch`` has no options; ``solve`` has the seed, the threads and the limits."""
+
+
+class PriceAndBranch:
+    """Schedules proved optimal, from a dozen jobs to millions.
+
+    Block prices come first: a cutting-plane method over one price a block type, in which every pass
+    over the jobs is one tiny knapsack a job. They certify the lower bound, and the passes' weights
+    make a fractional schedule. Rounding it by error diffusion, with one small integer program over
+    the machines and the few undecided jobs, mostly meets the bound. What gap is left is closed by
+    larger programs over dozens of free jobs, then by branching on machines and blocks with prices
+    at every leaf, so that the proof is checked; only then by CP-SAT's word.
+
+    Notes
+    -----
+    **Guarantee.** None by a ratio: on some families the bound itself is far from the optimum
+    (theory 6.11). The status says what is proved; ``docs/performance.md`` says how often that was
+    the optimum.
+
+    **Running time.** About a dozen passes over the jobs, each linear in their number, and integer
+    programs whose size does not depend on it. Branching is exponential in the worst case and is
+    limited to a number of nodes; without a time limit a run ends when all of this is done.
+
+    References
+    ----------
+    The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
+    as in ``docs/performance.md``; certificates are described in ``docs/files.md`` and checked by
+    ``proofs_checks/checker``.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 90, "3g": "310.5", "4g": 420})],
+    ... )
+    >>> solution = solve(problem, method="price_and_branch")
+    >>> solution.machine_count, solution.status.value, solution.proof.value
+    (2, 'optimal', 'checked')
+    >>> [line.source for line in solution.history]
+    ['price_and_branch: block prices, 4 passes', 'price_and_branch: rounding']
+    """
+
+    name = "price_and_branch"
+    options_type = PriceAndBranchOptions
+
+    def support(self, problem: Problem, options: PriceAndBranchOptions) -> Support:
+        """Take every problem whose costs are floats of a moderate size."""
+        for machine in problem.machine_types:
+            if machine.cost > _LARGEST_COST:
+                return Support(
+                    False, f"machine type {machine.name!r} costs more than 10**300; choose a unit"
+                )
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: PriceAndBranchOptions) -> Guarantee | None:
+        """Return None: what a run proves is in its status, not in a ratio."""
+        return None
+
+    def run(
+        self, problem: Problem, options: PriceAndBranchOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
+        yield from Run(reduce(problem), budget).claims()

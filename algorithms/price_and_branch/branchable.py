@@ -1,0 +1,57 @@
+"""The reduction for certificates with branches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cms.problem import Problem
+from cms.reduction import Reduction, held_blocks
+
+
+def branchable(problem: Problem) -> Reduction:
+    """Leave out what cannot matter below any branch.
+
+    Below a branch on machines or blocks a configuration that another beats may be worth more than
+    that one; so all of them stay as the user gave them, each once, and every certificate of the
+    smaller problem holds for the original after :meth:`Reduction.restore_prices`. What goes are
+    jobs without demand, supply beyond it, and blocks that serve no job or that no machine can have.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Reduction
+        Its problem's configurations may have blocks that the problem itself does not have.
+
+    Examples
+    --------
+    >>> from cms.model import Configuration, Job
+    >>> given = Problem(
+    ...     configurations=[Configuration({"3g": 1}), Configuration({"3g": 1, "1g": 2})],
+    ...     jobs=[Job("bert", 10, {"3g": 60}), Job("idle", 0, {"1g": 5})],
+    ... )
+    >>> small = branchable(given).problem
+    >>> small.blocks, list(small.job_names), len(small.configurations)
+    (('3g',), ['bert'], 2)
+    """
+    wants = problem.rows.demands > 0
+    wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
+    jobs = np.flatnonzero(wants)
+    rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
+    serves = (rows.supplies > 0).any(axis=0)
+    for row in rows.wide.values():
+        serves |= np.array([f > 0 for f in row.supply], dtype=bool)
+    held = set(held_blocks(problem.configurations))
+    useful: list[int] = np.flatnonzero(serves).tolist()
+    kept = [i for i in useful if problem.blocks[i] in held]
+    small = Problem._rebuild(
+        tuple(problem.blocks[i] for i in kept),
+        tuple(dict.fromkeys(problem.configurations)),
+        problem.machine_types,
+        tuple(problem.job_names[j] for j in jobs.tolist()),
+        rows.select(np.arange(len(jobs)), kept),
+    )
+    lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
+    return Reduction(problem, small, lost, ())

@@ -1,0 +1,90 @@
+"""Which option each job takes, in arrays, and the schedule made of that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cms.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from cms.model import Configuration
+    from cms.problem import Problem
+
+    from .jobs import Jobs
+
+
+class Choices(NamedTuple):
+    """``counts[r]`` jobs of kind ``kinds[r]`` take the option ``options[r]`` (rows by kind)."""
+
+    kinds: NDArray[np.int64]
+    options: NDArray[Any]
+    counts: NDArray[np.int64]
+
+    def load(self) -> list[int]:
+        """Return how many blocks of each type all jobs take together, exactly."""
+        return block_totals(self.options, self.counts)
+
+    def without(self, kinds: NDArray[np.int64]) -> Choices:
+        """Leave some kinds out."""
+        stay = ~np.isin(self.kinds, kinds)
+        return Choices(self.kinds[stay], self.options[stay], self.counts[stay])
+
+    def joined(self, other: Choices) -> Choices:
+        """Add the choices of other kinds."""
+        kinds = np.concatenate([self.kinds, other.kinds])
+        order = np.argsort(kinds, kind="stable")
+        options = np.concatenate([self.options, other.options])[order]
+        return Choices(kinds[order], options, np.concatenate([self.counts, other.counts])[order])
+
+    def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Schedule:
+        """Build the schedule with these machines; the machines that stay idle are left out."""
+        row_of_job = np.repeat(np.arange(len(self.kinds)), self.counts)
+        taken = self.options[row_of_job]
+        at, blocks = np.nonzero(taken)
+        given = jobs.by_kind[at], blocks, taken[at, blocks]
+        if given[2].dtype.kind == "i":
+            given = given[0], given[1], given[2].astype(np.int64)
+        return Schedule.from_counts(jobs.problem, machines, given).without_idle_machines()
+
+
+def choices_of(rows: list[tuple[int, tuple[int, ...], int]], n_blocks: int) -> Choices:
+    """Build choices from (kind, option, count) rows, in any order."""
+    rows = sorted((kind, option, count) for kind, option, count in rows if count)
+    kinds = np.array([kind for kind, _, _ in rows], dtype=np.int64)
+    largest = max((blocks for _, option, _ in rows for blocks in option), default=0)
+    options = np.array(
+        [option for _, option, _ in rows], dtype=np.int64 if largest < 2**62 else object
+    ).reshape(len(rows), n_blocks)
+    return Choices(kinds, options, np.array([count for _, _, count in rows], dtype=np.int64))
+
+
+def no_choices(problem: Problem) -> Choices:
+    """Return the choices of nobody."""
+    return choices_of([], len(problem.blocks))
+
+
+def block_totals(options: NDArray[Any], counts: NDArray[np.int64]) -> list[int]:
+    """Add up ``counts[r] * options[r]`` without overflow."""
+    if not len(options):
+        return [0] * options.shape[1]
+    reach = int(options.max(initial=0)) * int(counts.max(initial=0)) * len(options)
+    if reach >= 2**62:
+        return list((options.astype(object) * counts.astype(object)[:, None]).sum(axis=0).tolist())
+    if int(counts.max(initial=0)) <= 1 and len(options) and int(counts.min(initial=1)) == 1:
+        return list(options.sum(axis=0, dtype=np.int64).tolist())
+    return list((counts @ options.astype(np.int64)).tolist())
+
+
+def shortened(options: NDArray[Any]) -> NDArray[Any]:
+    """Keep options in as few bytes as they need: a search remembers those of every pass."""
+    largest = int(options.max(initial=0))
+    for kind in (np.int16, np.int32):
+        if largest <= np.iinfo(kind).max:
+            return options.astype(kind)
+    return options

@@ -1,0 +1,87 @@
+"""A schedule near the fractional solution of a node of the tree."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .choices import choices_of
+from .closing import Task, close, schedule_of
+from .near import NearOptions
+from .shapes import Shapes
+
+if TYPE_CHECKING:
+    from cms.algorithm import Budget
+    from cms.schedule import Schedule
+
+    from .jobs import Jobs
+    from .prices import PriceSearch
+    from .quantities import Mixture
+
+#: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
+_MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+
+
+class Nearby:
+    """Looks for schedules with a small integer program (theory 6.6).
+
+    Where a node's branches have settled how many machines of each type there are, what jobs take at
+    its prices fits together as it never did at the root.
+
+    Parameters
+    ----------
+    jobs : Jobs
+    budget : Budget
+    """
+
+    def __init__(self, jobs: Jobs, budget: Budget) -> None:
+        self._jobs, self._budget = jobs, budget
+
+    def schedule(
+        self, search: PriceSearch, found: Mixture, cost: Fraction | None
+    ) -> Schedule | None:
+        """Look for a schedule that is cheaper than ``cost``.
+
+        Parameters
+        ----------
+        search, found : PriceSearch, Mixture
+            A node's, at its end.
+        cost : Fraction or None
+        """
+        point, jobs = search.best, self._jobs
+        if point is None:
+            return None
+        shapes = Shapes(jobs.problem, search.region.rows)
+        target = None if cost is None else cost - shapes.step
+        slack = max(shapes.costs) / 10 if target is None else target - point.bound
+        near = NearOptions(jobs, point)
+        free = self._free(found)
+        options = {
+            kind: self._joined(near.some(kind, slack, _MOST_OPTIONS), search, kind) for kind in free
+        }
+        fixed = [
+            (kind, near.some(kind, Fraction(0), 1)[0], int(jobs.weights[kind]))
+            for kind in sorted({*range(len(jobs))} - {*free})
+        ]
+        task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)
+        answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
+        return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
+
+    def _joined(
+        self, near: list[tuple[int, ...]], search: PriceSearch, kind: int
+    ) -> list[tuple[int, ...]]:
+        """Add what the kind chose in the search's passes: options that have gone together."""
+        chosen = (tuple(options[kind].tolist()) for options in search.options)
+        return list(dict.fromkeys([*near, *chosen]))
+
+    def _free(self, found: Mixture) -> list[int]:
+        """Choose the kinds that are undecided, then others evenly."""
+        n = len(self._jobs)
+        if n <= _MOST_KINDS:
+            return list(range(n))
+        means = found.means.astype(np.float64)
+        undecided = np.flatnonzero((means != np.rint(means)).any(axis=1)).tolist()
+        evenly = (np.arange(_MOST_KINDS) * n // _MOST_KINDS).tolist()
+        return sorted(list(dict.fromkeys([*undecided, *evenly]))[:_MOST_KINDS])

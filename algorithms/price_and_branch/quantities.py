@@ -1,0 +1,305 @@
+"""What to branch on: the integers of a schedule that a fractional one leaves fractional.
+
+Coverage is linear in what a job gets, so a fractional solution whose machines and *mean* blocks of
+every job are integers is a schedule. Until then some number of machines, of blocks or of one job's
+blocks is no integer (or some machines of a size-bounded set are, on which no certificate can
+branch).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cms.check import check
+from cms.model import Configuration
+from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.schedule import Schedule
+
+from .equations import solve_exactly
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from cms.problem import Problem
+    from cms.quantity import Quantity
+
+    from .prices import PriceSearch, Share
+    from .region import Row
+
+#: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.
+_NEAR = 1e-5
+#: Numbers from here on are worked out in rationals: floats would not tell them from integers.
+_LARGE = 1_000
+#: Relative difference up to which an inequality counts as an equation.
+_TIGHT = Fraction(1, 10**6)
+
+#: Ranks of splits: totals of machine types, totals of blocks, configurations, single jobs.
+TYPES, BLOCKS, SHAPES, JOBS = range(4)
+
+
+class Split(NamedTuple):
+    """A branch that cuts a fractional solution off: a quantity is ``at_most`` this, or more.
+
+    ``weight`` says how much may depend on it: how far the value is from an integer, times what one
+    unit is worth.
+    """
+
+    quantity: Quantity
+    at_most: int
+    rank: int
+    weight: float
+
+
+class Mixture(NamedTuple):
+    """The fractional solution at a node.
+
+    Attributes
+    ----------
+    machines : list of (Row, number)
+    means : ndarray, shape (kinds, k)
+        Blocks of a job of each kind that has no branches of its own.
+    own : dict of job to ndarray, shape (k,)
+        Blocks of the jobs with branches of their own.
+
+    Notes
+    -----
+    Where some number is large all of them are Fractions, otherwise floats.
+    """
+
+    machines: list[tuple[Row, Any]]
+    means: NDArray[Any]
+    own: dict[int, NDArray[Any]]
+
+
+def mixture(search: PriceSearch) -> Mixture:
+    """Read the fractional solution off a search at its end."""
+    shares, machines = search.shares, search.machines
+    weights = [share.weight for share in shares]
+    rows = [(row, float(x)) for row, x in machines]
+    found = _mixed(search, shares, weights, rows, list(search.extra.values()))
+    numbers = [x for _, x in found.machines]
+    largest = max([0.0, *numbers, float(found.means.max(initial=0))])
+    if max([largest, *(float(blocks.max()) for blocks in found.own.values())]) <= _LARGE:
+        return found
+    exact = _exactly(search, shares, machines)
+    return found if exact is None else _mixed(search, shares, *exact)
+
+
+def splits(search: PriceSearch, found: Mixture) -> list[Split]:
+    """List the fractional quantities."""
+    region, jobs = search.region, search.jobs
+    problem = jobs.problem
+    prices = search.best.vector.prices if search.best is not None else ()
+    result: list[Split] = []
+
+    def add(quantity: Quantity, value: Any, rank: int, worth: Fraction) -> None:
+        away = abs(value - round(value))
+        if away > _NEAR:
+            result.append(Split(quantity, floor(value), rank, float(away) * float(worth)))
+
+    of_type: list[Any] = [0] * len(region.costs)
+    of_block: list[Any] = [0] * len(region.blocks)
+    for row, amount in found.machines:
+        of_type[row.machine] += amount
+        of_block = [total + n * amount for total, n in zip(of_block, row.counts, strict=True)]
+    # Machines that cost nothing can be rounded up, and their blocks with them.
+    free_types, free_blocks = _free_types(search), region.free()[0]
+    for m, value in enumerate(of_type):
+        if m not in free_types:
+            add(MachinesOfType(problem.machine_types[m].name), value, TYPES, region.costs[m])
+    for i, value in enumerate(of_block):
+        if i not in free_blocks:
+            add(BlocksOf(region.blocks[i]), value, BLOCKS, prices[i])
+    for row, amount in found.machines:
+        if row.shape is not None and row.machine not in free_types and _countable(search, row):
+            add(MachinesOf(row.shape), amount, SHAPES, region.costs[row.machine])
+    for job, blocks in found.own.items():
+        for i, value in enumerate(blocks.tolist()):
+            add(BlocksOfJob(region.blocks[i], problem.job_names[job]), value, JOBS, prices[i])
+    broken = (found.means % 1 != 0).any(axis=1) & (search.weights > 0)
+    for kind in np.flatnonzero(broken).tolist():
+        # Equal jobs share a mean; a branch is on one of them.
+        name = problem.job_names[_first_without(jobs.members(kind), found.own)]
+        for i, value in enumerate(found.means[kind].tolist()):
+            add(BlocksOfJob(region.blocks[i], name), value, JOBS, prices[i])
+    return result
+
+
+def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Schedule | None:
+    """Build the schedule that a fractional solution without splits is; None if it is none.
+
+    Parameters
+    ----------
+    search, found : PriceSearch, Mixture
+    original : Problem
+        With the configurations of the search's problem; it may have more jobs and blocks.
+
+    Notes
+    -----
+    It is none where machines of a size-bounded set are no integers, or the program's tolerance
+    passed for one what is none.
+    """
+    region, jobs = search.region, search.jobs
+    problem = jobs.problem
+    free = _free_types(search)
+    machines: dict[Configuration, int] = {}
+    held = [0] * len(region.blocks)
+    for row, amount in found.machines:
+        number = ceil(amount - Fraction(_NEAR)) if row.machine in free else round(amount)
+        if number and any(row.counts):  # an empty machine only meets a branch
+            shape = row.shape or _shape(search, row)
+            machines[shape] = machines.get(shape, 0) + number
+            held = [total + n * number for total, n in zip(held, row.counts, strict=True)]
+    given: dict[tuple[str, str], int] = {}
+    for job, name in enumerate(problem.job_names):
+        taken = found.own.get(job)
+        if taken is None:
+            taken = found.means[jobs.kind_of[job]]
+        option = [round(value) for value in taken.tolist()]
+        given |= {(b, name): n for b, n in zip(region.blocks, option, strict=True) if n}
+        held = [total - n for total, n in zip(held, option, strict=True)]
+    for i in region.free()[0]:
+        _buy(search, machines, held, i)
+    if min(held, default=0) < 0:
+        return None
+    schedule = Schedule.from_counts(original, machines, given)
+    return None if check(original, schedule) else schedule
+
+
+def _buy(search: PriceSearch, machines: dict[Configuration, int], held: list[int], i: int) -> None:
+    """Add machines that cost nothing, which the fractional solution leaves out, for a block."""
+    free = _free_types(search)
+    row = max(
+        (row for row in search.region.rows if row.machine in free), key=lambda row: row.counts[i]
+    )
+    number = -(held[i] // row.counts[i])
+    if number > 0:
+        shape = row.shape or _shape(search, row)
+        machines[shape] = machines.get(shape, 0) + number
+        held[:] = [total + n * number for total, n in zip(held, row.counts, strict=True)]
+
+
+def _shape(search: PriceSearch, row: Row) -> Configuration:
+    """Name a machine of a size-bounded set."""
+    problem = search.jobs.problem
+    blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}
+    return Configuration(blocks, problem.machine_types[row.machine].name)
+
+
+def _mixed(
+    search: PriceSearch,
+    shares: Sequence[Share],
+    weights: Sequence[Any],
+    machines: list[tuple[Row, Any]],
+    extra: Sequence[Any],
+) -> Mixture:
+    """Mix the options of the passes; floats or Fractions, as the weights are."""
+    k, jobs = len(search.region.blocks), search.region.own_priced
+    kind: Any = object if any(isinstance(w, Fraction) for w in weights) else np.float64
+    totals: dict[int, Any] = {}
+    for share, weight in zip(shares, weights, strict=True):
+        totals[share.group] = totals.get(share.group, 0) + weight
+    means = np.zeros((len(search.jobs), k), dtype=kind)
+    own = {job: np.zeros(k, dtype=kind) for job in jobs}
+    for share, amount in zip(shares, weights, strict=True):
+        weight = amount / totals[share.group]
+        if share.group < search.n_groups:
+            part = search.kinds_of_group(share.group)
+            means[part] += weight * search.options[share.number][part].astype(kind)
+        else:
+            at = share.group - search.n_groups
+            own[jobs[at]] += weight * np.array(search.own_options[share.number][at], dtype=kind)
+    for (i, job), amount in zip(search.extra, extra, strict=True):
+        own[job][i] += amount
+    return Mixture(machines, means, own)
+
+
+def _exactly(
+    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+) -> tuple[list[Fraction], list[tuple[Row, Fraction]], list[Fraction]] | None:
+    """Solve the equations behind a fractional solution once more, in rationals."""
+    n, end = len(shares), len(shares) + len(machines)
+    totals: dict[int, Fraction] = {}
+    for share in shares:
+        totals[share.group] = totals.get(share.group, Fraction(0)) + Fraction(share.weight)
+    guess = [Fraction(share.weight) / totals[share.group] for share in shares]
+    guess += [amount for _, amount in machines]
+    guess += [Fraction(amount) for amount in search.extra.values()]
+    table: list[list[Fraction]] = []
+
+    def equation(terms: Mapping[int, int], right: Fraction) -> None:
+        table.append([Fraction(terms.get(at, 0)) for at in range(len(guess))] + [right])
+
+    for group in totals:
+        members = {at: 1 for at, share in enumerate(shares) if share.group == group}
+        equation(members, Fraction(1))
+    for terms, right in _constraints(search, shares, machines):
+        value = sum((guess[at] * factor for at, factor in terms.items()), Fraction(0))
+        size = sum((abs(guess[at] * factor) for at, factor in terms.items()), abs(right))
+        # What an inequality leaves room for carries no equation.
+        if abs(value - right) <= _TIGHT * max(Fraction(1), size):
+            equation(terms, right)
+    solution = solve_exactly(table, guess)
+    if solution is None or any(value < 0 for value in solution):
+        return None
+    rows = [(row, x) for (row, _), x in zip(machines, solution[n:end], strict=True)]
+    return solution[:n], rows, solution[end:]
+
+
+def _constraints(
+    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+) -> Iterator[tuple[dict[int, int], Fraction]]:
+    """Yield the inequalities of blocks, limits and branches.
+
+    Their terms count shares, machines and the blocks beyond options, in this order.
+    """
+    region, n = search.region, len(shares)
+    extra = {key: n + len(machines) + at for at, key in enumerate(search.extra)}
+    for i in range(len(region.blocks)):
+        terms = {at: -share.load[i] for at, share in enumerate(shares) if share.load[i]}
+        terms |= {at: -1 for (block, _), at in extra.items() if block == i}
+        terms |= {n + at: row.counts[i] for at, (row, _) in enumerate(machines) if row.counts[i]}
+        yield terms, Fraction(0)
+    for m, limit in enumerate(region.limits):
+        if limit is not None:
+            mine = {n + at: 1 for at, (row, _) in enumerate(machines) if row.machine == m}
+            yield mine, Fraction(limit)
+    groups = {job: search.n_groups + at for at, job in enumerate(region.own_priced)}
+    for branch, condition in enumerate(region.path):
+        terms = {}
+        for at, (row, _) in enumerate(machines):
+            amount = sum(c for b, c in region.row_terms(row) if b == branch) * condition.sign
+            if amount:
+                terms[n + at] = amount
+        for b, i, job in region.job_terms:
+            if b == branch:
+                own = [at for at, share in enumerate(shares) if share.group == groups[job]]
+                terms |= {at: shares[at].load[i] for at in own if shares[at].load[i]}
+                terms[extra[i, job]] = 1
+        yield terms, Fraction(condition.value)
+
+
+def _free_types(search: PriceSearch) -> set[int]:
+    """Machine types of which there may be any number for nothing."""
+    pairs = zip(search.region.costs, search.region.limits, strict=True)
+    return {m for m, (cost, limit) in enumerate(pairs) if cost == 0 and limit is None}
+
+
+def _first_without(members: NDArray[np.int64], own: Mapping[int, object]) -> int:
+    found: int = next(job for job in members.tolist() if job not in own)
+    return found
+
+
+def _countable(search: PriceSearch, row: Row) -> bool:
+    """Whether a certificate may branch on a listed configuration."""
+    shape = row.shape
+    return shape is not None and not any(
+        bounded.machine == shape.machine and bounded.allows(shape.blocks)
+        for bounded in search.jobs.problem.size_bounded_configurations
+    )

@@ -1,0 +1,249 @@
+"""The price region: which block prices keep every machine within its cost (theory 6.1, 6.8, 6.9).
+
+Below branches the region has one more dimension a branch, the multiplier of its condition; the
+conditions are those that :mod:`cms.price_conditions` checks.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from cms.certificate import BlockPrices
+from cms.knapsack import common_denominator
+from cms.model import Configuration, SizeBoundedConfigurations
+from cms.packing import fullest_machine
+from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cms.price_conditions import Condition
+    from cms.problem import Problem
+
+#: Exact prices, over a common denominator or not.
+_Price = TypeVar("_Price", int, Fraction)
+
+
+class Row(NamedTuple):
+    """One constraint of the region: what a machine's blocks are worth is at most what it costs.
+
+    ``machine`` is the index of its type, ``shape`` the listed configuration. Rows of size-bounded
+    sets have none; they are found as they are needed.
+    """
+
+    counts: tuple[int, ...]
+    machine: int
+    shape: Configuration | None
+
+
+class Vector(NamedTuple):
+    """Exact prices that keep to the region: of blocks, of limits, and the branches' multipliers."""
+
+    prices: tuple[Fraction, ...]
+    limit_prices: tuple[Fraction, ...]
+    multipliers: tuple[Fraction, ...]
+
+
+class Region:
+    """Prices of a problem, possibly below branches, checked and rescaled in exact arithmetic.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its configurations may have blocks that it does not have itself; they are worth nothing.
+    path : sequence of Condition, optional
+        The branches above.
+    free_machines : bool, default False
+        Whether all costs count as 0: prices of a positive bound are then a proof that there is no
+        schedule at all.
+    """
+
+    def __init__(
+        self, problem: Problem, path: Sequence[Condition] = (), *, free_machines: bool = False
+    ) -> None:
+        self.problem, self.path, self.free_machines = problem, tuple(path), free_machines
+        self.blocks = problem.blocks
+        self._names = [machine.name for machine in problem.machine_types]
+        self.costs = [
+            Fraction(0) if free_machines else machine.cost for machine in problem.machine_types
+        ]
+        self.limits = [machine.limit for machine in problem.machine_types]
+        self.rows: list[Row] = []
+        self._bounded: list[tuple[SizeBoundedConfigurations, dict[int, Fraction], int]] = []
+        index = problem.block_index
+        for shape in problem.configurations:
+            machine = self._names.index(shape.machine or "")
+            if isinstance(shape, Configuration):
+                counts = [0] * len(self.blocks)
+                for block, count in shape.blocks.items():
+                    if block in index:
+                        counts[index[block]] = count
+                self.rows.append(Row(tuple(counts), machine, shape))
+            else:
+                sizes = {index[b]: size for b, size in shape.sizes.items() if b in index}
+                self._bounded.append((shape, sizes, machine))
+        # Start each set with the machines filled with one type.
+        for shape, sizes, machine in self._bounded:
+            for column in sizes:
+                count = shape.largest_count(self.blocks[column])
+                if count:
+                    unit = tuple(count if i == column else 0 for i in range(len(self.blocks)))
+                    self.rows.append(Row(unit, machine, None))
+        # The cheapest machine's cost, to count in.
+        used = [self.costs[row.machine] for row in self.rows]
+        self.unit = min((cost for cost in used if cost), default=Fraction(1))
+        self.dearest = max(used, default=Fraction(0))
+        # What each branch counts: a block of all machines, a machine type, a configuration, or
+        # (block, job).
+        self.block_terms: list[tuple[int, int]] = []  # (branch, block)
+        self._type_terms: list[tuple[int, int]] = []  # (branch, machine type)
+        self._shape_terms: list[tuple[int, Configuration]] = []
+        self.job_terms: list[tuple[int, int, int]] = []  # (branch, block, job)
+        for at, condition in enumerate(self.path):
+            quantity = condition.quantity
+            if isinstance(quantity, BlocksOf):
+                self.block_terms.append((at, index[quantity.block]))
+            elif isinstance(quantity, MachinesOfType):
+                self._type_terms.append((at, self._names.index(quantity.machine)))
+            elif isinstance(quantity, MachinesOf):
+                self._shape_terms.append((at, quantity.listed_in(problem)))
+            elif isinstance(quantity, BlocksOfJob):
+                job = problem.job_index(quantity.job)
+                self.job_terms.append((at, index[quantity.block], job))
+
+    def free(self) -> tuple[set[int], set[int]]:
+        """Blocks whose price, and branches whose multiplier, must be 0.
+
+        An unlimited machine of cost 0 has such blocks, and is counted by such branches.
+        """
+        blocks: set[int] = set()
+        branches: set[int] = set()
+        for row in self.rows:
+            if self.limits[row.machine] is None and self.costs[row.machine] == 0:
+                blocks |= {i for i, count in enumerate(row.counts) if count}
+                branches |= {at for at, sign in self.row_terms(row) if sign > 0}
+        return blocks, branches
+
+    def row_terms(self, row: Row) -> list[tuple[int, int]]:
+        """Coefficients of the branches' multipliers in a row, as (branch, coefficient)."""
+        terms = [
+            (at, self.path[at].sign * row.counts[i]) for at, i in self.block_terms if row.counts[i]
+        ]
+        terms += [(at, self.path[at].sign) for at, m in self._type_terms if m == row.machine]
+        if row.shape is not None:
+            terms += [(at, self.path[at].sign) for at, s in self._shape_terms if s == row.shape]
+        return terms
+
+    def worth(
+        self, prices: Sequence[Fraction], multipliers: Sequence[Fraction] = ()
+    ) -> list[Fraction]:
+        """Return the value of the most valuable machine of each type; remember new rows."""
+        # Over a common denominator: integers are many times faster than fractions.
+        k = len(self.blocks)
+        numbers, denominator = common_denominator([*prices, *multipliers])
+        largest = [0] * len(self.costs)
+        for row in self.rows:
+            value = sum(map(mul, numbers, row.counts))
+            if self.path:
+                value += sum(c * numbers[k + at] for at, c in self.row_terms(row))
+            largest[row.machine] = max(largest[row.machine], value)
+        most = [Fraction(value, denominator) for value in largest]
+        if not self._bounded:
+            return most
+        worth = list(prices)
+        for at, i in self.block_terms:
+            worth[i] += self.path[at].sign * multipliers[at]
+        for shape, sizes, machine in self._bounded:
+            found = fullest_machine(
+                [worth[i] for i in sizes],
+                list(sizes.values()),
+                shape.capacity,
+                shape.max_blocks,
+            )
+            extra = sum(
+                (
+                    self.path[at].sign * multipliers[at]
+                    for at, m in self._type_terms
+                    if m == machine
+                ),
+                Fraction(0),
+            )
+            if found.value + extra > most[machine]:
+                most[machine] = found.value + extra
+                counts = [0] * len(self.blocks)
+                for i, count in zip(sizes, found.content, strict=True):
+                    counts[i] = count
+                row = Row(tuple(counts), machine, None)
+                if row not in self.rows:
+                    self.rows.append(row)
+        return most
+
+    def fitted(
+        self, prices: Sequence[Fraction], multipliers: Sequence[Fraction] = ()
+    ) -> tuple[Fraction, Vector]:
+        """Scale prices into the region; returns the scale too.
+
+        The cheapest options are homogeneous in prices and multipliers, so a bound scales with them.
+        """
+        worth = self.worth(prices, multipliers)
+        scales = [
+            cost / value
+            for value, cost, limit in zip(worth, self.costs, self.limits, strict=True)
+            if limit is None and value > 0
+        ]
+        # Without limits and branches the bound grows with the prices, so they may go up as well.
+        grows = not self.path and all(limit is None for limit in self.limits)
+        scale = min([*scales, *([] if grows and scales else [Fraction(1)])])
+        limit_prices = tuple(
+            Fraction(0) if limit is None else max(Fraction(0), value * scale - cost)
+            for value, cost, limit in zip(worth, self.costs, self.limits, strict=True)
+        )
+        vector = Vector(
+            tuple(scale * price for price in prices),
+            limit_prices,
+            tuple(scale * multiplier for multiplier in multipliers),
+        )
+        return scale, vector
+
+    def constant(self, vector: Vector) -> Fraction:
+        """Return what limits and branches add to the jobs' values."""
+        value = Fraction(0)
+        for limit, price in zip(self.limits, vector.limit_prices, strict=True):
+            if limit is not None:
+                value -= limit * price
+        for condition, multiplier in zip(self.path, vector.multipliers, strict=True):
+            value += condition.sign * condition.value * multiplier
+        return value
+
+    def leaf(self, vector: Vector) -> BlockPrices:
+        """Name the numbers."""
+        return BlockPrices(
+            {
+                block: price
+                for block, price in zip(self.blocks, vector.prices, strict=True)
+                if price
+            },
+            {
+                name: price
+                for name, price in zip(self._names, vector.limit_prices, strict=True)
+                if price
+            },
+            vector.multipliers,
+        )
+
+    def prices_of_job(
+        self, job: int, prices: Sequence[_Price], multipliers: Sequence[_Price]
+    ) -> tuple[_Price, ...]:
+        """Return what one job pays for each block: branches on its own blocks change that."""
+        vector = list(prices)
+        for at, i, j in self.job_terms:
+            if j == job:
+                vector[i] -= self.path[at].sign * multipliers[at]
+        return tuple(vector)
+
+    @property
+    def own_priced(self) -> tuple[int, ...]:
+        """Jobs with a branch of their own, in order."""
+        return tuple(sorted({job for _, _, job in self.job_terms}))

@@ -1,0 +1,265 @@
+"""One run of price-and-branch: prices, rounding, small programs, the exact closing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cms.algorithm import Claim, Named
+from cms.certificate import round_up
+
+from .branching import prove_cost, prove_infeasible
+from .certificates import certificate, ray
+from .closing import Found, Task, close, schedule_of
+from .covering import covering, filled
+from .exact import every_block, every_option, solver_bound
+from .fraction import Fractional, fractional
+from .jobs import Jobs
+from .near import NearOptions
+from .prices import EARLY_FROM, PricePoint, PriceSearch
+from .rounding import Rounded, everyone, rounded
+from .shapes import Shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cms.algorithm import Budget
+    from cms.reduction import Reduction
+
+
+class Rung(NamedTuple):
+    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes."""
+
+    kinds: int
+    options: int
+    nodes: int
+
+
+_LADDER = (
+    Rung(60, 15, 200),
+    Rung(200, 20, 500),
+    Rung(60, 60, 500),
+    Rung(300, 40, 1000),
+    Rung(60, 400, 1000),
+)
+#: What is tried before branching.
+_FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
+#: The ladder is climbed this often, with other free jobs each time.
+_CLIMBS = 4
+#: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
+_FIRST_NODES, _FIRST_EFFORT = 500, 0.2
+#: The same for the exact ones: the search for a schedule, and the word on what it costs at least.
+_EXACT_NODES, _EXACT_EFFORT = 200, 60.0
+#: Price searches below branches, as many as so many kinds of jobs allow.
+_TREE_WORK, _TREE_NODES = 400_000, 5_000
+#: Variables of the compact program, beyond which it is not tried.
+_MOST_BLOCKS = 5_000
+
+
+class Run:
+    """A run on a reduced problem.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        Of the problem the user gave.
+    budget : Budget
+    """
+
+    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+        self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
+        self._jobs = Jobs(self._problem)
+        self._step = self._problem.cost_step
+        self._random = np.random.default_rng(budget.seed)
+        # The best answer of a program, to go on from.
+        self._best: Found | None = None
+
+    def claims(self) -> Iterator[Claim]:
+        """Yield certificates and schedules of the user's problem."""
+        budget = self._budget
+        no_way = ray(self._reduction, self._jobs, budget)
+        if no_way is not None:
+            yield no_way
+        search = PriceSearch(self._jobs, budget)
+        for number, point in enumerate(search.run()):
+            yield certificate(self._reduction, search, point)
+            if number == 0 and len(self._jobs) >= EARLY_FROM:
+                # One pass is a whole choice of options: a first answer before the best prices.
+                shapes = Shapes(self._problem, search.region.rows)
+                yield from self._first(shapes, everyone(search, 0), None, "first pass")
+        if search.best is None or budget.stopped:
+            return
+        shapes = Shapes(self._problem, search.region.rows)
+        mixture = fractional(search)
+        start = rounded(search, mixture, budget.seed)
+        yield from self._first(shapes, start, mixture, "rounding")
+        if self._met(search.best):
+            return
+        for point in search.refine():
+            yield certificate(self._reduction, search, point)
+        if self._met(search.best):
+            return
+        mixture = fractional(search)
+        start = rounded(search, mixture, budget.seed)
+        yield from self._first(shapes, start, mixture, "rounding, refined")
+        if self._cost is None:
+            # Boxes of very large numbers, perhaps.
+            start = rounded(search, mixture, budget.seed, most_boxes=0)
+            yield from self._first(shapes, start, mixture, "rounding")
+        yield from self._close(search, shapes, search.best, mixture)
+
+    def _close(
+        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
+    ) -> Iterator[Claim]:
+        """Close the gap, by the cheap means first."""
+        yield from self._climb(search, shapes, point, mixture, 0, _FIRST_RUNGS)
+        task = self._exact_task(shapes, point)
+        if task is not None:
+            answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
+            yield from self._claim(shapes, answer.found, _part(task))
+        yield from self._tree(point)
+        task = self._exact_task(shapes, point)
+        if task is not None:
+            yield from self._exact_word(shapes, task)
+        for climb in range(_CLIMBS):
+            yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
+
+    def _least(self, point: PricePoint) -> Fraction:
+        return max(round_up(point.bound, self._step), self._budget.lower_bound)
+
+    def _met(self, point: PricePoint) -> bool:
+        """Whether there is nothing left to look for, or no time."""
+        cost = self._cost
+        return self._budget.stopped or (cost is not None and cost <= self._least(point))
+
+    @property
+    def _cost(self) -> Fraction | None:
+        best = self._budget.best
+        return None if best is None else best.cost(self._reduction.original)
+
+    def _claim(self, shapes: Shapes, found: Found | None, part: str) -> Iterator[Claim]:
+        if found is None:
+            return
+        if self._best is None or found.cost < self._best.cost:
+            self._best = found
+        cost = self._cost
+        if cost is None or found.cost < cost:
+            schedule = schedule_of(shapes, self._jobs, found)
+            yield Named(self._reduction.restore(schedule), part)
+
+    def _first(
+        self, shapes: Shapes, start: Rounded, mixture: Fractional | None, part: str
+    ) -> Iterator[Claim]:
+        """Cover a rounded solution with machines; ``start`` may have numbers of any size."""
+        around = None if mixture is None else shapes.around(mixture)
+        if around is None:
+            around = covering(shapes, start.choices.load())
+        task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
+        answer = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES)
+        if answer.found is None:
+            # Near the fractional machines there is nothing: look everywhere.
+            answer = close(
+                shapes, self._jobs, replace(task, around=None), self._budget, effort=_FIRST_EFFORT
+            )
+        found = answer.found
+        if found is None and not start.boxes:
+            machines = filled(shapes, start.choices.load(), around)
+            if machines is not None:
+                found = Found(shapes.cost(machines), machines, start.choices)
+        yield from self._claim(shapes, found, part)
+
+    def _climb(
+        self,
+        search: PriceSearch,
+        shapes: Shapes,
+        point: PricePoint,
+        mixture: Fractional,
+        climb: int,
+        ladder: Sequence[Rung],
+    ) -> Iterator[Claim]:
+        """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
+        if not self._step:
+            return
+        near = NearOptions(self._jobs, point)
+        reduced = shapes.reduced_costs(point.vector)
+        n = len(self._jobs)
+        dearest = max(shapes.costs)
+        start = rounded(search, mixture, self._budget.seed + climb)
+        for number, rung in enumerate(ladder):
+            if self._met(point):
+                return
+            cost = self._cost
+            target = None if cost is None else cost - self._step
+            # Without a schedule any one will do; options of some machines' worth may be needed.
+            slack = dearest if target is None else target - point.bound
+            base, boxes, around = start.choices, start.boxes, shapes.around(mixture)
+            if number % 2 and self._best is not None:
+                base, boxes = self._best.choices, ()
+                around = [Fraction(x) for x in self._best.machines]
+            kinds = self._random.permutation(n)[: rung.kinds]
+            # A job in a box stays there.
+            kinds = np.setdiff1d(kinds, [box.kind for box in boxes])
+            free = {}
+            for kind in kinds.tolist():
+                if self._budget.stopped:
+                    return
+                free[kind] = near.some(kind, slack, rung.options)
+            task = Task(
+                base.without(kinds),
+                free,
+                boxes,
+                self._least(point),
+                target,
+                around,
+                None if target is None else [cost <= slack for cost in reduced],
+            )
+            answer = close(shapes, self._jobs, task, self._budget, nodes=rung.nodes)
+            yield from self._claim(shapes, answer.found, f"{len(free)} free kinds of jobs")
+
+    def _exact_task(self, shapes: Shapes, point: PricePoint) -> Task | None:
+        """State what is left, with all that can matter; None if that is nothing, or too much."""
+        cost = self._cost
+        if self._met(point) or not shapes.complete or (cost is not None and not self._step):
+            return None
+        least, task = self._least(point), None
+        target = None if cost is None else cost - self._step
+        if target is not None:
+            task = every_option(shapes, self._jobs, point, least, target, self._budget)
+        if task is None and len(self._problem.rows) * len(self._problem.blocks) <= _MOST_BLOCKS:
+            task = every_block(self._jobs, least, target)
+        return task
+
+    def _exact_word(self, shapes: Shapes, task: Task) -> Iterator[Claim]:
+        """Let CP-SAT decide; what it finds nothing below is a proof, on its word."""
+        answer = close(shapes, self._jobs, task, self._budget, effort=_EXACT_EFFORT)
+        yield from self._claim(shapes, answer.found, _part(task))
+        word = solver_bound(answer, task, self._step)
+        if word is not None:
+            yield Named(word, _part(task))
+
+    @property
+    def _numbers_are_huge(self) -> bool:
+        """Whether blocks are so many that no float tells one from the next."""
+        rows = self._problem.rows
+        most = max((row.demand for row in rows.wide.values()), default=0)
+        return most > 2**200
+
+    def _tree(self, point: PricePoint) -> Iterator[Claim]:
+        """Branch, with prices at every leaf: a proof that is checked."""
+        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
+        if self._met(point) or nodes < 2 or self._numbers_are_huge:
+            return
+        given, budget, cost = self._reduction.original, self._budget, self._cost
+        if cost is None:
+            claims = prove_infeasible(given, budget, most_nodes=nodes)
+        else:
+            claims = prove_cost(given, budget, cost, most_nodes=nodes)
+        for claim in claims:
+            yield Named(claim, "branching")
+
+
+def _part(task: Task) -> str:
+    return "the compact program" if task.boxes else "all options that can matter"

@@ -1,0 +1,111 @@
+"""The configurations that integer programs use, listed one by one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cms.model import Configuration
+
+from .machines import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cms.problem import Problem
+
+    from .fraction import Fractional
+    from .region import Row, Vector
+
+#: Maximal multisets of size-bounded sets that are listed one by one; of larger sets only those
+#: machines are used that the prices brought up.
+_MOST_SHAPES = 2_000
+
+
+class Shapes:
+    """Configurations with their blocks, costs and limits.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : sequence of Row
+        Machines the price search came across.
+    most : int, optional
+        Maximal multisets of size-bounded sets that are listed; beyond, only those in ``rows`` are.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether some best schedule uses no other configurations.
+    counts : list of tuples of k ints
+    steps : list of int
+        Costs in multiples of ``step``.
+    limited : list of (limit, indices)
+        Of the machine types with a limit.
+    """
+
+    def __init__(self, problem: Problem, rows: Sequence[Row], most: int = _MOST_SHAPES) -> None:
+        self.problem = problem
+        names = [machine.name for machine in problem.machine_types]
+        shapes = listed(problem, most)
+        self.complete = shapes is not None
+        if shapes is None:
+            shapes = tuple(dict.fromkeys(_configuration(problem, row) for row in rows))
+        self.shapes: tuple[Configuration, ...] = shapes
+        self.counts = [
+            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in shapes
+        ]
+        self._machine = [names.index(shape.machine or "") for shape in shapes]
+        self.costs = [problem.machine_types[m].cost for m in self._machine]
+        self.step = problem.cost_step or Fraction(1)
+        self.steps = [int(cost / self.step) for cost in self.costs]
+        self._index = {
+            (counts, m): c
+            for c, (counts, m) in enumerate(zip(self.counts, self._machine, strict=True))
+        }
+        self.limited = [
+            (machine.limit, [c for c, of in enumerate(self._machine) if of == m])
+            for m, machine in enumerate(problem.machine_types)
+            if machine.limit is not None and m in self._machine
+        ]
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def cost(self, machines: Sequence[int]) -> Fraction:
+        """Return what so many machines of each configuration cost."""
+        return sum(
+            (cost * number for cost, number in zip(self.costs, machines, strict=True)), Fraction(0)
+        )
+
+    def around(self, mixture: Fractional) -> list[Fraction]:
+        """Return how many machines of each configuration a fractional schedule has.
+
+        A machine that is not maximal is counted as one that has its blocks.
+        """
+        amounts = [Fraction(0)] * len(self.shapes)
+        for row, amount in mixture.machines:
+            c = self._index.get((row.counts, row.machine))
+            if c is None:
+                c = next(
+                    c
+                    for c, counts in enumerate(self.counts)
+                    if self._machine[c] == row.machine
+                    and all(a >= b for a, b in zip(counts, row.counts, strict=True))
+                )
+            amounts[c] += amount
+        return amounts
+
+    def reduced_costs(self, vector: Vector) -> list[Fraction]:
+        """Return how much more each machine costs than its blocks are worth."""
+        found = []
+        for counts, cost, m in zip(self.counts, self.costs, self._machine, strict=True):
+            pairs = zip(vector.prices, counts, strict=True)
+            worth = sum((price * n for price, n in pairs if n), Fraction(0))
+            found.append(cost + vector.limit_prices[m] - worth)
+        return found
+
+
+def _configuration(problem: Problem, row: Row) -> Configuration:
+    blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}
+    return Configuration(blocks, problem.machine_types[row.machine].name)

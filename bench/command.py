@@ -1,0 +1,289 @@
+"""The command line: ``python -m bench --suite NAME``."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cms.errors import CmsError
+from cms.registry import load_algorithm
+
+from .environment import code_digest, cores
+from .execution import execute, missing
+from .peers import GROUPS, PEERS
+from .processes import end_all
+from .results import Results, ResultsError
+from .row import Outcome, Row
+from .suites import SUITES, Settings, Suite
+from .tables import failures
+from .task import FAMILIES, Task
+
+_DONE, _FAILED, _USAGE, _INTERRUPTED = 0, 1, 2, 130
+_EPILOG = (
+    "Suites: "
+    + "; ".join(f"{suite.name}: {suite.summary}" for suite in SUITES.values())
+    + ". Exit codes: 0 every run answered; 1 some failed (red); 2 bad usage; 130 interrupted "
+    "(--resume goes on). docs/benchmarks.md has the protocol."
+)
+# Where this class lives differs between versions of Typer; that it is this base does not.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+_application = typer.Typer(
+    name="bench",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        0 if every run answered, 1 if some failed, 2 for bad usage, 130 after Ctrl-C.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _application(args=given, prog_name="python -m bench", standalone_mode=False)
+    except _UsageError as fault:
+        return _refuse(getattr(fault, "format_message", fault.__str__)())
+    except (CmsError, ResultsError) as fault:
+        return _refuse(fault)
+    if code == _INTERRUPTED:  # what Typer makes of a KeyboardInterrupt
+        print("bench: interrupted; --resume goes on where it was", file=sys.stderr)
+    return int(code or 0)
+
+
+def _refuse(fault: object) -> int:
+    print(f"bench: {fault}", file=sys.stderr)
+    return _USAGE
+
+
+@_application.command(epilog=_EPILOG)
+def bench(
+    suite: Annotated[str, typer.Option("--suite", metavar="NAME", help="What to run; see below.")],
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithms", "-a", metavar="METHOD",
+            help="An algorithm under test, by its registered name; may be repeated.  "
+            "[default: auto]",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Instances of each kind.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Of each run.")
+    ] = None,
+    instances: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of suites that draw from a list of families."),
+    ] = None,
+    largest: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="No more jobs than this.")
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help=f"Of {', '.join(GROUPS)}; or 'none'."),
+    ] = None,
+    peer_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Of a peer, where it is not that of all runs."),
+    ] = None,
+    peer_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", help="Of the instances that go to peers (proof)."
+        ),
+    ] = None,
+    families: Annotated[
+        str, typer.Option(metavar="MODULE", help="With generate() and suite().")
+    ] = FAMILIES,
+    warm_up: Annotated[
+        bool, typer.Option(help="Two unmeasured solves in every process before its first.")
+    ] = True,
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs at a time; more than one blurs times.")
+    ] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the rows are kept: DIR/SUITE.jsonl.")
+    ] = Path("out/bench"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the rows that are there; run what is missing.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the tables as JSON.")
+    ] = False,
+) -> int:  # fmt: skip
+    """Run a suite of benchmarks: every answer rechecked, every run a row, tables at the end."""
+    chosen = _suite(suite)
+    changes = {
+        "methods": tuple(dict.fromkeys(algorithms)) if algorithms else None,
+        "seeds": seeds,
+        "time_limit": _positive(time_limit, "--time-limit"),
+        "instances": instances,
+        "largest": largest,
+        "peers": _peers(peers),
+        "peer_limit": _positive(peer_limit, "--peer-limit"),
+        "peer_share": peer_share,
+        "module": families,
+        "warm_up": warm_up,
+    }
+    given: dict[str, Any] = {k: value for k, value in changes.items() if value is not None}
+    assert set(given) <= {spec.name for spec in fields(Settings)}
+    settings = replace(chosen.defaults, **given)
+    for method in settings.methods:
+        load_algorithm(method)  # an unknown name is told now, not by the first run
+    _refuse_missing_families(settings.module)
+    _refuse_missing_peers(settings.peers)
+    tasks = list(chosen.tasks(settings))
+    if not tasks:
+        raise _usage_error(f"--largest {settings.largest} leaves nothing of suite {suite!r} to run")
+    wanted = {task.key for task in tasks}
+    with Results(out, chosen.name, resume=resume) as results:
+        left = missing(tasks, results)
+        _warn_of_other_code([row for row in results.rows if row.key in wanted])
+        _run(left, results, jobs, total=len(wanted))
+        rows = [row for row in results.rows if row.key in wanted]
+    _show(chosen, settings, rows, results.path, as_json=as_json)
+    return _FAILED if any(row.outcome is Outcome.FAILED for row in rows) else _DONE
+
+
+def _run(left: Sequence[Task], results: Results, jobs: int, *, total: int) -> None:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    console = Console(stderr=True)
+    threads = max(1, cores() // jobs)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("", total=total, completed=total - len(left))
+
+        def note(row: Row) -> None:
+            if row.outcome is Outcome.FAILED:
+                console.print(
+                    f"{row.instance}: {row.algorithm}: {row.error}", style="red", markup=False
+                )
+            progress.update(bar, advance=1, description=f"{row.instance}: {row.algorithm}"[:50])
+
+        pool = ThreadPoolExecutor(max_workers=jobs)
+        try:
+            execute(left, results, pool, threads=threads, on_row=note)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_all()
+
+
+def _show(
+    suite: Suite, settings: Settings, rows: Sequence[Row], path: Path, *, as_json: bool
+) -> None:
+    tables = suite.tables(rows, settings)
+    failed = failures(rows)
+    tables += [failed] if failed else []
+    if as_json:
+        document = {
+            "suite": suite.name,
+            "runs": len(rows),
+            "rows": str(path),
+            "tables": [table.to_json() for table in tables],
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False, default=_as_json))
+        return
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:  # a file or a pipe has no width; cut nothing off
+        console = Console(width=200)
+    for table in tables:
+        console.print(table.rich())
+    console.print(f"{len(rows)} runs; their rows are in {path}", markup=False)
+
+
+def _as_json(value: Any) -> Any:
+    raise TypeError(f"a table holds {value!r}, which JSON does not know")
+
+
+def _warn_of_other_code(rows: Sequence[Row]) -> None:
+    others = sum(row.versions.get("code") != code_digest() for row in rows)
+    if others:
+        print(
+            f"bench: {others} of the rows kept are of other code than is here now; for figures of "
+            "one version start again with --out another folder",
+            file=sys.stderr,
+        )
+
+
+def _suite(name: str) -> Suite:
+    if name not in SUITES:
+        raise _usage_error(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+def _positive(value: float | None, option: str) -> float | None:
+    if value is not None and not 0 < value < float("inf"):
+        raise _usage_error(f"{option}: {value}: expected seconds > 0")
+    return value
+
+
+def _peers(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")] if text.strip() != "none" else []
+    for name in names:
+        if name not in GROUPS:
+            raise _usage_error(
+                f"--peers: there is no {name!r}; there are {', '.join(GROUPS)}, or 'none' alone"
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _refuse_missing_families(module: str) -> None:
+    try:
+        found = importlib.import_module(module)
+    except ImportError as fault:
+        raise _usage_error(f"--families: {module} cannot be imported: {fault}") from None
+    lacking = [name for name in ("generate", "suite") if not hasattr(found, name)]
+    if lacking:
+        raise _usage_error(f"--families: {module} has no function {' and no '.join(lacking)}")
+
+
+def _refuse_missing_peers(groups: Sequence[str]) -> None:
+    for group in groups:
+        for name in GROUPS[group]:
+            try:
+                PEERS[name].load()
+            except ImportError as fault:
+                raise _usage_error(
+                    f"--peers: {group} cannot be loaded ({fault}); install the extra with "
+                    "`pip install 'configurable-machines[bench]'`, or leave it out"
+                ) from None
+
+
+def _usage_error(message: str) -> Exception:
+    return _UsageError(message)

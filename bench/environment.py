@@ -1,0 +1,112 @@
+"""What a figure depends on besides the code measured: memory, versions, cores."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+_DISTRIBUTIONS = (
+    "configurable-machines", "numpy", "scipy", "ortools", "numba", "PySCIPOpt",
+)  # fmt: skip
+_UNDER_TEST = ("cms", "algorithms", "instances")
+
+
+def forget_peak() -> None:
+    """Let :func:`peak_memory` start anew, where the system can (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return  # elsewhere the peak is the process's, which `peak_memory` says
+
+
+def peak_memory() -> int:
+    """Return the largest resident size in bytes: since :func:`forget_peak`, or of the process.
+
+    Examples
+    --------
+    >>> peak_memory() >= 10**6
+    True
+    """
+    found = _status("VmHWM")
+    if found is not None:
+        return found
+    import resource
+
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else 1024 * size
+
+
+def resident_memory() -> int | None:
+    """Return the resident size in bytes, or None where the system does not say (not Linux)."""
+    return _status("VmRSS")
+
+
+def _status(field: str) -> int | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith(f"{field}:"):
+            return 1024 * int(line.split()[1])
+    return None
+
+
+def cores() -> int:
+    """Return how many cores this process may use.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of the libraries and of the code under test.
+
+    ``"code"`` is a digest of the source files of ``cms``, ``algorithms`` and ``instances``.
+
+    Examples
+    --------
+    >>> sorted(versions())[:3]
+    ['code', 'configurable-machines', 'numba']
+    """
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name.lower()] = version(name)
+        except PackageNotFoundError:
+            continue  # an extra that is not installed
+    found["platform"] = f"{platform.system()} {platform.machine()}"
+    found["code"] = code_digest()
+    return found
+
+
+@cache
+def code_digest() -> str:
+    """Return a digest of the source files under test: 12 hexadecimal digits.
+
+    Examples
+    --------
+    >>> len(code_digest())
+    12
+    """
+    digest = hashlib.sha256()
+    for package in _UNDER_TEST:
+        spec = find_spec(package)
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            root = Path(place)
+            for path in sorted(root.rglob("*.py")):
+                digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,58 @@
+"""The few statistics the tables need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, log, sqrt
+from statistics import median
+from typing import NamedTuple
+
+__all__ = ["Growth", "growth", "median", "quantile"]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the smallest of the values that at least this share of them does not exceed.
+
+    Examples
+    --------
+    >>> quantile([3, 1, 2, 4], 0.95), quantile([3, 1, 2, 4], 0.5)
+    (4, 2)
+    """
+    ordered = sorted(values)
+    return ordered[max(0, ceil(share * len(ordered)) - 1)]
+
+
+class Growth(NamedTuple):
+    """The exponent of a power law, fitted, and its standard error (None below three points)."""
+
+    exponent: float
+    error: float | None
+
+
+def growth(sizes: Sequence[float], times: Sequence[float]) -> Growth | None:
+    """Fit ``time = a * size ** exponent`` by least squares of the logarithms.
+
+    Parameters
+    ----------
+    sizes, times : sequences of float
+        > 0, one pair a run.
+
+    Returns
+    -------
+    Growth or None
+        None if there are fewer than two different sizes.
+
+    Examples
+    --------
+    >>> round(growth([10, 100, 1000], [1, 100, 10_000]).exponent, 6)
+    2.0
+    """
+    x, y = [log(size) for size in sizes], [log(time) for time in times]
+    mean_x, mean_y = sum(x) / max(1, len(x)), sum(y) / max(1, len(y))
+    spread = sum((a - mean_x) ** 2 for a in x)
+    if spread == 0:
+        return None
+    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
+    left = sum((b - mean_y - slope * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
+    degrees = len(x) - 2
+    return Growth(slope, sqrt(left / degrees / spread) if degrees > 0 else None)

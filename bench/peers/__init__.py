@@ -1,0 +1,36 @@
+"""General solvers on the compact integer program: what one would use without this package.
+
+Each gets the same instance, its best sensible settings, and a process of its own; what it claims
+is checked like everything else.
+"""
+
+from __future__ import annotations
+
+from .answer import Peer, PeerAnswer
+from .compact import CompactProgram
+from .cp_sat import CpSat
+from .highs import Highs, HighsRelaxation
+from .scip import Scip
+
+__all__ = ["CompactProgram", "GROUPS", "PEERS", "Peer", "PeerAnswer"]
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Highs(),
+        Scip(),
+        CpSat("cp_sat_1", workers=1, linearization_level=2),
+        CpSat("cp_sat_8", workers=8),
+        HighsRelaxation("highs_lp_simplex", "highs-ds"),
+        HighsRelaxation("highs_lp_ipm", "highs-ipm"),
+    )
+}
+"""Every peer by its name."""
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "highs": ("highs",),
+    "scip": ("scip",),
+    "cp_sat": ("cp_sat_1", "cp_sat_8"),
+    "highs_lp": ("highs_lp_simplex", "highs_lp_ipm"),
+}
+"""A solver, and the peers of which the best is reported under its name."""

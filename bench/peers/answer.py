@@ -1,0 +1,73 @@
+"""What a general solver says about a program: claims, to be checked before they count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .compact import CompactProgram
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PeerAnswer:
+    """A solver's claims.
+
+    Attributes
+    ----------
+    status : str
+        "optimal", "feasible", "infeasible" or "unknown".
+    values : ndarray or None
+        Of the program's variables.
+    objective : float or None
+        Of these values, in steps of cost.
+    bound : float or None
+        What the solver says no solution goes below, in steps of cost.
+    """
+
+    status: str
+    values: NDArray[Any] | None = None
+    objective: float | None = None
+    bound: float | None = None
+
+
+class Peer(Protocol):
+    """A general solver with the settings that suit these programs best.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+        Its settings, in a line.
+    integer : bool
+        False for one that solves the linear relaxation alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in tables and rows."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """Its settings, in a line."""
+        ...
+
+    @property
+    def integer(self) -> bool:
+        """Whether it solves the integer program, not only its relaxation."""
+        ...
+
+    def load(self) -> None:
+        """Import what it needs, so that it is not measured; ImportError if it is missing."""
+        ...
+
+    def prepare(self, program: CompactProgram) -> Any:
+        """Turn the program into the solver's own model."""
+        ...
+
+    def solve(self, model: Any, limit: float, seed: int) -> PeerAnswer:
+        """Solve a model that ``prepare`` made, within a limit in seconds."""
+        ...

@@ -1,0 +1,128 @@
+"""HiGHS, through scipy: the integer program, and its linear relaxation alone.
+
+``highspy`` cannot be loaded beside ortools (both ship a libhighs); scipy's HiGHS can. It cannot be
+interrupted, so it runs in a process that can be ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .answer import PeerAnswer
+
+if TYPE_CHECKING:
+    from .compact import CompactProgram
+
+# scipy's codes of a result
+_OPTIMAL, _INFEASIBLE = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Highs:
+    """The integer program in ``scipy.optimize.milp``; gap 0, everything else as it comes.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from bench.peers.compact import CompactProgram
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
+    >>> peer = Highs()
+    >>> answer = peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0)
+    >>> answer.status, answer.objective
+    ('optimal', 2.0)
+    """
+
+    name: str = "highs"
+    summary: str = "scipy.optimize.milp, mip_rel_gap 0"
+    integer: bool = True
+
+    def load(self) -> None:
+        """Import scipy."""
+        import scipy.optimize  # noqa: F401
+
+    def prepare(self, program: CompactProgram) -> dict[str, Any]:
+        """Make the arguments of ``milp``."""
+        from scipy.optimize import Bounds, LinearConstraint
+
+        return {
+            "c": program.costs.astype(np.float64),
+            "integrality": np.ones(len(program.costs)),
+            "bounds": Bounds(0, np.inf),
+            "constraints": LinearConstraint(program.matrix, program.rows_low, program.rows_high),
+        }
+
+    def solve(self, model: dict[str, Any], limit: float, seed: int) -> PeerAnswer:
+        """Solve it; scipy passes no seed on."""
+        from scipy.optimize import milp
+
+        found = milp(**model, options={"mip_rel_gap": 0.0, "time_limit": limit})
+        if found.status == _INFEASIBLE:
+            return PeerAnswer("infeasible")
+        bound = getattr(found, "mip_dual_bound", None)
+        if bound is not None and not np.isfinite(bound):
+            bound = None
+        if found.x is None:
+            return PeerAnswer("unknown", bound=bound)
+        status = "optimal" if found.status == _OPTIMAL else "feasible"
+        return PeerAnswer(status, found.x, float(found.fun), bound)
+
+
+@dataclass(frozen=True, slots=True)
+class HighsRelaxation:
+    """The linear relaxation alone, by one of HiGHS's two methods.
+
+    Parameters
+    ----------
+    name : str
+    method : str
+        "highs-ds" (dual simplex) or "highs-ipm" (interior point and crossover).
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from bench.peers.compact import CompactProgram
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
+    >>> peer = HighsRelaxation("highs_lp_simplex", "highs-ds")
+    >>> peer.solve(peer.prepare(CompactProgram.of(problem)), 10, 0).bound
+    1.5
+    """
+
+    name: str
+    method: Literal["highs-ds", "highs-ipm"]
+    integer: bool = False
+
+    @property
+    def summary(self) -> str:
+        """Its settings, in a line."""
+        return f"linear relaxation: scipy.optimize.linprog, {self.method}"
+
+    def load(self) -> None:
+        """Import scipy."""
+        import scipy.optimize  # noqa: F401
+
+    def prepare(self, program: CompactProgram) -> dict[str, Any]:
+        """Make the arguments of ``linprog``, which knows only rows with an upper side."""
+        from scipy import sparse
+
+        signs = np.where(np.isfinite(program.rows_low), -1.0, 1.0)
+        sides = np.where(signs < 0, -program.rows_low, program.rows_high)
+        return {
+            "c": program.costs.astype(np.float64),
+            "A_ub": sparse.csc_array(sparse.diags_array(signs) @ program.matrix),
+            "b_ub": sides,
+        }
+
+    def solve(self, model: dict[str, Any], limit: float, seed: int) -> PeerAnswer:
+        """Solve it."""
+        from scipy.optimize import linprog
+
+        options: Any = {"time_limit": limit}
+        found = linprog(**model, method=self.method, options=options)
+        if found.status == _INFEASIBLE:
+            return PeerAnswer("infeasible")
+        if found.status != _OPTIMAL or found.fun is None:
+            return PeerAnswer("unknown")
+        return PeerAnswer("optimal", bound=float(found.fun))

@@ -1,0 +1,200 @@
+"""A row: what came of one task, in plain values; one line of a results file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from cms.files import number_to_json
+
+from .task import Task
+
+_EXACT = ("cost", "lower_bound", "claimed_bound", "gap")
+
+
+class Outcome(StrEnum):
+    """How a run ended.
+
+    ``ANSWERED``: with an answer that was checked. ``OUT_OF_TIME``: a peer was ended at the limit.
+    ``UNSUPPORTED``: the method cannot take the problem and says why. ``FAILED``: it crashed, did
+    not stop, or said what does not hold.
+    """
+
+    ANSWERED = "answered"
+    OUT_OF_TIME = "out_of_time"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What came of one task; every suite's rows have the same fields.
+
+    Attributes
+    ----------
+    key, suite, kind : str
+        The task's.
+    family, arguments, module
+        The instance's source; ``instance_sha256`` names the instance itself.
+    instance_sha256 : str or None
+        None if the run ended before the instance was made; so for the sizes.
+    n, blocks, configurations, machine_types : int or None
+        The instance's sizes.
+    algorithm, options, seed, time_limit, threads, warm_up, fresh
+        What ran, and how.
+    outcome : Outcome
+    error : str or None
+        Why it failed, or is unsupported.
+    status, proof, stop_reason : str or None
+        As :class:`cms.Solution` has them; a peer's proof is its own word: "solver".
+    checker : str or None
+        Who accepted the answer: "independent" (``proofs_checks.checker``, from files) or "cms".
+    cost, lower_bound, claimed_bound, gap : Fraction or None
+        Exact. A peer's bound is claimed, and its gap is to its own bound.
+    seconds : float or None
+        Of the run alone; None if it never ended.
+    make_seconds, build_seconds, check_seconds : float or None
+        To make the instance, to build a peer's model, to recheck the answer; in no other figure.
+    peak_memory : int or None
+        Bytes: the largest resident size during the run (where the system cannot forget an earlier
+        peak, of the process).
+    memory_before : int or None
+        Bytes: the resident size when the run began, with instance and solver loaded.
+    passes : int or None
+        Passes of pricing, where the history tells them.
+    history_length : int or None
+    history : tuple of [seconds, cost, lower_bound, source]
+    measurements : Mapping[str, float or list of float]
+        Further figures of a comparison, or a relaxation's value.
+    versions : Mapping[str, str]
+        Of Python, the libraries and the code under test.
+    cores : int or None
+        That the process could use.
+
+    Examples
+    --------
+    >>> from bench.task import Kind, Source
+    >>> task = Task(
+    ...     suite="s", kind=Kind.SOLVE, source=Source(family="f"), method="auto", time_limit=1
+    ... )
+    >>> row = Row.of(task, outcome=Outcome.FAILED, error="it crashed")
+    >>> Row.from_line(row.to_line()) == row
+    True
+    """
+
+    key: str
+    suite: str
+    kind: str
+    family: str
+    arguments: Mapping[str, Any]
+    module: str
+    instance_sha256: str | None = None
+    n: int | None = None
+    blocks: int | None = None
+    configurations: int | None = None
+    machine_types: int | None = None
+    algorithm: str
+    options: Mapping[str, Any]
+    seed: int
+    time_limit: float
+    threads: int | None = None
+    warm_up: bool
+    fresh: bool
+    outcome: Outcome
+    error: str | None = None
+    status: str | None = None
+    proof: str | None = None
+    stop_reason: str | None = None
+    checker: str | None = None
+    cost: Fraction | None = None
+    lower_bound: Fraction | None = None
+    claimed_bound: Fraction | None = None
+    gap: Fraction | None = None
+    seconds: float | None = None
+    make_seconds: float | None = None
+    build_seconds: float | None = None
+    check_seconds: float | None = None
+    peak_memory: int | None = None
+    memory_before: int | None = None
+    passes: int | None = None
+    history_length: int | None = None
+    history: tuple[tuple[Any, ...], ...] = ()
+    measurements: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    cores: int | None = None
+
+    @staticmethod
+    def of(task: Task, **found: Any) -> Row:
+        """Return the row of a task with what was found out."""
+        return Row(
+            key=task.key,
+            suite=task.suite,
+            kind=task.kind.value,
+            family=task.source.family,
+            arguments=dict(task.source.arguments),
+            module=task.source.module,
+            algorithm=task.method,
+            options=dict(task.options),
+            seed=task.seed,
+            time_limit=task.time_limit,
+            warm_up=task.warm_up,
+            fresh=task.fresh,
+            **found,
+        )
+
+    def with_facts(self, **found: Any) -> Row:
+        """Return the row with further fields filled in."""
+        return replace(self, **found)
+
+    @property
+    def instance(self) -> str:
+        """The instance's source in words."""
+        words = (f"{name}={value}" for name, value in self.arguments.items())
+        return " ".join([self.family, *words])
+
+    @property
+    def proved(self) -> bool:
+        """Whether the run ended with a proof, checked or a solver's word, within its limit."""
+        return (
+            self.outcome is Outcome.ANSWERED
+            and self.status in ("optimal", "infeasible")
+            and self.seconds is not None
+            and self.seconds <= self.time_limit
+        )
+
+    @property
+    def seconds_to_proof(self) -> float:
+        """The run's seconds if it ended with a proof within its limit; otherwise the limit."""
+        return self.seconds if self.proved and self.seconds is not None else self.time_limit
+
+    def to_line(self) -> str:
+        """Return it as one line of JSON, without the line end."""
+        document = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        for name in _EXACT:
+            value = document[name]
+            document[name] = None if value is None else number_to_json(value)
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+    @staticmethod
+    def from_line(line: str) -> Row:
+        """Read what :meth:`to_line` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the line is no row.
+        """
+        document = json.loads(line)
+        known = {spec.name for spec in fields(Row)}
+        if not isinstance(document, dict) or set(document) != known:
+            raise ValueError("it is no row of this version of bench")
+        for name in _EXACT:
+            value = document[name]
+            document[name] = None if value is None else Fraction(value)
+        document["outcome"] = Outcome(document["outcome"])
+        document["history"] = tuple(tuple(entry) for entry in document["history"])
+        return Row(**document)

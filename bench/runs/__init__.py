@@ -1,0 +1,71 @@
+"""What a task does in its process, one module a kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bench.environment import cores, versions
+from bench.row import Outcome, Row
+from bench.task import Kind, Task
+from cms.problem import Problem
+
+from .asking_peers import run_peer
+from .comparing import run_cold, run_warm
+from .solving import run_algorithm
+from .stage import Facts, Stage, Tell
+
+__all__ = ["Stage", "Tell", "perform"]
+
+_RUNS: dict[Kind, Callable[[Task, Problem, int, Tell], Facts]] = {
+    Kind.SOLVE: run_algorithm,
+    Kind.PEER: run_peer,
+    Kind.WARM: run_warm,
+    Kind.COLD: run_cold,
+}
+
+
+def perform(task: Task, threads: int, tell: Tell) -> Row:
+    """Run a task in this process and return its row; whatever it raises becomes a failed one.
+
+    Parameters
+    ----------
+    task : Task
+    threads : int
+        For an algorithm's own use.
+    tell : callable
+        Called at the beginning of each stage with what is known by then.
+
+    Examples
+    --------
+    >>> from bench.task import NAMED, Source
+    >>> source = Source(family="non-irup", module=NAMED)
+    >>> task = Task(
+    ...     suite="s", kind=Kind.PEER, source=source, method="highs", time_limit=10, warm_up=False
+    ... )
+    >>> row = perform(task, 1, lambda stage, facts: None)
+    >>> row.status, row.cost, row.proof
+    ('optimal', Fraction(3, 1), 'solver')
+    """
+    known: Facts = {"versions": versions(), "cores": cores()}
+
+    def noted(stage: Stage, facts: Facts) -> None:
+        known.update(facts)
+        tell(stage, facts)
+
+    try:
+        started = time.perf_counter()
+        problem = task.source.problem()
+        facts = {
+            "make_seconds": time.perf_counter() - started,
+            "instance_sha256": problem.sha256,
+            "n": problem.n_jobs,
+            "blocks": len(problem.blocks),
+            "configurations": len(problem.configurations),
+            "machine_types": len(problem.machine_types),
+        }
+        noted(Stage.PREPARING, facts)
+        known.update(_RUNS[task.kind](task, problem, threads, noted))
+    except Exception as fault:  # noqa: BLE001 - whatever it is, it is this run's and goes in its row
+        known.update(outcome=Outcome.FAILED, error=f"{type(fault).__name__}: {fault}")
+    return Row.of(task, **known)

@@ -1,0 +1,125 @@
+"""A run of a general solver on the compact program; its claims are checked before they count."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from bench.environment import forget_peak, peak_memory, resident_memory
+from bench.peers import PEERS, CompactProgram, PeerAnswer
+from bench.row import Outcome
+from bench.task import Task
+from cms.check import check
+from cms.errors import InvalidSchedule, UnsupportedProblem
+from cms.solution import Proof, Status
+
+from .stage import Facts, Stage, Tell
+
+if TYPE_CHECKING:
+    from cms.problem import Problem
+
+#: A bound in floating point this little (relatively) above a whole number means that number.
+_NOISE = 1e-6
+_STATUS = {
+    "optimal": (Status.OPTIMAL, Proof.SOLVER),
+    "feasible": (Status.FEASIBLE, Proof.NONE),
+    "infeasible": (Status.INFEASIBLE, Proof.SOLVER),
+    "unknown": (Status.NO_SCHEDULE, Proof.NONE),
+}
+
+
+def run_peer(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
+    """Give an instance to a peer; neither building its model nor our check is in its seconds.
+
+    Parameters
+    ----------
+    task : Task
+        Its method is the name of a peer.
+    problem : Problem
+    threads : int
+        Not used: a peer's workers are among its settings.
+    tell : callable
+        Called at the beginning of each stage.
+
+    Returns
+    -------
+    dict
+        Fields of the row.
+    """
+    peer = PEERS[task.method]
+    peer.load()
+    started = time.perf_counter()
+    try:
+        program = CompactProgram.of(problem)
+        model = peer.prepare(program)
+    except UnsupportedProblem as reason:
+        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
+    build_seconds = time.perf_counter() - started
+    tell(Stage.RUNNING, {"build_seconds": build_seconds, "memory_before": resident_memory()})
+    forget_peak()
+    started = time.perf_counter()
+    answer = peer.solve(model, task.time_limit, task.seed)
+    seconds = time.perf_counter() - started
+    tell(Stage.CHECKING, {"seconds": seconds, "peak_memory": peak_memory()})
+    if not peer.integer:
+        return _relaxation(program, answer)
+    started = time.perf_counter()
+    found = judge(problem, program, answer)
+    return {**found, "check_seconds": time.perf_counter() - started}
+
+
+def _relaxation(program: CompactProgram, answer: PeerAnswer) -> Facts:
+    if answer.status == "infeasible":
+        facts = {"status": Status.INFEASIBLE.value, "proof": Proof.SOLVER.value}
+        return {"outcome": Outcome.ANSWERED, **facts}
+    if answer.status != "optimal" or answer.bound is None:
+        return {"outcome": Outcome.OUT_OF_TIME}
+    value = answer.bound * float(program.step)
+    return {"outcome": Outcome.ANSWERED, "measurements": {"relaxation": value}}
+
+
+def judge(problem: Problem, program: CompactProgram, answer: PeerAnswer) -> Facts:
+    """Turn a peer's claims into fields of a row, the schedule checked exactly.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
+    >>> lie = PeerAnswer("optimal", values=[1, 2], objective=1.0, bound=1.0)
+    >>> judge(problem, CompactProgram.of(problem), lie)["error"]
+    "its schedule is not valid: job 'x' has 2 of its demand served, needs 3"
+    """
+    status, proof = _STATUS[answer.status]
+    found: Facts = {"status": status.value, "proof": proof.value}
+    bound = None
+    if answer.bound is not None:
+        noise = _NOISE * max(1.0, abs(answer.bound))
+        bound = program.step * Fraction(ceil(answer.bound - noise))
+        found["claimed_bound"] = bound
+    if answer.values is None:
+        return {**found, "outcome": Outcome.ANSWERED}
+    try:
+        schedule = program.schedule(answer.values)
+    except InvalidSchedule as fault:
+        return _refused(found, f"its schedule is not valid: {fault}")
+    violations = check(problem, schedule)
+    if violations:
+        return _refused(found, f"its schedule is not valid: {violations[0]}")
+    cost = schedule.cost(problem)
+    found["cost"] = cost
+    if answer.objective is not None and round(answer.objective) * program.step != cost:
+        claim = round(answer.objective) * program.step
+        return _refused(found, f"it claims a cost of {claim}, its schedule costs {cost}")
+    if status is Status.OPTIMAL:
+        bound = found["claimed_bound"] = cost
+    if bound is not None:
+        found["gap"] = cost - bound
+        if bound > cost:
+            return _refused(found, f"it claims the bound {bound} and a schedule of cost {cost}")
+    return {**found, "outcome": Outcome.ANSWERED, "checker": "cms"}
+
+
+def _refused(found: Facts, error: str) -> Facts:
+    return {**found, "outcome": Outcome.FAILED, "error": error}

@@ -1,0 +1,127 @@
+"""A small problem against a yardstick: both alternate, many times, and medians are compared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from bench.peers.compact import CompactProgram
+from bench.peers.highs import HighsRelaxation
+from bench.row import Outcome
+from bench.task import Task
+from cms.solve import solve
+
+from .stage import Facts, Stage, Tell
+from .warming import warm_up
+
+if TYPE_CHECKING:
+    from cms.problem import Problem
+
+
+def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
+    """Compare ``solve`` in a running process with one call of ``scipy.optimize.linprog``.
+
+    The yardstick solves the linear relaxation of the same problem's compact program, with its
+    default method.
+
+    Parameters
+    ----------
+    task : Task
+    problem : Problem
+    threads : int
+        For the algorithm.
+    tell : callable
+        Called at the beginning of each stage.
+
+    Returns
+    -------
+    dict
+        Fields of the row.
+    """
+    from scipy.optimize import linprog
+
+    if task.warm_up:
+        warm_up(task.method, task.options, threads)
+    program = HighsRelaxation("yardstick", "highs-ds").prepare(CompactProgram.of(problem))
+    program["A_ub"] = program["A_ub"].toarray()  # what one writes for a program of this size
+    solutions = []
+
+    def ours() -> None:
+        solutions.append(
+            solve(
+                problem,
+                task.method,
+                options=task.options,
+                time_limit=task.time_limit,
+                seed=task.seed,
+                threads=threads,
+            )
+        )
+
+    def yardstick() -> None:
+        linprog(**program)
+
+    ours()
+    yardstick()  # once each, not measured
+    tell(Stage.RUNNING, {"threads": threads})
+    facts = _alternate(ours, yardstick, task.repetitions)
+    last = solutions[-1]
+    found = {"status": last.status.value, "proof": last.proof.value, "cost": last.cost}
+    return {**facts, **found, "lower_bound": last.lower_bound, "gap": last.gap}
+
+
+def run_cold(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
+    """Compare ``cms plan --published NAME`` in a fresh process with importing numpy and scipy.
+
+    Parameters
+    ----------
+    task : Task
+        Its source is a registered scenario.
+    problem : Problem
+    threads : int
+        Not used.
+    tell : callable
+        Called at the beginning of each stage.
+
+    Returns
+    -------
+    dict
+        Fields of the row.
+    """
+    plan = [sys.executable, "-m", "cms.cli", "plan", "--published", task.source.family]
+    imports = [sys.executable, "-c", "import numpy, scipy.optimize"]
+
+    def ours() -> None:
+        _run([*plan, "--method", task.method])
+
+    def yardstick() -> None:
+        _run(imports)
+
+    ours()
+    yardstick()  # once each, so that the files are in memory
+    tell(Stage.RUNNING, {})
+    return _alternate(ours, yardstick, task.repetitions)
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _alternate(ours: Callable[[], None], yardstick: Callable[[], None], repetitions: int) -> Facts:
+    times: dict[str, list[float]] = {"ours": [], "yardstick": []}
+    for _ in range(repetitions):
+        for name, run in (("ours", ours), ("yardstick", yardstick)):
+            started = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - started)
+    middle = {name: median(values) for name, values in times.items()}
+    measured: dict[str, Any] = {**times, "ratio": middle["ours"] / middle["yardstick"]}
+    return {
+        "outcome": Outcome.ANSWERED,
+        "seconds": middle["ours"],
+        "measurements": measured,
+    }

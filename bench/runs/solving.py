@@ -1,0 +1,148 @@
+"""A run of an algorithm through :func:`cms.solve`, rechecked afterwards."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.environment import forget_peak, peak_memory, resident_memory
+from bench.row import Outcome
+from bench.task import Task
+from cms.certificate import round_up
+from cms.check import check
+from cms.errors import UnsupportedProblem
+from cms.files import number_to_json, write_problem, write_solution
+from cms.solution import Incumbent, Proof, Solution, Status
+from cms.solve import solve
+from proofs_checks.checker import check_solution, parse_document
+
+from .stage import Facts, Stage, Tell
+from .warming import warm_up
+
+if TYPE_CHECKING:
+    from cms.problem import Problem
+
+#: Jobs up to which the independent checker, slow on purpose, rechecks an answer.
+INDEPENDENTLY = 2_000
+
+
+def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
+    """Solve an instance; the seconds are ``solution.seconds``, exact checks included.
+
+    Parameters
+    ----------
+    task : Task
+    problem : Problem
+    threads : int
+        For the algorithm.
+    tell : callable
+        Called at the beginning of each stage.
+
+    Returns
+    -------
+    dict
+        Fields of the row.
+    """
+    if task.warm_up:
+        warm_up(task.method, task.options, threads)
+    tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
+    forget_peak()
+    try:
+        solution = solve(
+            problem,
+            task.method,
+            options=task.options,
+            time_limit=task.time_limit,
+            seed=task.seed,
+            threads=threads,
+        )
+    except UnsupportedProblem as reason:
+        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
+    peak = peak_memory()
+    tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
+    started = time.perf_counter()
+    checker, faults = recheck(problem, solution)
+    found: Facts = {
+        "check_seconds": time.perf_counter() - started,
+        "status": solution.status.value,
+        "proof": solution.proof.value,
+        "stop_reason": solution.stop_reason.value,
+        "cost": solution.cost,
+        "lower_bound": solution.lower_bound,
+        "claimed_bound": solution.claimed_bound,
+        "gap": solution.gap,
+        "passes": passes(line.source for line in solution.history),
+        "history_length": len(solution.history),
+        "history": tuple(_entry(line) for line in solution.history),
+    }
+    if faults:
+        refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
+        return {**found, "outcome": Outcome.FAILED, "error": refusal}
+    return {**found, "outcome": Outcome.ANSWERED, "checker": checker}
+
+
+def recheck(problem: Problem, solution: Solution) -> tuple[str, list[str]]:
+    """Recheck a solution: from files by the independent checker, in large problems by ``cms``.
+
+    Returns
+    -------
+    checker : str
+        "independent" or "cms".
+    faults : list of str
+        Empty if everything holds.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
+    >>> recheck(problem, solve(problem))
+    ('independent', [])
+    """
+    if problem.n_jobs <= INDEPENDENTLY:
+        return "independent", _from_files(problem, solution)
+    faults = [str(violation) for violation in check(problem, solution.schedule)[:3]]
+    if solution.cost is None:  # no schedule to be served by
+        faults = []
+    elif solution.schedule.cost(problem) != solution.cost:
+        faults.append(f"the cost is said to be {solution.cost}, and is not")
+    certificate = solution.certificate
+    infeasible = (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+    if infeasible and not certificate.proves_infeasible(problem):
+        faults.append("the certificate does not prove that there is no schedule")
+    bound = round_up(certificate.bound(problem), problem.cost_step)
+    optimal = (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    if optimal and solution.lower_bound != solution.cost:
+        faults.append("it is said to be optimal, but its lower bound is not its cost")
+    if solution.cost is not None and bound < solution.lower_bound:
+        faults.append(f"the certificate proves {bound}, not {solution.lower_bound}")
+    return "cms", faults
+
+
+def _from_files(problem: Problem, solution: Solution) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("problem.json", "solution.json")]
+        write_problem(problem, paths[0])
+        write_solution(solution, paths[1])
+        documents = [parse_document(path.read_text("utf-8")) for path in paths]
+    return check_solution(*documents)
+
+
+def passes(sources: Iterable[str]) -> int | None:
+    """Read how many passes of pricing a run took from the sources of its history.
+
+    Examples
+    --------
+    >>> passes(["trivial", "price_and_branch: block prices, 7 passes"])
+    7
+    """
+    told = [int(number) for s in sources for number in re.findall(r"(\d+) pass(?:es)?\b", s)]
+    return max(told, default=None)
+
+
+def _entry(line: Incumbent) -> tuple[Any, ...]:
+    cost = None if line.cost is None else number_to_json(line.cost)
+    return line.seconds, cost, number_to_json(line.lower_bound), line.source

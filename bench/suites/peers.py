@@ -1,0 +1,110 @@
+"""Time to proof against general solvers on the compact integer program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bench.figures import median
+from bench.peers import GROUPS, PEERS
+from bench.row import Row
+from bench.tables import AtLeast, Column, Table, at_least, exact, grouped, seconds, times
+from bench.task import Kind, Task
+
+from .suite import Settings, Suite
+from .summary import how_measured
+
+FAMILY, LOAD = "real-rows", 30
+SIZES = (50, 100, 300, 1_000)
+#: The largest size is run with this multiple of the limit as well.
+LONGER = 3
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield every size and seed for every algorithm and peer, side by side."""
+    for n in SIZES:
+        if n > settings.largest:
+            continue
+        limits = [settings.time_limit]
+        if n == SIZES[-1]:
+            limits.append(LONGER * settings.time_limit)
+        for limit in limits:
+            for seed in range(settings.seeds):
+                source = settings.source(FAMILY, n=n, m=LOAD, seed=seed)
+                yield from settings.solves("peers", source, time_limit=limit)
+                yield from settings.asks("peers", source, limit)
+
+
+def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    """Show each size and limit with every contestant in a line."""
+    lines = []
+    order = sorted(rows, key=lambda row: (row.arguments["n"], row.time_limit))
+    for (n, limit), part in grouped(order, lambda r: (r.arguments["n"], r.time_limit)).items():
+        first: AtLeast | None = None
+        for name, runs in _contestants(part, settings):
+            best = [_best(same) for same in grouped(runs, lambda row: row.instance).values()]
+            to_proof = median([row.seconds_to_proof for row in best])
+            gaps = [row.gap for row in best if row.gap is not None]
+            proved = sum(row.proved for row in best)
+            censored = 2 * proved <= len(best)
+            if first is None:
+                first = AtLeast(to_proof, censored)
+            # nothing can be divided by a figure that is itself only a limit
+            ratio = None if first.open else AtLeast(to_proof / first.figure, censored)
+            line = (n, limit, name, len(best), proved, AtLeast(to_proof, censored))
+            lines.append((*line, max(gaps, default=None), ratio))
+    known = "; ".join(
+        f"{PEERS[peer].name}: {PEERS[peer].summary}"
+        for group in settings.peers
+        for peer in GROUPS[group]
+    )
+    caption = (
+        "The median over the seeds of the time to proof; a run without a proof counts as its "
+        "limit, so that a median (and its ratio) with '>' is at least that. A peer's model is "
+        "built beforehand, and of several settings the best on each instance is taken. The last "
+        "column is the median divided by the first line's, where that is known. "
+        f"{known}. {how_measured(settings)}"
+    )
+    columns = (
+        Column("n"),
+        Column("limit s", seconds),
+        Column("solver", left=True),
+        Column("seeds"),
+        Column("proved"),
+        Column("median s to proof", at_least(seconds)),
+        Column("worst gap", exact),
+        Column("ratio", at_least(times)),
+    )
+    return [Table("peers", caption, columns, tuple(lines))]
+
+
+def _contestants(part: Sequence[Row], settings: Settings) -> Iterator[tuple[str, list[Row]]]:
+    for method in settings.methods:
+        runs = [row for row in part if row.kind == Kind.SOLVE and row.algorithm == method]
+        if runs:
+            yield method, runs
+    for group, peers in GROUPS.items():
+        runs = [row for row in part if row.kind == Kind.PEER and row.algorithm in peers]
+        if runs:
+            yield f"{group} (peer)", runs
+
+
+def _best(runs: Sequence[Row]) -> Row:
+    """Of several settings on one instance, the one that proves first, or ends with the best gap."""
+    return min(
+        runs,
+        key=lambda row: (
+            row.seconds_to_proof,
+            not row.proved,
+            row.gap is None,
+            row.gap if row.gap is not None else 0,
+        ),
+    )
+
+
+SUITE = Suite(
+    "peers",
+    "time to proof against HiGHS, SCIP and CP-SAT on the compact integer program",
+    Settings(seeds=10, time_limit=20.0, peers=("highs", "scip", "cp_sat")),
+    tasks,
+    tables,
+)

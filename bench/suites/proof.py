@@ -1,0 +1,52 @@
+"""How often an answer is proved, over all families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from math import floor
+
+from bench.row import Row
+from bench.tables import Table
+from bench.task import Task
+
+from .agreement import agreement
+from .suite import Settings, Suite
+from .summary import summary
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield the families' own list of instances; every so many of a family go to peers too."""
+    for seed in range(settings.seeds):
+        drawn = import_module(settings.module).suite(settings.instances, settings.largest, seed)
+        seen: dict[str, int] = {}
+        for family, arguments in drawn:
+            source = settings.source(family, **arguments)
+            yield from settings.solves("proof", source)
+            # of every 1/share instances of a family the middle one
+            number = seen.get(family, 0)
+            seen[family] = number + 1
+            share = settings.peer_share
+            if floor((number + 1) * share + 0.5) > floor(number * share + 0.5):
+                yield from settings.asks("proof", source, settings.peer_limit)
+
+
+def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    """Show each family's proofs, and the agreement with peers."""
+    title = f"proof rate (at most {settings.largest:,} jobs, {settings.time_limit:g} s a run)"
+    return [summary(title, rows, lambda row: row.family, settings), *agreement(rows)]
+
+
+SUITE = Suite(
+    "proof",
+    "how often an answer is proved, over all families; agreement with peers",
+    Settings(
+        time_limit=10.0,
+        instances=2_000,
+        peers=("highs", "scip", "cp_sat"),
+        peer_limit=10.0,
+        peer_share=0.1,
+    ),
+    tasks,
+    tables,
+)

@@ -1,0 +1,128 @@
+"""What large problems take, up to 10^7 jobs, and HiGHS's time for the linear relaxation alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bench.figures import median
+from bench.peers import GROUPS
+from bench.row import Outcome, Row
+from bench.tables import Column, Table, exact, gibibytes, grouped, percent, seconds, times
+from bench.task import Kind, Task
+
+from .suite import Settings, Suite
+from .summary import how_measured, is_checked, solves
+
+FAMILY = "real-rows"
+SIZES = tuple(10**power for power in range(3, 8))
+LOADS = (1, 5, 30)
+#: The size at which the linear relaxation is solved, and the load.
+RELAXED = (10**5, 30)
+METHODS = GROUPS["highs_lp"]
+
+
+def runs_of(settings: Settings) -> Iterator[tuple[int, int, int]]:
+    """Yield the sizes, loads and seeds of the instances.
+
+    From 10^6 jobs on a third of the seeds is enough, and at 10^7 jobs one, at the middle load.
+    """
+    for n in SIZES:
+        if n > settings.largest:
+            continue
+        seeds = settings.seeds if n < 10**6 else -(-settings.seeds // 3)
+        for m in LOADS if n < 10**7 else LOADS[1:2]:
+            for seed in range(seeds if n < 10**7 else 1):
+                yield n, m, seed
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield every size at every load, and the relaxations."""
+    n_relaxed = min(RELAXED[0], settings.largest)
+    for n, m, seed in runs_of(settings):
+        source = settings.source(FAMILY, n=n, m=m, seed=seed)
+        yield from settings.solves("scale", source, fresh=True)
+        if (n, m) == (n_relaxed, RELAXED[1]):
+            yield from settings.asks("scale", source, settings.peer_limit)
+
+
+def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    """Show each size and load in a line."""
+    relaxations = grouped(
+        [row for row in rows if row.kind == Kind.PEER and row.outcome is not Outcome.FAILED],
+        lambda row: row.instance,
+    )
+    order = sorted(solves(rows), key=lambda row: (row.arguments["n"], row.arguments["m"]))
+    groups = grouped(order, lambda r: (r.arguments["n"], r.arguments["m"], r.algorithm))
+    lines = tuple((*group, *_figures(part, relaxations)) for group, part in groups.items())
+    caption = (
+        "m: the demand is lognormal around m/7 of a whole GPU's throughput. Every run has a "
+        "process of its own; peak memory is the process's while it solves, the instance included. "
+        "LP: HiGHS on the linear relaxation of the compact program alone, building the model not "
+        "counted, by dual simplex (its default) and by interior point with crossover; LP / ours is "
+        "the median ratio of the faster of the two to ours on the same instance. "
+        f"{how_measured(settings)}"
+    )
+    columns = (
+        Column("n"),
+        Column("m"),
+        Column("algorithm", left=True),
+        Column("runs"),
+        Column("gap 0"),
+        Column("checked"),
+        Column("worst gap", exact),
+        Column("relative", percent),
+        Column("median s", seconds),
+        Column("max s", seconds),
+        Column("passes", seconds),
+        Column("peak", gibibytes),
+        Column("LP simplex s", seconds),
+        Column("LP interior s", seconds),
+        Column("LP / ours", times),
+    )
+    return [Table("scale", caption, columns, lines)]
+
+
+def _figures(part: Sequence[Row], relaxations: Mapping[str, list[Row]]) -> tuple[object, ...]:
+    """A line's figures: of the runs, and of the relaxations of their instances."""
+    took = [row.seconds for row in part if row.seconds is not None]
+    told = [row.passes for row in part if row.passes is not None]
+    gaps = [row.gap for row in part if row.gap is not None]
+    beside = [(relaxations[row.instance], row) for row in part if row.instance in relaxations]
+    by_method = [
+        [_relaxation_seconds(r) for relaxed, _ in beside for r in relaxed if r.algorithm == method]
+        for method in METHODS
+    ]
+    ratios = [
+        min(map(_relaxation_seconds, relaxed)) / row.seconds
+        for relaxed, row in beside
+        if row.seconds
+    ]
+    return (
+        len(part),
+        sum(gap == 0 for gap in gaps),
+        sum(map(is_checked, part)),
+        max(gaps, default=None),
+        max((float(r.gap / r.cost) for r in part if r.gap is not None and r.cost), default=None),
+        median(took) if took else None,
+        max(took, default=None),
+        median(told) if told else None,
+        max((row.peak_memory for row in part if row.peak_memory is not None), default=None),
+        *(median(theirs) if theirs else None for theirs in by_method),
+        median(ratios) if ratios else None,
+    )
+
+
+def _relaxation_seconds(row: Row) -> float:
+    """Its seconds, or its limit where it did not finish."""
+    if row.outcome is Outcome.ANSWERED and row.seconds is not None:
+        return row.seconds
+    return row.time_limit
+
+
+SUITE = Suite(
+    "scale",
+    "seconds, passes, gap and memory from 10^3 to 10^7 jobs; HiGHS's linear relaxation",
+    Settings(seeds=10, time_limit=600.0, largest=10**6, peers=("highs_lp",), peer_limit=120.0),
+    tasks,
+    tables,
+)

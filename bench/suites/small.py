@@ -1,0 +1,73 @@
+"""A dozen services: against one call of a linear-programming solver, and from a cold start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bench.figures import median
+from bench.row import Row
+from bench.tables import Column, Table, seconds, times
+from bench.task import NAMED, Kind, Source, Task
+
+from .suite import Settings, Suite
+
+SCENARIO = "S5"
+#: How often each side runs, for every one of the seeds.
+WARM, COLD = 10, 1
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield both comparisons for each algorithm."""
+    for kind, repetitions in ((Kind.WARM, WARM), (Kind.COLD, COLD)):
+        for method in settings.methods:
+            yield Task(
+                suite="small",
+                kind=kind,
+                source=Source(family=SCENARIO, module=NAMED),
+                method=method,
+                time_limit=settings.time_limit,
+                warm_up=settings.warm_up,
+                fresh=True,
+                repetitions=repetitions * settings.seeds,
+            )
+
+
+def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    """Show both comparisons, an algorithm a line."""
+    what = {
+        Kind.WARM.value: ("solve", "one scipy.optimize.linprog"),
+        Kind.COLD.value: (f"cms plan --published {SCENARIO}", "import numpy, scipy.optimize"),
+    }
+    lines = []
+    for row in rows:
+        measured = row.measurements
+        if not measured:
+            continue
+        ours, yardstick = measured["ours"], measured["yardstick"]
+        middle = median(ours), median(yardstick), measured["ratio"]
+        lines.append((*what[row.kind], row.algorithm, len(ours), *middle))
+    caption = (
+        f"Scenario {SCENARIO}; both sides alternate, and their medians are compared. The first "
+        "yardstick is one call on the linear relaxation of the same problem's compact program, in "
+        "the same process, after an unmeasured run of both; the second a Python process that "
+        "imports the two libraries and ends."
+    )
+    columns = (
+        Column("ours", left=True),
+        Column("yardstick", left=True),
+        Column("algorithm", left=True),
+        Column("repetitions"),
+        Column("ours s", seconds),
+        Column("yardstick s", seconds),
+        Column("ratio", times),
+    )
+    return [Table("small problems", caption, columns, tuple(lines))]
+
+
+SUITE = Suite(
+    "small",
+    "scenario S5 against one linear program, and from a cold start",
+    Settings(seeds=20, time_limit=10.0),
+    tasks,
+    tables,
+)

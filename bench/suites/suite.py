@@ -1,0 +1,103 @@
+"""What a suite is: tasks, and the tables made of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.peers import GROUPS
+from bench.row import Row
+from bench.tables import Table
+from bench.task import FAMILIES, Kind, Source, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the command line can change; every suite has its own defaults.
+
+    Parameters
+    ----------
+    methods : tuple of str, default ("auto",)
+        The algorithms under test; ratios are to the first.
+    seeds : int
+        Instances of each kind, or how often a list of instances is drawn anew.
+    time_limit : float
+        Seconds a run, for algorithms and, where they stand beside them, peers.
+    instances : int
+        Of a suite that draws from a list of families.
+    largest : int
+        Jobs.
+    peers : tuple of str
+        Names of groups in :data:`bench.peers.GROUPS`.
+    peer_limit : float
+        Seconds a run of a peer, where its limit is not the algorithms'.
+    peer_share : float
+        The share of the instances given to peers, where not all are.
+    module : str, default "instances.families"
+        The module of generators.
+    warm_up : bool, default True
+    """
+
+    methods: tuple[str, ...] = ("auto",)
+    seeds: int = 1
+    time_limit: float = 60.0
+    instances: int = 0
+    largest: int = 1_000
+    peers: tuple[str, ...] = ()
+    peer_limit: float = 0.0
+    peer_share: float = 1.0
+    module: str = FAMILIES
+    warm_up: bool = True
+
+    def source(self, family: str, **arguments: Any) -> Source:
+        """Return the source of an instance of a family."""
+        return Source(family=family, arguments=arguments, module=self.module)
+
+    def solves(self, suite: str, source: Source, **changes: Any) -> Iterator[Task]:
+        """Yield a task for each algorithm."""
+        for method in self.methods:
+            task = Task(
+                suite=suite,
+                kind=Kind.SOLVE,
+                source=source,
+                method=method,
+                time_limit=self.time_limit,
+                warm_up=self.warm_up,
+            )
+            yield replace(task, **changes)
+
+    def asks(self, suite: str, source: Source, limit: float) -> Iterator[Task]:
+        """Yield a task for each peer of the groups chosen."""
+        for group in self.peers:
+            for peer in GROUPS[group]:
+                yield Task(
+                    suite=suite,
+                    kind=Kind.PEER,
+                    source=source,
+                    method=peer,
+                    time_limit=limit,
+                    warm_up=False,
+                    fresh=True,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A named list of tasks and what is shown of their rows.
+
+    Parameters
+    ----------
+    name, summary : str
+    defaults : Settings
+    tasks : callable
+        From settings to tasks.
+    tables : callable
+        From rows (of these tasks, in any order) and settings to tables.
+    """
+
+    name: str
+    summary: str
+    defaults: Settings
+    tasks: Callable[[Settings], Iterator[Task]]
+    tables: Callable[[Sequence[Row], Settings], list[Table]]

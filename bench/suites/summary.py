@@ -1,0 +1,104 @@
+"""The table most suites begin with: of each kind of instances, how many are proved, how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bench.figures import median, quantile
+from bench.row import Outcome, Row
+from bench.tables import Column, Table, exact, grouped, percent, seconds
+from bench.task import Kind
+
+from .suite import Settings
+
+
+def how_measured(settings: Settings) -> str:
+    """Say what an algorithm's seconds are, for a caption."""
+    words = "Seconds are those of cms.solve, exact checks included"
+    if settings.warm_up:
+        return (
+            f"{words}; before its first run a process solves a problem of 5 and one of 5,000 "
+            "jobs, unmeasured, so that loading compiled code is not in them."
+        )
+    return f"{words}, and loading compiled code where it is a process's first run."
+
+
+def solves(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of algorithms, without those of peers."""
+    return [row for row in rows if row.kind == Kind.SOLVE]
+
+
+def is_checked(row: Row) -> bool:
+    """Whether a run proved its answer by a certificate that the checkers accept."""
+    return row.proved and row.proof == "checked" and row.checker is not None
+
+
+def summary(
+    title: str,
+    rows: Sequence[Row],
+    label: Callable[[Row], str],
+    settings: Settings,
+    *,
+    heading: str = "family",
+) -> Table:
+    """Summarise the runs of algorithms by a label of their instances, and all of them.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of Row
+        Peers' are left out.
+    label : callable
+        From a row to its line of the table.
+    settings : Settings
+    heading : str, default "family"
+        What the labels are.
+    """
+    mine = solves(rows)
+    lines: list[tuple[object, ...]] = []
+    red = set()
+    groups = list(grouped(mine, lambda row: (row.algorithm, label(row))).items())
+    for algorithm, whole in grouped(mine, lambda row: row.algorithm).items():
+        if len({label(row) for row in whole}) > 1:
+            groups.append(((algorithm, "all"), whole))
+    for (algorithm, name), part in groups:
+        if any(row.outcome is Outcome.FAILED for row in part):
+            red.add(len(lines))
+        lines.append((name, algorithm, *_figures(part)))
+    caption = (
+        "checked: optimal or infeasible within the limit, with a certificate that the independent "
+        "checker (up to 2,000 jobs) or an exact recheck accepts; solver: on a solver's word alone. "
+        f"Gaps are to the checked bound, in units of cost. {how_measured(settings)}"
+    )
+    columns = (
+        Column(heading, left=True),
+        Column("algorithm", left=True),
+        Column("runs"),
+        Column("checked"),
+        Column("share", percent),
+        Column("solver"),
+        Column("failed"),
+        Column("worst gap", exact),
+        Column("relative", percent),
+        Column("median s", seconds),
+        Column("p95 s", seconds),
+    )
+    return Table(title, caption, columns, tuple(lines), frozenset(red))
+
+
+def _figures(part: Sequence[Row]) -> tuple[object, ...]:
+    checked = sum(map(is_checked, part))
+    took = [row.seconds for row in part if row.seconds is not None]
+    gaps = [row.gap for row in part if row.gap is not None]
+    relative = [float(row.gap / row.cost) for row in part if row.gap is not None and row.cost]
+    return (
+        len(part),
+        checked,
+        checked / len(part),
+        sum(row.proved and row.proof == "solver" for row in part),
+        sum(row.outcome is Outcome.FAILED for row in part),
+        max(gaps, default=None),
+        max(relative, default=None),
+        median(took) if took else None,
+        quantile(took, 0.95) if took else None,
+    )

@@ -1,0 +1,202 @@
+"""Tables: values with a heading and a caption, for the terminal and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cms.files import number_to_json
+
+from .row import Outcome, Row
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+_GIB = 2**30
+
+
+def plain(value: Any) -> str:
+    """Write a name or a count.
+
+    Examples
+    --------
+    >>> plain(12345), plain("sparse")
+    ('12,345', 'sparse')
+    """
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def seconds(value: float) -> str:
+    """Write a time with three digits.
+
+    Examples
+    --------
+    >>> seconds(0.01234), seconds(12.34), seconds(1234.5)
+    ('0.0123', '12.3', '1234')
+    """
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def times(value: float) -> str:
+    """Write a ratio.
+
+    Examples
+    --------
+    >>> times(52.34), times(0.1234)
+    ('52.3x', '0.123x')
+    """
+    return f"{seconds(value)}x"
+
+
+def exact(value: Fraction) -> str:
+    """Write a cost exactly, or with three digits if that is long.
+
+    Examples
+    --------
+    >>> exact(Fraction(5, 2)), exact(Fraction(1, 3))
+    ('2.5', '1/3')
+    """
+    text = str(number_to_json(value))
+    return text if len(text) <= 10 else f"{float(value):.3g}"
+
+
+def percent(value: float) -> str:
+    """Write a share.
+
+    Examples
+    --------
+    >>> percent(0.995), percent(0.00012)
+    ('99.5 %', '0.012 %')
+    """
+    return f"{100 * value:.4g} %"
+
+
+def gibibytes(value: float) -> str:
+    """Write a size of memory.
+
+    Examples
+    --------
+    >>> gibibytes(3 * 2**29)
+    '1.5 GiB'
+    """
+    return f"{value / _GIB:.2g} GiB"
+
+
+class AtLeast(NamedTuple):
+    """A figure that is only known to be at least this, if ``open`` is true."""
+
+    figure: float
+    open: bool
+
+
+def at_least(write: Callable[[float], str]) -> Callable[[AtLeast], str]:
+    """Write a figure that may be open upwards.
+
+    Examples
+    --------
+    >>> at_least(seconds)(AtLeast(20.0, True))
+    '>20'
+    """
+    return lambda value: f"{'>' if value.open else ''}{write(value.figure)}"
+
+
+class Column(NamedTuple):
+    """A column: its heading, how a value is written, and to which side."""
+
+    name: str
+    write: Callable[[Any], str] = plain
+    left: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under named columns.
+
+    Parameters
+    ----------
+    title, caption : str
+        The caption says how the table is to be read.
+    columns : tuple of Column
+    rows : tuple of tuples
+        A value for each column; None where there is none.
+    red : frozenset of int, optional
+        Rows that tell of something wrong.
+
+    Examples
+    --------
+    >>> table = Table("sizes", "", (Column("n"), Column("time", seconds)), ((10, 0.5), (20, None)))
+    >>> table.texts()
+    [['10', '0.5'], ['20', '-']]
+    """
+
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    red: frozenset[int] = frozenset()
+
+    def texts(self) -> list[list[str]]:
+        """Return every row's cells as texts."""
+        return [
+            [
+                "-" if value is None else column.write(value)
+                for column, value in zip(self.columns, row, strict=True)
+            ]
+            for row in self.rows
+        ]
+
+    def rich(self) -> RichTable:
+        """Return it for the terminal."""
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table as RichTable
+
+        shown = RichTable(
+            title=escape(self.title), caption=escape(self.caption), box=box.SIMPLE_HEAD,
+            title_justify="left", caption_justify="left",
+        )  # fmt: skip
+        for column in self.columns:
+            shown.add_column(column.name, justify="left" if column.left else "right")
+        for number, texts in enumerate(self.texts()):
+            style = "red" if number in self.red else None
+            shown.add_row(*map(escape, texts), style=style)
+        return shown
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values, exact where they are exact."""
+        names = [column.name for column in self.columns]
+        return {
+            "title": self.title,
+            "caption": self.caption,
+            "rows": [dict(zip(names, map(_value, row), strict=True)) for row in self.rows],
+        }
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, AtLeast):
+        return {"at_least" if value.open else "exactly": value.figure}
+    return number_to_json(value) if isinstance(value, Fraction) else value
+
+
+def failures(rows: Iterable[Row]) -> Table | None:
+    """Return the failed runs, in red; None if there are none."""
+    failed = [row for row in rows if row.outcome is Outcome.FAILED]
+    if not failed:
+        return None
+    return Table(
+        f"{len(failed)} failed run{'s' if len(failed) > 1 else ''}",
+        "A run fails if it crashes, does not stop, or says what the checkers refuse.",
+        (Column("instance", left=True), Column("algorithm", left=True), Column("why", left=True)),
+        tuple((row.instance, row.algorithm, row.error) for row in failed),
+        frozenset(range(len(failed))),
+    )
+
+
+def grouped(rows: Sequence[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    """Return the rows by a key, in the order in which the keys first come."""
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups

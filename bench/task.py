@@ -1,0 +1,160 @@
+"""A task: one run of one method on one instance, described by plain values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cms.frozen import FrozenMap
+from cms.registry import NamedProblem, load_instance
+
+if TYPE_CHECKING:
+    from cms.problem import Problem
+
+#: The generators of random instances.
+FAMILIES = "instances.families"
+#: In the place of a module of generators: the family is the name of a registered instance.
+NAMED = "cms.instances"
+
+
+class Kind(StrEnum):
+    """What a task does: ``SOLVE`` with :func:`cms.solve`, ``PEER`` with a general solver.
+
+    ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
+    with a yardstick that alternates with it.
+    """
+
+    SOLVE = "solve"
+    PEER = "peer"
+    WARM = "warm"
+    COLD = "cold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where an instance comes from.
+
+    Parameters
+    ----------
+    family : str
+        A family of random problems, or the name of a registered instance.
+    arguments : Mapping[str, int, float, str or bool]
+        For the family's generator; ``n`` and ``seed`` among them.
+    module : str, default "instances.families"
+        What holds the function ``generate(family, **arguments)``; ``"cms.instances"`` stands for
+        the registered instances, which take no arguments.
+
+    Examples
+    --------
+    >>> Source(family="non-irup", module=NAMED).problem()
+    Problem(3 jobs, 3 blocks, 1 configurations, 1 machine types)
+    """
+
+    family: str
+    arguments: Mapping[str, Any] = field(default_factory=FrozenMap)
+    module: str = FAMILIES
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", FrozenMap(self.arguments))
+
+    def problem(self) -> Problem:
+        """Make the instance."""
+        if self.module != NAMED:
+            problem: Problem = import_module(self.module).generate(self.family, **self.arguments)
+            return problem
+        known: Any = load_instance(self.family)
+        if isinstance(known, NamedProblem):
+            return known.make()
+        made: Problem = known.as_problem().problem
+        return made
+
+    def __str__(self) -> str:
+        words = (f"{name}={value}" for name, value in self.arguments.items())
+        return " ".join([self.family, *words])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One run, described by plain values; it can be sent to another process or machine.
+
+    Parameters
+    ----------
+    suite : str
+    kind : Kind
+    source : Source
+    method : str
+        An algorithm's name, or a peer's.
+    options : Mapping[str, object], optional
+        The algorithm's own.
+    seed : int, default 0
+        The method's; an instance has its own.
+    time_limit : float
+        Seconds of wall-clock time; a peer that exceeds it by more than a moment is ended.
+    warm_up : bool, default True
+        Whether the process solves two problems, unmeasured, before its first solve.
+    fresh : bool, default False
+        Whether the run gets a process that has done nothing else.
+    repetitions : int, default 1
+        Of what is alternated with a yardstick.
+
+    Examples
+    --------
+    >>> task = Task(
+    ...     suite="proof",
+    ...     kind=Kind.SOLVE,
+    ...     source=Source(family="sparse", arguments={"n": 5, "seed": 0}),
+    ...     method="auto",
+    ...     time_limit=10,
+    ... )
+    >>> Task.from_json(task.to_json()) == task, len(task.key)
+    (True, 16)
+    """
+
+    suite: str
+    kind: Kind
+    source: Source
+    method: str
+    time_limit: float
+    options: Mapping[str, Any] = field(default_factory=FrozenMap)
+    seed: int = 0
+    warm_up: bool = True
+    fresh: bool = False
+    repetitions: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", FrozenMap(self.options))
+        object.__setattr__(self, "time_limit", float(self.time_limit))
+
+    @property
+    def key(self) -> str:
+        """A digest of what the task is: a row with the same key need not be run again."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        document = {name: getattr(self, name) for name in self.__slots__}
+        source = self.source
+        return {
+            **document,
+            "options": dict(self.options),
+            "source": {
+                "family": source.family,
+                "arguments": dict(source.arguments),
+                "module": source.module,
+            },
+        }
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Task:
+        """Read what :meth:`to_json` wrote."""
+        source = Source(**document["source"])
+        return Task(**{**document, "kind": Kind(document["kind"]), "source": source})
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.method}"

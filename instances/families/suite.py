@@ -1,0 +1,100 @@
+"""A fixed selection over all families and sizes, for experiments on many problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from cms.errors import InvalidOption
+from cms.numbers import whole
+
+#: The parameters a family is drawn with, in turn. No family is here whose problems are infeasible,
+#: and of ``rounding`` not the kind ``non-irup``: no tree of block prices reaches its optimum, since
+#: it branches on nothing that tells size-bounded configurations apart.
+VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
+    "real-rows": ({"m": 1}, {"m": 5}, {"m": 30}),
+    "arbitrary": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "largest": 10}),
+    "sparse": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "largest": 10}),
+    "near-ties": ({"m": 5}, {"m": 1}, {"m": 30}),
+    "superlinear": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "exponent": "2"}),
+    "sublinear": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "exponent": "0.3"}),
+    "mixed-fleet": tuple(
+        {"types": types, "limits": limits, "cost_step": step}
+        for types in (3, 5, 2, 4)
+        for limits, step in (("none", "1/2"), ("tight", "0.01"), ("ample", "1"), ("tight", "1/2"))
+    ),
+    "size-bounded": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "floor": 5}),
+    "size-bounded-mixed": (
+        {"m": 5},
+        {"m": 1, "mig_cost": "3/2"},
+        {"m": 30},
+        {"m": 5, "mig_cost": "0.9"},
+    ),
+    "random-configurations": (
+        {"k": 5},
+        {"k": 3, "configurations": 4, "largest": 10},
+        {"k": 10, "configurations": 20},
+        {"k": 5, "m": 30},
+    ),
+    "huge-demands": ({}, {"low": 3, "high": 6}),
+    "equal-jobs": ({"kinds": 5}, {"kinds": 1}, {"kinds": 20, "m": 1}, {"kinds": 3, "m": 30}),
+    "rounding": tuple(
+        {"kind": kind} for kind in ("hair", "full", "triplets", "one-block", "non-irup-listed")
+    ),
+}
+
+
+def suite(instances: int, largest: int, seed: int) -> Iterator[tuple[str, dict[str, object]]]:
+    """List problems of all families and sizes; all of them have a schedule.
+
+    Families come in turn, and each takes its variants in turn. The sizes of a family's problems
+    are spread evenly over the logarithm, from 1 to `largest` inclusive.
+
+    Parameters
+    ----------
+    instances : int
+        How many.
+    largest : int
+        The largest number of jobs, >= 1. It is there whenever there is a problem at all; a family
+        with a single problem takes it.
+    seed : int
+        Gives each problem a seed of its own.
+
+    Yields
+    ------
+    name : str
+    arguments : dict
+        For :func:`instances.families.generate`: ``n``, ``seed`` and parameters, all of them ints
+        and texts.
+
+    Raises
+    ------
+    InvalidOption
+        If an argument is no such number.
+
+    Examples
+    --------
+    >>> listed = list(suite(40, 1000, seed=1))
+    >>> listed[0][0], listed[0][1]["n"], listed[26][1]["n"]
+    ('real-rows', 1, 100)
+    >>> max(arguments["n"] for _, arguments in listed)
+    1000
+    """
+    count = whole(instances, "instances", least=0, error=InvalidOption)
+    most = whole(largest, "largest", least=1, error=InvalidOption)
+    rng = np.random.default_rng(whole(seed, "seed", least=0, error=InvalidOption))
+    return _listed(count, most, rng)
+
+
+def _listed(
+    count: int, largest: int, rng: np.random.Generator
+) -> Iterator[tuple[str, dict[str, object]]]:
+    names = list(VARIANTS)
+    for at in range(count):
+        turn, which = divmod(at, len(names))
+        name = names[which]
+        last = (count - 1 - which) // len(names)
+        n = round(largest ** (turn / last)) if last else largest
+        parameters = VARIANTS[name][turn % len(VARIANTS[name])]
+        yield name, {"n": n, "seed": int(rng.integers(2**32)), **parameters}

@@ -1,0 +1,153 @@
+"""A budget without a driver, price searches on small problems, and LP_DW from its definition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from algorithms.price_and_branch.fraction import Fractional
+from algorithms.price_and_branch.jobs import Jobs
+from algorithms.price_and_branch.prices import PriceSearch
+from cms import Configuration, Job, MachineType, Problem, Schedule
+from cms.reduction import reduce
+from tests.oracle import Vector, given, machines, options
+
+#: A machine type nobody can use, of a cost that leaves the others no step worth mentioning.
+ODD = MachineType("odd", Fraction(10**9 + 7, 10**9))
+
+
+class Unlimited:
+    """A budget for the parts, without a driver."""
+
+    threads = 1
+    best: Schedule | None = None
+
+    def __init__(self, *, seed: int = 0, seconds: float = math.inf) -> None:
+        self.seed, self.seconds = seed, seconds
+        self.lower_bound = Fraction(0)
+        self.stopped = False
+
+    def remaining(self) -> float:
+        return 0.0 if self.stopped else self.seconds
+
+    def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class Counting(Unlimited):
+    """A budget that is stopped once it was asked so often whether it is."""
+
+    def __init__(self, questions: int) -> None:
+        self.asked, self.questions = 0, questions
+        super().__init__()
+
+    @property
+    def stopped(self) -> bool:
+        self.asked += 1
+        return self.asked > self.questions
+
+    @stopped.setter
+    def stopped(self, value: bool) -> None: ...
+
+
+def reduced(problem: Problem) -> Jobs:
+    """The jobs of the reduced problem."""
+    return Jobs(reduce(problem).problem)
+
+
+def without_a_step(problem: Problem) -> Problem:
+    """The same problem, but prices gain by every little rise of the bound."""
+    return problem.replace(machine_types=[*problem.machine_types, ODD])
+
+
+def searched(
+    problem: Problem, *, refined: bool = True, jobs: Jobs | None = None, **more: Any
+) -> PriceSearch:
+    """A price search on the reduced problem, at its end."""
+    search = PriceSearch(reduced(problem) if jobs is None else jobs, Unlimited(), **more)
+    for _ in search.run():
+        pass
+    if refined:
+        for _ in search.refine():
+            pass
+    return search
+
+
+def certified(search: PriceSearch, problem: Problem) -> Fraction:
+    """What the package's own check says the best prices prove; it raises if they do not hold."""
+    assert search.best is not None
+    reduction = reduce(problem)
+    worth = search.best.bound - search.region.constant(search.best.vector)
+    leaf = reduction.restore_prices(search.region.leaf(search.best.vector), worth)
+    return leaf.bound(problem)
+
+
+def lp_dw(problem: Problem) -> float | None:
+    """LP_DW with limits, every machine and every option listed; None if it has no solution."""
+    k, types = len(problem.blocks), problem.machine_types
+    contents = list(machines(problem))
+    columns: list[Vector] = [tuple(-n for n in held) for _, held in contents]
+    costs = [float(types[at].cost) for at, _ in contents]
+    type_of, job_of = [at for at, _ in contents], [-1] * len(contents)
+    for j, job in enumerate(problem.jobs):
+        for option in options([given(job, block) for block in problem.blocks], job.demand):
+            columns.append(option)
+            costs.append(0.0)
+            type_of.append(-1)
+            job_of.append(j)
+    limited = [at for at, machine in enumerate(types) if machine.limit is not None]
+    table = np.array(columns, dtype=np.float64).reshape(len(columns), k).T
+    rows = np.array([[float(of == at) for of in type_of] for at in limited])
+    found = linprog(
+        costs,
+        A_ub=np.vstack([table, rows.reshape(len(limited), len(columns))]),
+        b_ub=[0.0] * k + [float(types[at].limit or 0) for at in limited],
+        A_eq=np.array([[float(of == j) for of in job_of] for j in range(problem.n_jobs)]),
+        b_eq=np.ones(problem.n_jobs),
+        method="highs-ds",
+    )
+    if found.status == 2:
+        return None
+    assert found.status == 0, found.message
+    assert found.fun is not None
+    return float(found.fun)
+
+
+def single(blocks: dict[str, int], demand: Any, supply: dict[str, Any], **machine: Any) -> Problem:
+    """One job on one configuration."""
+    types = [MachineType("machine", **machine)] if machine else []
+    return Problem(
+        configurations=Configuration(blocks), jobs=[Job("x", demand, supply)], machine_types=types
+    )
+
+
+def bought(search: PriceSearch, mixture: Fractional) -> list[Fraction]:
+    """The blocks of each type that all jobs take in a mixture, exactly."""
+    load = [Fraction(0)] * len(search.region.blocks)
+    for group, shares in enumerate(mixture.shares):
+        part = search.kinds_of_group(group)
+        for number, weight in shares:
+            for kind in range(part.start, part.stop):
+                jobs = weight * int(search.weights[kind])
+                option = search.options[number][kind].tolist()
+                load = [a + jobs * blocks for a, blocks in zip(load, option, strict=True)]
+    return load
+
+
+def held(mixture: Fractional, k: int) -> list[Fraction]:
+    """The blocks of each type that a mixture's machines have, exactly."""
+    blocks = [Fraction(0)] * k
+    for row, number in mixture.machines:
+        blocks = [a + number * count for a, count in zip(blocks, row.counts, strict=True)]
+    return blocks
+
+
+def cost(search: PriceSearch, mixture: Fractional) -> Fraction:
+    """What a mixture's machines cost, exactly."""
+    return sum((search.region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))

@@ -1,0 +1,232 @@
+"""Kinds of jobs, what each takes, and the schedule made of that."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.price_and_branch.choices import Choices, block_totals, choices_of, no_choices
+from algorithms.price_and_branch.jobs import Jobs
+from algorithms.price_and_branch.shapes import Shapes
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
+from cms.knapsack import largest_price
+from instances.families import generate
+from tests.algorithms.price_and_branch.parts import reduced, searched
+from tests.families import instance
+
+Rows = list[tuple[int, tuple[int, ...], int]]
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 6), st.tuples(st.integers(0, 10**20), st.integers(0, 9)), st.integers(0, 9)
+    ),
+    max_size=8,
+)
+
+
+@given(ROWS)
+def test_choices_add_up_at_any_size(rows: Rows) -> None:
+    choices = choices_of(rows, 2)
+    assert choices.load() == [sum(count * option[i] for _, option, count in rows) for i in (0, 1)]
+    assert choices.kinds.tolist() == sorted(kind for kind, _, count in rows if count)
+    assert (choices.counts > 0).all()
+
+
+def content(choices: Choices) -> Counter[tuple[int, tuple[int, ...]]]:
+    """How many jobs of a kind take an option."""
+    found: Counter[tuple[int, tuple[int, ...]]] = Counter()
+    for kind, option, count in zip(*choices, strict=True):
+        found[int(kind), tuple(option.tolist())] += int(count)
+    return found
+
+
+@given(ROWS, st.sets(st.integers(0, 6)))
+def test_what_is_left_out_and_joined_again_is_the_same(rows: Rows, kinds: set[int]) -> None:
+    choices = choices_of(rows, 2)
+    mine = np.array(sorted(kinds), dtype=np.int64)
+    rest = choices.without(mine)
+    assert not kinds & set(rest.kinds.tolist())
+    others = choices_of([row for row in rows if row[0] in kinds], 2)
+    both = rest.joined(others)
+    assert content(both) == content(choices)
+    assert (np.diff(both.kinds) >= 0).all()
+    assert both.load() == choices.load()
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+def test_totals_do_not_overflow_short_integers(dtype: type[np.signedinteger]) -> None:
+    largest = int(np.iinfo(dtype).max)
+    options = np.full((5, 2), largest, dtype=dtype)
+    ones = np.ones(5, dtype=np.int64)
+    assert block_totals(options, ones) == [5 * largest] * 2
+    assert block_totals(options, ones * 7) == [35 * largest] * 2
+    assert block_totals(options, ones * 0) == [0, 0]
+
+
+def test_nobody_takes_nothing() -> None:
+    pair = Configuration({"a": 1, "b": 1})
+    assert no_choices(Problem(configurations=pair, jobs=[Job("x", 1, {"a": 1})])).load() == [0, 0]
+
+
+# --- kinds ----------------------------------------------------------------------------------------
+
+
+def test_members_are_the_jobs_of_a_kind_in_order() -> None:
+    rng = random.Random(5)
+    rows = [{"a": 2, "b": 3}, {"a": 4, "b": 1}, {"a": 1, "b": 1}]
+    jobs = []
+    for j in range(60):
+        factor = Fraction(rng.randint(1, 9), rng.randint(1, 9))
+        table = {block: supply * factor for block, supply in rng.choice(rows).items()}
+        jobs.append(Job(f"x{j}", 7 * factor, table))
+    problem = Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)
+    found = Jobs(problem)
+    assert found.repeated
+    assert len(found) == 3
+    assert sorted(j for kind in range(3) for j in found.members(kind)) == list(range(60))
+    for kind in range(3):
+        members = found.members(kind).tolist()
+        assert members == [j for j in range(60) if found.kind_of[j] == kind]
+        assert len(members) == found.weights[kind]
+
+
+def test_jobs_that_differ_are_kinds_of_their_own() -> None:
+    found = Jobs(instance("random_configurations", 2))
+    assert not found.repeated
+    assert [found.members(kind).tolist() for kind in range(len(found))] == [
+        [j] for j in range(len(found))
+    ]
+
+
+def test_the_grid_of_prices_fits_compiled_rows() -> None:
+    few = Jobs(generate("huge-demands", n=10, seed=1))
+    assert few.grid_bits == 40
+    for name in ("real-rows", "huge-demands"):
+        many = Jobs(generate(name, n=4500, seed=1))
+        assert 10 <= many.grid_bits <= 40
+        assert 2**many.grid_bits <= max(largest_price(many.rows), 2**10)
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["identical_jobs", "random_configurations", "equal_ratios"])
+def test_options_and_enough_machines_are_a_valid_schedule(family: str) -> None:
+    done = 0
+    for number in range(30):
+        jobs = reduced(instance(family, number))
+        problem = jobs.problem
+        rows = [jobs.rows.row(kind) for kind in range(len(jobs))]
+        if not rows or not all(any(row.supply) for row in rows):
+            continue
+        rng = random.Random(number)
+        parts: Rows = []
+        for kind, row in enumerate(rows):
+            # Jobs of one kind may take different options.
+            left = int(jobs.weights[kind])
+            while left:
+                count = rng.randint(1, left)
+                block = rng.choice([i for i, f in enumerate(row.supply) if f])
+                need = -(-row.demand // row.supply[block])
+                parts.append(
+                    (kind, tuple(need * (i == block) for i in range(len(row.supply))), count)
+                )
+                left -= count
+        choices = choices_of(parts, len(problem.blocks))
+        load = dict(zip(problem.blocks, choices.load(), strict=True))
+        machines = {
+            shape: max(-(-load[block] // n) for block, n in shape.blocks.items())
+            for shape in problem.listed_configurations
+        }
+        schedule = choices.schedule(jobs, machines)
+        assert check(problem, schedule) == ()
+        assert schedule == schedule.without_idle_machines()
+        done += 1
+    assert done >= 10
+
+
+def test_one_block_too_few_is_noticed() -> None:
+    problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 5, {"a": 1})])
+    choices = choices_of([(0, (4,), 1)], 1)
+    assert check(problem, choices.schedule(Jobs(problem), {problem.listed_configurations[0]: 3}))
+
+
+# --- configurations -------------------------------------------------------------------------------
+
+
+def fleet() -> Problem:
+    return Problem(
+        configurations=[
+            Configuration({"a": 2}, "m"),
+            SizeBoundedConfigurations({"a": 2, "b": 3}, 7, "n"),
+        ],
+        machine_types=[MachineType("m", "1/2", 3), MachineType("n", "3/4")],
+        jobs=[Job("x", 7, {"a": 2, "b": 3}), Job("y", 5, {"b": 1})],
+    )
+
+
+def test_shapes_are_the_listed_and_the_maximal_ones() -> None:
+    shapes = Shapes(fleet(), ())
+    assert shapes.complete
+    assert dict(zip(shapes.counts, shapes.costs, strict=True)) == {
+        (2, 0): Fraction(1, 2),
+        (3, 0): Fraction(3, 4),
+        (2, 1): Fraction(3, 4),
+        (0, 2): Fraction(3, 4),
+    }
+    assert shapes.step == Fraction(1, 4)
+    assert sorted(shapes.steps) == [2, 3, 3, 3]
+    assert shapes.limited == [(3, [shapes.counts.index((2, 0))])]
+    assert shapes.cost([1] * len(shapes)) == Fraction(11, 4)
+
+
+def test_of_sets_too_large_to_list_the_machines_of_the_prices_are_used() -> None:
+    problem = generate("size-bounded", n=12, seed=1)
+    search = searched(problem)
+    few = Shapes(search.jobs.problem, search.region.rows, most=3)
+    assert not few.complete
+    assert set(few.counts) == {row.counts for row in search.region.rows}
+    everything = Shapes(search.jobs.problem, search.region.rows)
+    assert everything.complete
+    assert len(everything) > len(few)
+
+
+@pytest.mark.parametrize("name", ["size-bounded", "size-bounded-mixed", "mixed-fleet"])
+def test_a_mixture_s_machines_are_found_among_the_shapes(name: str) -> None:
+    from algorithms.price_and_branch.fraction import fractional
+
+    search = searched(generate(name, n=12, seed=4))
+    mixture = fractional(search)
+    shapes = Shapes(search.jobs.problem, search.region.rows)
+    around = shapes.around(mixture)
+    assert sum(around) == sum(number for _, number in mixture.machines)
+    k = len(shapes.problem.blocks)
+    has = [
+        sum(x * counts[i] for x, counts in zip(around, shapes.counts, strict=True))
+        for i in range(k)
+    ]
+    needs = [sum(x * row.counts[i] for row, x in mixture.machines) for i in range(k)]
+    assert all(a >= b for a, b in zip(has, needs, strict=True))
+
+
+def test_reduced_costs_are_never_negative_at_the_best_prices() -> None:
+    for number in range(20):
+        for family in ("costs", "limits", "size_bounded"):
+            jobs = reduced(instance(family, number))
+            rows = [jobs.rows.row(kind) for kind in range(len(jobs))]
+            if not rows or not all(any(row.supply) for row in rows):
+                continue
+            search = searched(jobs.problem)
+            assert search.best is not None
+            shapes = Shapes(jobs.problem, search.region.rows)
+            vector = search.best.vector
+            found = shapes.reduced_costs(vector)
+            assert min(found) >= 0
+            if all(machine.limit is None for machine in jobs.problem.machine_types):
+                assert min(found) == 0  # some machine is worth just what it costs

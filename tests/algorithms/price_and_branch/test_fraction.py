@@ -1,0 +1,201 @@
+"""Exact equations and exact mixtures."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.price_and_branch.equations import solve_exactly
+from algorithms.price_and_branch.fraction import exact_mixture, fractional
+from algorithms.price_and_branch.prices import PriceSearch
+from cms import Configuration, Job, Problem
+from instances.families import generate
+from tests.algorithms.price_and_branch.parts import (
+    Counting,
+    bought,
+    cost,
+    held,
+    lp_dw,
+    reduced,
+    searched,
+    without_a_step,
+)
+from tests.families import FAMILIES, instance
+
+SMALL = st.fractions(-9, 9, max_denominator=9)
+
+
+@given(st.data())
+def test_equations_with_a_solution_are_solved(data: st.DataObject) -> None:
+    n, m = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 6))
+    solution = data.draw(st.lists(SMALL, min_size=n, max_size=n))
+    rows = data.draw(
+        st.lists(st.lists(SMALL, min_size=n, max_size=n), min_size=m, max_size=m).map(
+            lambda rows: [*rows, *(rows[:1] * 2)]
+        )
+    )
+    table = [
+        [*row, sum((a * x for a, x in zip(row, solution, strict=True)), Fraction(0))]
+        for row in rows
+    ]
+    guess = data.draw(st.lists(SMALL, min_size=n, max_size=n))
+    found = solve_exactly([list(row) for row in table], guess)
+    assert found is not None
+    for row in table:
+        assert sum((a * x for a, x in zip(row, found, strict=False)), Fraction(0)) == row[-1]
+    # From a solution nothing moves.
+    assert solve_exactly([list(row) for row in table], solution) == solution
+
+
+def test_unknowns_that_nothing_decides_keep_their_guess() -> None:
+    one, zero = Fraction(1), Fraction(0)
+    assert solve_exactly([[zero, one, Fraction(3)]], [Fraction(7), Fraction(8)]) == [7, 3]
+    assert solve_exactly([], [Fraction(7)]) == [7]
+
+
+def test_equations_that_contradict_each_other_have_no_solution() -> None:
+    one = Fraction(1)
+    assert solve_exactly([[one, one, one], [one, one, one * 2]], [one, one]) is None
+    assert solve_exactly([[Fraction(0), one]], [one]) is None
+
+
+@pytest.mark.parametrize("size", [20, 10**6, 10**12, 10**20])
+def test_a_mixture_known_to_nine_digits_is_made_exact(size: int) -> None:
+    """As many unknowns as equations, as at a vertex: groups of two passes, and machines."""
+    decided = 0
+    for number in range(60):
+        rng = random.Random(f"{size} {number}")
+        k = rng.randint(2, 4)
+        groups = rng.randint(1, k - 1)
+        parts = [(rng.randint(1, 9), rng.randint(1, 9)) for _ in range(groups)]
+        weights = [[Fraction(part, sum(pair)) for part in pair] for pair in parts]
+        loads = [
+            [tuple(sum(pair) * rng.randint(0, size) for _ in range(k)) for _ in pair]
+            for pair in parts
+        ]
+        rows = [tuple(rng.randint(1, 5) for _ in range(k)) for _ in range(k - groups)]
+        machines = [Fraction(rng.randint(100 * size, 200 * size)) for _ in rows]
+        have = [sum(x * row[i] for x, row in zip(machines, rows, strict=True)) for i in range(k)]
+        fixed = [int(have[i] - takes(loads, weights)[i]) for i in range(k)]
+
+        def noise(rng: random.Random = rng) -> Fraction:
+            return 1 + Fraction(rng.randint(-9, 9), 10**10)
+
+        near = [[weight * noise() for weight in mine] for mine in weights]
+        found = exact_mixture(loads, near, fixed, rows, [x * noise() for x in machines])
+        if found is None:
+            continue
+        assert [sum(mine) for mine in found[0]] == [1] * groups
+        assert min(weight for mine in found[0] for weight in mine) >= 0
+        new = takes(loads, found[0])
+        for i in range(k):
+            holds = sum(x * row[i] for x, row in zip(found[1], rows, strict=True))
+            assert holds - new[i] == fixed[i]
+        decided += found == (weights, machines)
+    assert decided >= 50  # in the others the equations depend on one another
+
+
+def takes(loads: list[list[tuple[int, ...]]], weights: list[list[Fraction]]) -> list[Fraction]:
+    """The blocks of a mixture."""
+    result = [Fraction(0)] * len(loads[0][0])
+    for group, mine in zip(loads, weights, strict=True):
+        for load, weight in zip(group, mine, strict=True):
+            result = [a + weight * b for a, b in zip(result, load, strict=True)]
+    return result
+
+
+def test_types_of_which_blocks_idle_carry_no_equation() -> None:
+    # 10 machines of (1, 1); the jobs take 10 of the first type and 5 of the second.
+    third = Fraction(333333333, 10**9)
+    found = exact_mixture(
+        [[(12, 3), (6, 9)]], [[2 * third, third]], (0, 0), [(1, 1)], [Fraction(10)]
+    )
+    assert found is not None
+    ((one, other),), (machines,) = found
+    assert one + other == 1
+    assert machines == 12 * one + 6 * other
+    assert machines > 3 * one + 9 * other
+
+
+def test_an_impossible_mixture_is_none() -> None:
+    # Both passes take 10 blocks; 9.999999 machines of one block are not 10, and nothing else moves.
+    half = Fraction(1, 2)
+    same = [[(10, 10), (10, 10)]]
+    assert exact_mixture(same, [[half, half]], (0, 1), [(1, 1)], [Fraction(10)]) is not None
+    near = exact_mixture(same, [[half, half]], (10**8, 10**8 + 1), [(1, 1)], [Fraction(10**8 + 10)])
+    assert near is None
+
+
+# --- of searches ----------------------------------------------------------------------------------
+
+
+def examine(search: PriceSearch) -> None:
+    """Weights of 1; machines that have what jobs take, and just that of types that cost."""
+    mixture = fractional(search)
+    assert len(mixture.shares) == search.n_groups
+    for shares in mixture.shares:
+        assert sum(weight for _, weight in shares) == 1
+        assert all(weight > 0 and 0 <= at < len(search.options) for at, weight in shares)
+    assert all(number >= 0 for _, number in mixture.machines)
+    need, have = bought(search, mixture), held(mixture, len(search.region.blocks))
+    free, _ = search.region.free()
+    assert search.best is not None
+    for i, price in enumerate(search.best.vector.prices):
+        if price > 0:
+            assert have[i] == need[i]
+        elif i not in free:
+            assert have[i] >= need[i]
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "long_numbers"])
+def test_mixtures_are_exact(family: str) -> None:
+    for number in range(12):
+        problem = without_a_step(instance(family, number))
+        if not problem.blocks or not len(reduced(problem)) or lp_dw(problem) is None:
+            continue
+        search = searched(problem)
+        examine(search)
+        assert search.best is not None
+        assert abs(cost(search, fractional(search)) - search.best.bound) <= Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(
+    "name", ["real-rows", "near-ties", "size-bounded", "random-configurations"]
+)
+def test_mixtures_of_hundreds_of_jobs_are_exact(name: str) -> None:
+    search = searched(without_a_step(generate(name, n=300, seed=2)))
+    assert search.n_groups == 64
+    examine(search)
+
+
+def test_without_a_program_the_last_pass_stands_alone() -> None:
+    problem = generate("arbitrary", n=10, seed=1)
+    search = PriceSearch(reduced(problem), Counting(10))
+    list(search.run())
+    assert search.passes == 1
+    assert search.shares == []
+    mixture = fractional(search)
+    assert mixture.shares == [[(0, 1)]] * 10
+    assert mixture.machines == []
+
+
+def test_the_mixture_of_a_limited_fleet_keeps_the_limit() -> None:
+    for seed in range(3):
+        problem = generate("mixed-fleet", n=15, seed=seed, limits="tight", types=3)
+        search = searched(without_a_step(problem))
+        mixture = fractional(search)
+        for at, machine in enumerate(problem.machine_types):
+            used = sum((x for row, x in mixture.machines if row.machine == at), Fraction(0))
+            assert machine.limit is None or used <= machine.limit + Fraction(1, 10**6)
+
+
+def test_one_machine_that_holds_it_all() -> None:
+    problem = Problem(configurations=Configuration({"a": 4}), jobs=[Job("x", 3, {"a": 1})])
+    search = searched(without_a_step(problem))
+    mixture = fractional(search)
+    assert mixture.shares == [[(0, 1)]]
+    assert [(row.counts, number) for row, number in mixture.machines] == [((4,), Fraction(3, 4))]

@@ -1,0 +1,58 @@
+"""The configurations that are listed, against their definition."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.price_and_branch.machines import listed, maximal_contents
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations
+
+
+@given(st.data())
+def test_the_maximal_contents_are_those_of_the_definition(data: st.DataObject) -> None:
+    sizes = data.draw(
+        st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9), min_size=1, max_size=4)
+    )
+    shape = SizeBoundedConfigurations(
+        sizes, data.draw(st.integers(0, 20)), max_blocks=data.draw(st.none() | st.integers(1, 5))
+    )
+    counts = itertools.product(*(range(21 // size + 1) for size in sizes.values()))
+    legal = [
+        content
+        for content in (dict(zip(sizes, many, strict=True)) for many in counts)
+        if shape.allows({b: n for b, n in content.items() if n}) and any(content.values())
+    ]
+    maximal = {
+        tuple(sorted((b, n) for b, n in content.items() if n))
+        for content in legal
+        if not any(shape.allows({**content, b: content[b] + 1}) for b in sizes)
+    }
+    found = maximal_contents(shape, most=10**6)
+    assert found is not None
+    assert {tuple(sorted(content.items())) for content in found} == maximal
+    assert len(found) == len(maximal)
+
+
+def test_sets_and_configurations_are_listed_together_each_once() -> None:
+    halves = SizeBoundedConfigurations({"a": 1}, 2)
+    problem = Problem(
+        configurations=[Configuration({"a": 2}), halves, Configuration({"b": 1})],
+        jobs=[Job("x", 1, {"a": 1, "b": 1})],
+    )
+    machine = problem.machine_types[0].name
+    assert listed(problem, most=1) == (
+        Configuration({"a": 2}, machine),
+        Configuration({"b": 1}, machine),
+    )
+
+
+def test_a_set_of_too_many_contents_is_not_listed() -> None:
+    shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 60)
+    problem = Problem(configurations=shares, jobs=[Job("x", 1, {"a": 1, "b": 1})])
+    assert listed(problem, most=20) is None
+    found = listed(problem, most=21)
+    assert found is not None
+    assert len(found) == 21

@@ -1,0 +1,261 @@
+"""The search for prices against LP_DW from its definition, in which everything is listed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import algorithms.price_and_branch.prices as prices_module
+from algorithms.price_and_branch.prices import PriceSearch
+from algorithms.price_and_branch.recognise import recognised
+from cms import Configuration, Job, MachineType, Problem, load_instance
+from cms.certificate import round_up
+from instances.families import generate
+from tests.algorithms.price_and_branch.parts import (
+    Counting,
+    Unlimited,
+    certified,
+    lp_dw,
+    reduced,
+    searched,
+    without_a_step,
+)
+from tests.families import FAMILIES, instance
+
+#: Their numbers are more than a linear program in floats can take.
+LISTED = [family for family in FAMILIES if family != "long_numbers"]
+FEW, MANY = 12, 200
+
+
+def served(family: str, number: int) -> tuple[Problem, float] | None:
+    """A problem of a family with its LP_DW, unless there is nothing to price or no solution."""
+    problem = instance(family, number)
+    if not problem.blocks or not problem.configurations or not reduced(problem).problem.n_jobs:
+        return None
+    value = lp_dw(problem)
+    return None if value is None else (problem, value)
+
+
+def compare(family: str, numbers: range) -> int:
+    """Hold searches against the definition; returns how many."""
+    compared = 0
+    for number in numbers:
+        known = served(family, number)
+        if known is None:
+            continue
+        problem, value = known
+        search = searched(problem, refined=False)
+        assert search.best is not None
+        bound, step = search.best.bound, problem.cost_step
+        assert certified(search, problem) == bound, (family, number)
+        assert search.upper is not None
+        assert bound <= search.upper + Fraction(1, 10**9)
+        assert float(bound) <= value + 1e-9
+        if step:  # as good as LP_DW once it is rounded up
+            nearest = Fraction(value).limit_denominator(10**6)
+            assert round_up(bound, step) == round_up(nearest, step), (family, number)
+        fine = searched(without_a_step(problem))
+        assert fine.best is not None
+        assert fine.upper is not None
+        assert abs(float(fine.best.bound) - value) <= 1e-9, (family, number)
+        assert abs(float(fine.upper) - value) <= 1e-8, (family, number)
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("family", LISTED)
+def test_the_bound_is_lp_dw(family: str) -> None:
+    assert compare(family, range(FEW)) >= (0 if family.startswith("infeasible") else FEW // 4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", LISTED)
+def test_the_bound_is_lp_dw_on_many_problems(family: str) -> None:
+    assert compare(family, range(FEW, FEW + MANY)) >= (
+        0 if family == "infeasible_by_block" else MANY // 4
+    )
+
+
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_cuts_of_groups_prove_what_cuts_of_single_jobs_prove(
+    groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = [
+        generate("real-rows", n=40, seed=3, m=30),
+        generate("mixed-fleet", n=20, seed=5, limits="tight"),
+        generate("size-bounded", n=15, seed=2),
+    ]
+    alone = [searched(without_a_step(problem)) for problem in problems]
+    monkeypatch.setattr(prices_module, "_MOST_SINGLE", 0)
+    monkeypatch.setattr(prices_module, "_GROUPS", groups)
+    for problem, other in zip(problems, alone, strict=True):
+        search = searched(without_a_step(problem))
+        assert search.n_groups == groups < other.n_groups
+        assert search.best is not None
+        assert other.best is not None
+        assert abs(float(search.best.bound - other.best.bound)) <= 1e-9 * float(other.best.bound)
+
+
+def test_the_groups_are_all_kinds_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prices_module, "_MOST_SINGLE", 3)
+    monkeypatch.setattr(prices_module, "_GROUPS", 7)
+    search = PriceSearch(reduced(generate("arbitrary", n=50, seed=1)), Unlimited())
+    parts = [search.kinds_of_group(group) for group in range(search.n_groups)]
+    kinds = [kind for part in parts for kind in range(part.start, part.stop)]
+    assert kinds == list(range(50))
+    assert all(part.stop > part.start for part in parts)
+
+
+def test_equal_jobs_weigh_what_they_would_one_by_one() -> None:
+    problem = without_a_step(generate("equal-jobs", n=60, seed=4, kinds=5))
+    jobs, single_jobs = reduced(problem), reduced(problem)
+    assert len(jobs) == 5
+    assert int(jobs.weights.sum()) == 60
+    single_jobs.rows = problem.rows
+    single_jobs.weights = np.ones(60, dtype=np.int64)
+    single_jobs.kind_of = np.arange(60)
+    one, other = searched(problem, jobs=jobs), searched(problem, jobs=single_jobs)
+    assert one.best is not None
+    assert other.best is not None
+    assert abs(float(one.best.bound - other.best.bound)) <= 1e-9 * float(other.best.bound)
+
+
+@pytest.mark.parametrize("family", ["limits", "infeasible_by_limit"])
+def test_a_ray_is_found_just_where_lp_dw_has_no_solution(family: str) -> None:
+    found = []
+    for number in range(40):
+        problem = instance(family, number)
+        jobs = reduced(problem)
+        lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))
+        if lost or not len(jobs):
+            continue
+        search = searched(problem, refined=False, free_machines=True)
+        assert search.best is not None
+        ray = search.best.bound > 0
+        if ray:
+            assert search.region.leaf(search.best.vector).proves_infeasible(problem)
+        assert ray == (lp_dw(problem) is None), (family, number)
+        found.append(ray)
+    assert set(found) == {True, False}
+
+
+@pytest.mark.parametrize("exponent", [-30, -9, -6, 3, 6, 9, 12, 30, 290])
+def test_the_unit_of_costs_does_not_matter(exponent: int) -> None:
+    for name, more in (
+        ("mixed-fleet", {"limits": "tight"}),
+        ("arbitrary", {}),
+        ("size-bounded", {}),
+    ):
+        problem, factor = generate(name, n=20, seed=5, **more), Fraction(10) ** exponent
+        types = [MachineType(m.name, m.cost * factor, m.limit) for m in problem.machine_types]
+        one, other = searched(problem), searched(problem.replace(machine_types=types))
+        assert one.best is not None
+        assert other.best is not None
+        step = problem.cost_step
+        rounded = round_up(other.best.bound, step * factor)
+        assert rounded == round_up(one.best.bound, step) * factor, name
+
+
+def test_the_theory_s_bound_of_s5() -> None:
+    """LP_DW of S5 is 176/15 (theory 6.10), to the last digit."""
+    scenario: Any = load_instance("S5")
+    problem = scenario.as_problem().problem
+    search = searched(without_a_step(problem))
+    assert search.best is not None
+    assert search.best.bound == Fraction(176, 15)
+
+
+# --- the compiled path, threads, stopping ---------------------------------------------------------
+
+
+def test_prices_of_thousands_of_jobs_do_not_depend_on_threads() -> None:
+    jobs = reduced(generate("real-rows", n=5000, seed=1, m=30))
+    found = []
+    for threads in (1, 2):
+        budget = Unlimited()
+        budget.threads = threads
+        search = PriceSearch(jobs, budget)
+        points = list(search.run())
+        found.append((points, search.shares, search.machines, search.passes))
+    assert found[0] == found[1]
+    (point, *_), *_ = found[0]
+    assert point.bound > 0
+
+
+def test_a_stopped_search_ends_with_what_it_has() -> None:
+    problem = generate("size-bounded", n=60, seed=1)
+    full = PriceSearch(reduced(problem), Unlimited())
+    assert list(full.run())
+    assert full.passes >= 10
+    for questions in (0, 10, 70, 200, 300):
+        search = PriceSearch(reduced(problem), Counting(questions))
+        list(search.run())
+        assert search.passes < full.passes
+        assert search.passes <= questions // 60
+        assert search.best is not None
+        assert certified(search, problem) == search.best.bound
+
+
+def test_a_search_ends_at_its_cutoff() -> None:
+    problem = without_a_step(generate("arbitrary", n=30, seed=2, m=30))
+    full = searched(problem)
+    assert full.best is not None
+    half = full.best.bound / 2
+    search = searched(problem, refined=False, cutoff=half)
+    assert search.best is not None
+    assert half < search.best.bound <= full.best.bound
+    assert search.passes < full.passes
+
+
+def test_nothing_to_price_is_no_search() -> None:
+    for problem in (
+        Problem(configurations=Configuration({"a": 1})),
+        Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 0, {"a": 1})]),
+    ):
+        search = PriceSearch(reduced(problem), Unlimited())
+        assert list(search.run()) == []
+        assert search.best is None
+        assert list(search.refine()) == []
+
+
+def test_blocks_of_free_machines_have_no_price() -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 1, "b": 1}, "free"), Configuration({"c": 1}, "paid")],
+        machine_types=[MachineType("free", 0), MachineType("paid", 3)],
+        jobs=[Job("x", 5, {"a": 1}), Job("y", 2, {"c": 1})],
+    )
+    search = searched(problem)
+    assert search.best is not None
+    assert (search.best.vector.prices, search.best.bound) == ((0, 3), 6)
+
+
+# --- rationals that floats stand for --------------------------------------------------------------
+
+
+@given(
+    st.integers(1, 1000).flatmap(
+        lambda q: st.lists(st.fractions(0, 100, max_denominator=q), min_size=1, max_size=6)
+    )
+)
+def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fraction]) -> None:
+    common = lcm(*(value.denominator for value in values))
+    found = recognised([float(value) for value in values])
+    if common > 1000:
+        assert found is None or found[1] <= 1000
+    else:
+        assert found is not None
+        assert [Fraction(number, found[1]) for number in found[0]] == values
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
+def test_what_is_recognised_is_near(values: list[float]) -> None:
+    found = recognised(values)
+    if found is not None:
+        for number, value in zip(found[0], values, strict=True):
+            assert abs(number / found[1] - value) <= 1e-6

@@ -1,0 +1,128 @@
+"""The layer over CP-SAT and SCIP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from algorithms.price_and_branch.program import LARGEST, Outcome, Program, Settings, TooLarge
+from cms import load_instance
+from tests.algorithms.price_and_branch.parts import Unlimited
+
+
+def test_a_program_out_of_the_solvers_range_is_not_built() -> None:
+    program = Program()
+    with pytest.raises(TooLarge):
+        program.variable(LARGEST)
+    x = program.variable(2**40)
+    with pytest.raises(TooLarge):
+        program.at_least({x: 2**30}, 1)
+    program.at_least({x: 3}, 7)
+
+
+def compact_s3() -> Program:
+    """The compact program of S3 (theory 1.2)."""
+    scenario: Any = load_instance("S3")
+    problem = scenario.as_problem().problem
+    program = Program()
+    shapes = problem.listed_configurations
+    x = [program.variable(50) for _ in shapes]
+    program.minimise(dict.fromkeys(x, 1))
+    use: list[dict[int, int]] = [
+        {x[c]: s.blocks.get(b, 0) for c, s in enumerate(shapes)} for b in problem.blocks
+    ]
+    for j in range(problem.n_jobs):
+        row = problem.rows.row(j)
+        terms = {}
+        for i, f in enumerate(row.supply):
+            if f:
+                y = program.variable(-(-row.demand // f))
+                terms[y] = f
+                use[i][y] = -1
+        program.at_least(terms, row.demand)
+    for load in use:
+        program.at_least({v: n for v, n in load.items() if n}, 0)
+    return program
+
+
+def test_the_compact_model_of_s3_needs_the_linear_relaxation() -> None:
+    """Why the settings are what they are: CP-SAT's default level of linearisation gets stuck."""
+    program = compact_s3()
+    good = program.solve(Unlimited(), Settings(), effort=20.0)
+    assert (good.status, good.bound) == ("optimal", 5)
+    poor = program.solve(Unlimited(), Settings(linearization_level=1), effort=2.0)
+    assert poor.status != "optimal"
+
+
+def knapsack() -> tuple[Program, list[int]]:
+    """Cover 97 by items of 13, 17 and 29 as cheaply as can be: 29 + 4 x 17 = 97 costs 12."""
+    program = Program()
+    x = [program.variable(20) for _ in range(3)]
+    program.at_least(dict(zip(x, (13, 17, 29), strict=True)), 97)
+    program.minimise(dict(zip(x, (2, 2, 4), strict=True)))
+    return program, x
+
+
+def improvements(
+    program: Program, linearization_level: int = 2
+) -> Generator[tuple[int, ...] | Outcome, None, None]:
+    return program.improvements(Unlimited(), Settings(1, linearization_level))
+
+
+def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it() -> None:
+    """Left alone it would go on for minutes, and abort a process that ends meanwhile."""
+    found = improvements(compact_s3(), linearization_level=0)
+    assert not isinstance(next(found), Outcome)
+    assert any(thread.name == "cp-sat" for thread in threading.enumerate())
+    found.close()
+    assert not any(thread.name == "cp-sat" for thread in threading.enumerate())
+
+
+def test_each_improvement_is_better_than_the_one_before_and_the_outcome_comes_last() -> None:
+    program, _ = knapsack()
+    *found, outcome = improvements(program)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.status, outcome.bound) == ("optimal", 12)
+    values = [values for values in found if not isinstance(values, Outcome)]
+    assert len(values) == len(found) >= 1
+    costs = [2 * a + 2 * b + 4 * c for a, b, c in values]
+    assert costs == sorted(set(costs), reverse=True)
+    assert costs[-1] == 12
+    assert all(13 * a + 17 * b + 29 * c >= 97 for a, b, c in values)
+
+
+def test_one_worker_finds_the_same_every_time() -> None:
+    assert list(improvements(knapsack()[0])) == list(improvements(knapsack()[0]))
+
+
+def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*args: Any, **options: Any) -> Outcome:
+        raise ZeroDivisionError("within the thread")
+
+    program, _ = knapsack()
+    monkeypatch.setattr(program, "solve", broken)
+    with pytest.raises(ZeroDivisionError, match="within the thread"):
+        list(improvements(program))
+
+
+def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> None:
+    program, x = knapsack()
+    found = program.search(Unlimited(), nodes=1000)
+    assert found is not None
+    assert 2 * found[0] + 2 * found[1] + 4 * found[2] == 12
+    program.at_most(dict.fromkeys(x, 1), 3)
+    assert program.search(Unlimited(), nodes=1000) is None
+    assert program.solve(Unlimited(), Settings()) == Outcome("infeasible", None, None)
+
+
+def test_without_time_nothing_is_solved() -> None:
+    budget = Unlimited()
+    budget.stopped = True
+    program, _ = knapsack()
+    assert program.solve(budget, Settings()) == Outcome("unknown", None, None)
+    assert program.search(budget, nodes=1000) is None

@@ -1,0 +1,191 @@
+"""The price region, above and below branches, against the definition that lists everything."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from algorithms.price_and_branch.jobs import Jobs
+from algorithms.price_and_branch.prices import PriceSearch
+from algorithms.price_and_branch.region import Region
+from cms import (
+    BlockPrices,
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+)
+from cms.price_conditions import Condition
+from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from tests.algorithms.price_and_branch.parts import Unlimited, reduced
+from tests.families import FAMILIES, instance
+from tests.property.certificates import random_quantity
+from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
+
+PRICED = [family for family in FAMILIES if family != "long_numbers"]
+FEW, MANY = 25, 400
+
+
+def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
+    quantities = [random_quantity(rng, problem) for _ in range(rng.randint(0, 3))]
+    return tuple(
+        Condition(quantity, rng.choice([-1, 1]), rng.choice([0, 0, 1, 1, 2, 3]))
+        for quantity in quantities
+        if quantity is not None
+    )
+
+
+def priced(family: str, number: int) -> bool:
+    """Evaluate random prices below random branches; False if there is nothing to price."""
+    rng = random.Random(f"{family} {number}")
+    problem = instance(family, number)
+    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
+    if not problem.blocks or not all(any(row.supply) or not row.demand for row in rows):
+        return False
+    path = random_path(rng, problem)
+    free = rng.random() < 0.3
+    search = PriceSearch(Jobs(problem), Unlimited(), path, free_machines=free)
+    denominator = rng.choice([1, 2, 3, 10, 97])
+    numbers = [rng.choice([0, rng.randint(0, 40)]) for _ in range(len(problem.blocks) + len(path))]
+    free_blocks, free_branches = search.region.free()
+    for at in (*free_blocks, *(len(problem.blocks) + at for at in free_branches)):
+        numbers[at] = 0
+    found = search.evaluate(numbers, denominator)
+    assert found is not None
+    point, cuts = found
+    assert min((*point.vector.prices, *point.vector.multipliers, *point.vector.limit_prices)) >= 0
+    leaf = search.region.leaf(point.vector)
+    sides = tuple(Side(c.quantity, c.sign, c.value) for c in path)
+    verdict = evaluate_leaf(problem, leaf, sides)
+    assert verdict != INVALID, (leaf, path)
+    if free:
+        # Machines that cost nothing: a positive value is a proof, and 0 is 0 at any cost.
+        assert (verdict == INFEASIBLE) == (point.bound > 0)
+    else:
+        assert verdict in (point.bound, INFEASIBLE)
+        # Linear in the prices: what the cuts say at the point is the point's own value.
+        vector = point.vector
+        worth = Fraction(0)
+        for cut in cuts:
+            worth += sum((p * n for p, n in zip(vector.prices, cut.load, strict=True)), Fraction(0))
+            for at, blocks in cut.own:
+                worth -= path[at].sign * vector.multipliers[at] * blocks
+        assert worth + search.region.constant(vector) == point.bound
+    return True
+
+
+@pytest.mark.parametrize("family", PRICED)
+def test_prices_are_scaled_into_the_region_and_their_bound_is_exact(family: str) -> None:
+    done = sum(priced(family, number) for number in range(FEW))
+    assert done >= (0 if family == "infeasible_by_block" else FEW // 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", PRICED)
+def test_many_prices_are_scaled_into_the_region(family: str) -> None:
+    done = sum(priced(family, number) for number in range(FEW, FEW + MANY))
+    assert done >= (0 if family == "infeasible_by_block" else MANY // 3)
+
+
+def test_prices_grow_to_the_edge_where_nothing_holds_them_back() -> None:
+    problem = Problem(configurations=Configuration({"a": 3}), jobs=[Job("x", 5, {"a": 1})])
+    scale, vector = Region(problem).fitted([Fraction(1, 100)])
+    assert (scale, vector.prices) == (Fraction(100, 3), (Fraction(1, 3),))
+
+
+def limited(limit: int | None) -> Problem:
+    return Problem(
+        configurations=[Configuration({"a": 3}, "few"), Configuration({"a": 1}, "any")],
+        machine_types=[MachineType("few", 1, limit), MachineType("any", 2)],
+        jobs=[Job("x", 5, {"a": 1})],
+    )
+
+
+def test_a_limit_price_takes_what_a_limited_machine_is_worth_beyond_its_cost() -> None:
+    region = Region(limited(2))
+    scale, vector = region.fitted([Fraction(2)])
+    assert (scale, vector.limit_prices) == (1, (5, 0))
+    assert region.constant(vector) == -10
+    leaf = region.leaf(vector)
+    assert leaf == BlockPrices({"a": 2}, {"few": 5})
+    assert leaf.bound(limited(2)) == 0
+
+
+def test_without_the_limit_the_same_prices_are_scaled_down() -> None:
+    scale, vector = Region(limited(None)).fitted([Fraction(2)])
+    assert (scale, vector.limit_prices) == (Fraction(1, 6), (0, 0))
+
+
+def test_machines_of_a_set_are_rows_once_they_are_worth_most() -> None:
+    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
+    problem = Problem(configurations=shares, jobs=[Job("x", 9, {"a": 3, "b": 2, "c": 1})])
+    region = Region(problem)
+    units = [row.counts for row in region.rows]
+    assert units == [(3, 0, 0), (0, 4, 0), (0, 0, 11)]
+    # 2 x 44 + 33 leave no room; 44 + 2 x 33 + 12 fills 122 of 132
+    prices = [Fraction(44), Fraction(33), Fraction(24)]
+    most = region.worth(prices)
+    assert most == [264]
+    assert len(region.rows) == 3  # 11 c are worth 264 as well: nothing new
+    prices = [Fraction(45), Fraction(33), Fraction(13)]
+    (value,) = region.worth(prices)
+    assert value == max(
+        a * 45 + b * 33 + c * 13
+        for a in range(4)
+        for b in range(5)
+        for c in range(12)
+        if 44 * a + 33 * b + 12 * c <= 132
+    )
+    assert region.worth(prices) == [value]
+    assert len(set(region.rows)) == len(region.rows) <= 4
+    assert all(row.shape is None for row in region.rows)
+
+
+def test_blocks_too_large_for_any_machine_are_no_row() -> None:
+    tiny = SizeBoundedConfigurations({"a": 5, "b": 3}, 4)
+    region = Region(Problem(configurations=tiny, jobs=[Job("x", 5, {"a": 1, "b": 2})]))
+    assert [row.counts for row in region.rows] == [(0, 1)]
+
+
+def test_blocks_and_branches_of_free_machines_are_free() -> None:
+    shape = Configuration({"a": 1}, "gift")
+    problem = Problem(
+        configurations=[shape, Configuration({"b": 1}, "paid"), Configuration({"c": 1}, "few")],
+        machine_types=[MachineType("gift", 0), MachineType("paid"), MachineType("few", 0, 2)],
+        jobs=[Job("x", 1, {"a": 1, "b": 1, "c": 1})],
+    )
+    path = (
+        Condition(MachinesOf(shape), 1, 1),
+        Condition(MachinesOfType("gift"), -1, 1),
+        Condition(BlocksOf("a"), 1, 1),
+        Condition(MachinesOfType("paid"), 1, 1),
+    )
+    assert Region(problem, path).free() == ({0}, {0, 2})
+    # With all machines free, none of the paid ones' blocks may be worth anything either.
+    assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3})
+
+
+def test_a_job_with_branches_of_its_own_pays_its_own_prices() -> None:
+    problem = Problem(
+        configurations=Configuration({"a": 1, "b": 1}),
+        jobs=[Job("x", 3, {"a": 1, "b": 1}), Job("y", 3, {"a": 1})],
+    )
+    path = (
+        Condition(BlocksOfJob("a", "y"), -1, 1),
+        Condition(BlocksOfJob("b", "x"), 1, 2),
+        Condition(BlocksOf("a"), 1, 2),
+    )
+    region = Region(problem, path)
+    assert region.own_priced == (0, 1)
+    assert region.prices_of_job(0, (10, 10), (3, 4, 5)) == (10, 6)
+    assert region.prices_of_job(1, (10, 10), (3, 4, 5)) == (13, 10)
+
+
+def test_reduced_problems_have_the_regions_of_their_blocks() -> None:
+    jobs = reduced(instance("random_configurations", 3))
+    region = Region(jobs.problem)
+    assert region.blocks == jobs.problem.blocks
+    assert all(any(row.counts) for row in region.rows)

@@ -1,0 +1,86 @@
+"""How the tests run ``python -m bench``: in a process of its own, with plug-ins if wanted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.row import Row
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TINY = ("--families", "tests.bench.stand_in", "--no-warm-up")
+
+PLUGIN = '''
+import os, time
+from cms import Schedule, SolverBound
+from tests.plugins import OneByOne
+
+class Liar(OneByOne):
+    """Says that no machine is enough."""
+    name = "liar"
+    def run(self, problem, options, budget):
+        yield Schedule()
+
+class Dies(OneByOne):
+    """Takes its process with it."""
+    name = "dies"
+    def run(self, problem, options, budget):
+        print("so long", flush=True)
+        os.write(2, b"my last words\\n")
+        os._exit(3)
+        yield
+
+class Slow(OneByOne):
+    """Does its work, after a while."""
+    name = "slow"
+    def run(self, problem, options, budget):
+        time.sleep(0.15)
+        yield from super().run(problem, options, budget)
+'''
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An environment in which a third party's algorithms are installed: liar, dies, slow."""
+    info = tmp_path / "plugins" / "bad-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.0\n")
+    names = ("liar", "dies", "slow")
+    entries = "".join(f"{name} = bad_plugin:{name.capitalize()}\n" for name in names)
+    (info / "entry_points.txt").write_text(f"[cms.algorithms]\n{entries}")
+    (tmp_path / "plugins" / "bad_plugin.py").write_text(PLUGIN)
+    path = os.pathsep.join([str(tmp_path / "plugins"), str(ROOT)])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.fixture
+def bench(
+    environment: dict[str, str], tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command on tiny instances; its rows go to ``tmp_path / "rows"``."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command: list[Any] = [sys.executable, "-m", "bench", *TINY, "--out", tmp_path / "rows"]
+        return subprocess.run(
+            [*command, *map(str, arguments)],
+            capture_output=True, text=True, check=False, cwd=ROOT, env=environment,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Callable[[str], list[Row]]:
+    """Read the rows of a suite."""
+
+    def read(suite: str) -> list[Row]:
+        text = (tmp_path / "rows" / f"{suite}.jsonl").read_text("utf-8")
+        return [Row.from_line(line) for line in text.splitlines()]
+
+    return read

@@ -1,0 +1,37 @@
+"""A module of generators as small as can be: what ``--families`` needs, on instances of seconds.
+
+Every family draws the same kind of problem; only the names and the machines differ.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
+
+SHAPES = [{"l": 1}, {"m": 2}, {"m": 1, "s": 2}, {"s": 5}]
+
+
+def generate(name: str, *, n: int, seed: int, **parameters: Any) -> Problem:
+    """At most four different jobs, however many there are."""
+    rng = random.Random(f"{name} {seed}")
+    kinds = [(rng.randint(1, 40), *sorted(rng.sample(range(1, 25), 3))) for _ in range(4)]
+    limit = 0 if "infeasible" in name else None
+    types = [MachineType("machine", limit=limit)]
+    shapes: list[Configuration | SizeBoundedConfigurations] = [Configuration(s) for s in SHAPES]
+    if "size-bounded" in name:
+        shapes = [SizeBoundedConfigurations({"s": 1, "m": 2, "l": 5}, capacity=5)]
+    jobs = []
+    for j in range(n):
+        demand, small, middle, large = kinds[j % len(kinds)]
+        jobs.append(Job(f"j{j}", demand, {"s": small, "m": middle, "l": large}))
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+
+
+def suite(instances: int, largest: int, seed: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    names = ("sparse", "arbitrary", "size-bounded")
+    for number in range(instances):
+        n = 1 + number % min(largest, 6)
+        yield names[number % len(names)], {"n": n, "seed": 1000 * seed + number}

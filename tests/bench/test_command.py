@@ -1,0 +1,186 @@
+"""The command end to end: every suite at its smallest, failures kept, killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.command import main
+from bench.row import Outcome, Row
+from bench.suites import SUITES
+from cms import solve
+from tests.bench.conftest import ROOT, TINY
+from tests.bench.stand_in import generate
+
+Bench = Callable[..., subprocess.CompletedProcess[str]]
+Rows = Callable[[str], list[Row]]
+
+SMALLEST: dict[str, tuple[Any, ...]] = {
+    "proof": ("--instances", 6, "--peers", "highs", "--peer-share", 0.5),
+    "scale": ("--largest", 1000, "--seeds", 1),
+    "peers": ("--largest", 50, "--seeds", 1, "--peers", "cp_sat,highs"),
+    "growth": ("--largest", 3162, "--seeds", 1),
+    "fleets": ("--largest", 20, "--seeds", 1, "--instances", 3),
+    "size-bounded": ("--largest", 5, "--seeds", 1),
+    "small": ("--seeds", 1),
+}
+
+
+def test_every_suite_is_run_here() -> None:
+    assert set(SMALLEST) == set(SUITES)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> None:
+    run = bench("--suite", suite, "--time-limit", 20, *SMALLEST[suite], "--json")
+    assert (run.returncode, run.stderr) == (0, "")
+    document = json.loads(run.stdout)
+    found = rows(suite)
+    assert document["runs"] == len(found) > 0
+    assert all(row.outcome is Outcome.ANSWERED for row in found)
+    for table in document["tables"]:
+        assert table["caption"]
+        assert table["rows"]
+    for row in found:
+        assert row.seconds is not None
+        if row.kind != "solve":
+            continue
+        problem = generate(row.family, **row.arguments)
+        assert row.instance_sha256 == problem.sha256
+        assert row.checker == ("independent" if row.arguments["n"] <= 2000 else "cms")
+        assert row.cost == solve(problem).cost
+        assert row.peak_memory is not None
+        assert row.peak_memory > 10**7
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("liar", "claims a schedule of cost 0 that is not valid"),
+        ("dies", "the process ended with code 3: my last words"),
+    ],
+)
+def test_a_bad_algorithm_leaves_failed_rows_and_the_suite_goes_on(
+    name: str, why: str, bench: Bench, rows: Rows
+) -> None:
+    run = bench("--suite", "size-bounded", "--seeds", 1, "--largest", 3, "-a", name, "-a", "auto")
+    assert run.returncode == 1
+    for words in ("size-bounded-mixed", "worst gap", "2 failed runs", "4 runs; their rows"):
+        assert words in run.stdout
+    found = {(row.family, row.algorithm): row for row in rows("size-bounded")}
+    assert len(found) == 4
+    for (_, algorithm), row in found.items():
+        if algorithm == "auto":
+            assert row.outcome is Outcome.ANSWERED
+            continue
+        assert row.outcome is Outcome.FAILED
+        assert row.error is not None
+        assert why in row.error
+        assert row.instance_sha256 is not None, "what was known before it failed is kept"
+
+
+def test_a_problem_a_method_cannot_take_is_no_failure(bench: Bench, rows: Rows) -> None:
+    run = bench("--suite", "fleets", "--largest", 5, "--instances", 1, "-a", "slow")
+    assert run.returncode == 0
+    (row,) = rows("fleets")
+    assert row.outcome is Outcome.UNSUPPORTED
+    assert row.error is not None
+    assert "limit" in row.error
+
+
+# --- killed and resumed ---------------------------------------------------------------------------
+
+LONG = ("--suite", "proof", "--instances", 8, "--peers", "none", "-a", "slow")
+
+
+def test_a_killed_run_goes_on_where_it_was(
+    bench: Bench, rows: Rows, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    path = tmp_path / "rows" / "proof.jsonl"
+    command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as run:
+        while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
+            assert run.poll() is None, "it ended before it could be killed"
+            time.sleep(0.02)
+        run.send_signal(signal.SIGKILL)
+    kept = path.read_bytes()
+    kept = kept[: kept.rfind(b"\n") + 1]
+    done = kept.count(b"\n")
+    assert 3 <= done < 8
+    path.write_bytes(kept + b'{"key":"cut of')  # as if it had been killed while it wrote
+
+    assert bench(*LONG, "--resume", "--jobs", 2).returncode == 0
+    assert path.read_bytes().startswith(kept), "no row is run again or changed"
+    found = rows("proof")
+    assert len({row.key for row in found}) == len(found) == 8
+
+
+def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    path = tmp_path / "rows" / "proof.jsonl"
+    command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True,
+    ) as run:  # fmt: skip
+        while not (path.exists() and path.read_bytes()):
+            assert run.poll() is None, "it ended before it could be interrupted"
+            time.sleep(0.02)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=20)
+    assert run.returncode == 130
+    assert said == "bench: interrupted; --resume goes on where it was\n"
+
+
+# --- wrong input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing option '--suite'"),
+        (("--suite", "speed"), "there is no 'speed'; there are proof, scale"),
+        (("--suite", "proof", "-a", "autoo"), "method 'autoo' is unknown; nearest: 'auto'"),
+        (("--suite", "proof", "--peers", "gurobi"), "there is no 'gurobi'; there are highs"),
+        (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),
+        (("--suite", "proof", "--seeds", "0"), "--seeds"),
+        (("--suite", "proof", "--families", "json"), "json has no function generate and no suite"),
+        (("--suite", "proof", "--families", "no.such"), "no.such cannot be imported"),
+        (("--suite", "peers", "--largest", "3"), "--largest 3 leaves nothing of suite 'peers'"),
+        (("--suite", "small", "--out", __file__), "test_command.py"),
+    ],
+)
+def test_wrong_input_is_refused_with_a_message(
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*TINY, "--out", str(tmp_path), "--peers", "none", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("bench: ")
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_peer_that_is_not_installed_is_refused_with_the_fix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    assert main([*TINY, "--out", str(tmp_path), "--suite", "peers", "--peers", "scip"]) == 2
+    assert "pip install 'configurable-machines[bench]'" in capsys.readouterr().err

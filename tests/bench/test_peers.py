@@ -1,0 +1,179 @@
+"""General solvers on the compact program: they find what brute force finds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.peers import GROUPS, PEERS, CompactProgram, PeerAnswer
+from bench.row import Outcome
+from bench.runs.asking_peers import judge
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
+from cms.errors import UnsupportedProblem
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+
+INTEGER = [name for name, peer in PEERS.items() if peer.integer]
+RELAXED = [name for name, peer in PEERS.items() if not peer.integer]
+EACH = 6
+
+PAIR = Configuration({"b": 2})
+THREE = Problem(configurations=PAIR, jobs=[Job("x", 3, {"b": 1})])  # 2 machines
+
+
+def ask(name: str, problem: Problem) -> tuple[CompactProgram, PeerAnswer]:
+    if name == "scip":
+        pytest.importorskip("pyscipopt")
+    peer, program = PEERS[name], CompactProgram.of(problem)
+    peer.load()
+    return program, peer.solve(peer.prepare(program), 30.0, seed=0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", INTEGER)
+def test_a_peer_finds_the_optimum_of_brute_force(name: str, family: str) -> None:
+    answered = 0
+    for number in range(EACH):
+        problem = instance(family, number)
+        try:
+            program, answer = ask(name, problem)
+        except UnsupportedProblem:
+            continue
+        facts = judge(problem, program, answer)
+        best = optimum(problem)
+        assert facts["outcome"] is Outcome.ANSWERED, facts
+        assert facts["status"] == ("infeasible" if best is None else "optimal")
+        assert facts.get("cost") == best
+        answered += 1
+    assert answered >= (0 if family == "long_numbers" else EACH // 3)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", RELAXED)
+def test_a_relaxation_is_at_most_the_optimum(name: str, family: str) -> None:
+    for number in range(EACH):
+        problem = instance(family, number)
+        try:
+            program, answer = ask(name, problem)
+        except UnsupportedProblem:
+            continue
+        best = optimum(problem)
+        if best is None:
+            continue  # the relaxation may have a solution, or none
+        assert answer.status == "optimal"
+        assert answer.bound is not None
+        assert answer.bound * float(program.step) <= float(best) + 1e-6
+
+
+@pytest.mark.parametrize("name", INTEGER)
+def test_peers_agree_with_solve_on_a_problem_of_more_than_a_moment(name: str) -> None:
+    jobs = [Job(f"j{j}", 7 + 5 * j % 11, {"s": 2, "m": 5, "l": 9 + j % 3}) for j in range(12)]
+    problem = Problem(
+        configurations=[
+            Configuration({"l": 1, "s": 1}, "dear"),
+            Configuration({"m": 1, "s": 2}, "cheap"),
+            SizeBoundedConfigurations({"s": 1, "m": 2}, capacity=5, machine="share"),
+        ],
+        jobs=jobs,
+        machine_types=[
+            MachineType("dear", "1.5", limit=9),
+            MachineType("cheap", "3/4"),
+            MachineType("share", "1.25", limit=6),
+        ],
+    )
+    program, answer = ask(name, problem)
+    assert judge(problem, program, answer)["cost"] == solve(problem).cost
+
+
+def test_every_peer_belongs_to_one_group() -> None:
+    assert sorted(name for group in GROUPS.values() for name in group) == sorted(PEERS)
+
+
+# --- the program ----------------------------------------------------------------------------------
+
+
+def test_supply_is_cut_and_rows_are_divided_by_their_common_factor() -> None:
+    jobs = [Job("x", "1.5", {"a": "0.5", "b": 100}), Job("none", 0, {"a": 1})]
+    program = CompactProgram.of(Problem(configurations=Configuration({"a": 1, "b": 2}), jobs=jobs))
+    assert program.matrix.toarray().tolist() == [[1, -1, 0], [2, 0, -1], [0, 1, 3]]
+    assert program.rows_low.tolist() == [0, 0, 3]
+
+
+def test_a_limit_is_a_row_and_costs_are_whole_steps() -> None:
+    types = [MachineType("x", "1.5", limit=4), MachineType("y", 1)]
+    shapes = [
+        Configuration({"a": 1}, "x"),
+        Configuration({"a": 2}, "x"),
+        Configuration({"b": 1}, "y"),
+    ]
+    problem = Problem(
+        configurations=shapes, jobs=[Job("j", 5, {"a": 1, "b": 1})], machine_types=types
+    )
+    program = CompactProgram.of(problem)
+    assert program.step == Fraction(1, 2)
+    assert program.costs.tolist() == [3, 2, 0, 0]  # {a: 1} is beaten by {a: 2}
+    assert program.matrix.toarray()[-1].tolist() == [1, 0, 0, 0]
+    assert (program.rows_low[-1], program.rows_high[-1]) == (-np.inf, 4)
+
+
+def test_too_many_contents_of_a_size_bounded_set_are_refused() -> None:
+    sizes = {f"b{i}": 100 + i for i in range(40)}
+    shape = SizeBoundedConfigurations(sizes, capacity=1000)
+    problem = Problem(configurations=shape, jobs=[Job("j", 1, dict.fromkeys(sizes, 1))])
+    with pytest.raises(UnsupportedProblem, match="more than 100000 maximal contents"):
+        CompactProgram.of(problem)
+
+
+def test_numbers_of_more_than_63_bits_are_refused_by_name() -> None:
+    problem = Problem(configurations=PAIR, jobs=[Job("long", 2**64 + 1, {"b": 3})])
+    with pytest.raises(UnsupportedProblem, match="'long' need more than 63 bits"):
+        CompactProgram.of(problem)
+
+
+def test_sums_beyond_the_range_of_cp_sat_are_refused() -> None:
+    problem = Problem(configurations=PAIR, jobs=[Job("x", 2**61, {"b": 3})])
+    program = CompactProgram.of(problem)
+    with pytest.raises(UnsupportedProblem, match="beyond CP-SAT's range"):
+        PEERS["cp_sat_1"].prepare(program)
+
+
+# --- what a peer says is not believed -------------------------------------------------------------
+
+
+def answered(**claims: Any) -> dict[str, Any]:
+    return judge(THREE, CompactProgram.of(THREE), PeerAnswer(**claims))
+
+
+def test_a_true_answer_counts() -> None:
+    facts = answered(status="optimal", values=np.array([2, 3]), objective=2.0, bound=2.0)
+    assert (facts["outcome"], facts["cost"], facts["gap"]) == (Outcome.ANSWERED, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("claims", "why"),
+    [
+        ({"values": [2, 2], "objective": 2.0}, "job 'x' has 2 of its demand served, needs 3"),
+        (
+            {"values": [1, 3], "objective": 1.0},
+            "3 blocks 'b' are given to jobs, the machines have 2",
+        ),
+        ({"values": [3, 3], "objective": 2.0}, "it claims a cost of 2, its schedule costs 3"),
+        ({"values": [2, 3], "objective": 2.0, "bound": 3.0}, "claims the bound 3 and a schedule"),
+    ],
+)
+def test_a_false_claim_fails_the_run(claims: dict[str, Any], why: str) -> None:
+    facts = answered(**{"status": "feasible", "bound": 1.0, **claims})
+    assert facts["outcome"] is Outcome.FAILED
+    assert why in facts["error"]
+
+
+def test_a_bound_is_rounded_up_but_for_noise() -> None:
+    said = [1.2, 1.0000001, 0.9999999, 2.0]
+    bounds = [
+        answered(status="feasible", values=[2, 3], objective=2.0, bound=bound)["claimed_bound"]
+        for bound in said
+    ]
+    assert bounds == [2, 1, 1, 2]

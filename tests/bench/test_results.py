@@ -1,0 +1,92 @@
+"""Rows and their file: nothing is lost, nothing overwritten, a cut line is run again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from bench.execution import missing
+from bench.results import Results, ResultsError
+from bench.row import Outcome, Row
+from bench.task import Kind, Source, Task
+
+
+def task(number: int, **changes: object) -> Task:
+    source = Source(family="sparse", arguments={"n": number, "seed": 0, "m": 5})
+    values = {"suite": "proof", "kind": Kind.SOLVE, "source": source, "method": "auto"}
+    return Task(**{**values, "time_limit": 10, **changes})  # type: ignore[arg-type]
+
+
+def row(number: int, **found: object) -> Row:
+    return Row.of(task(number), **{"outcome": Outcome.ANSWERED, **found})
+
+
+def test_a_row_comes_back_as_it_was_written() -> None:
+    history = ((0.1, None, 1, "trivial"), (0.2, "7/3", "4/3", "auto: 3 passes"))
+    exact = {"cost": Fraction(7, 3), "lower_bound": Fraction(10**30), "gap": Fraction(1, 10)}
+    before = row(3, history=history, seconds=0.1, measurements={"ours": [0.1]}, **exact)
+    assert Row.from_line(before.to_line()) == before
+    assert "\n" not in row(3, error="two\nlines").to_line()
+
+
+def test_tasks_have_the_same_key_if_and_only_if_they_are_the_same() -> None:
+    assert task(3).key == Task.from_json(task(3).to_json()).key
+    others = [task(4), task(3, seed=1), task(3, method="cp_sat"), task(3, time_limit=11)]
+    others += [task(3, options={"epsilon": "1/4"}), task(3, warm_up=False), task(3, suite="peers")]
+    assert len({t.key for t in [task(3), *others]}) == 1 + len(others)
+    assert task(3, time_limit=10).key == task(3, time_limit=10.0).key
+
+
+def test_rows_are_kept_and_their_tasks_not_run_again(tmp_path: Path) -> None:
+    with Results(tmp_path / "new" / "folder", "proof", resume=False) as results:
+        results.add(row(1))
+        results.add(row(2))
+    with Results(tmp_path / "new" / "folder", "proof", resume=True) as results:
+        assert [r.arguments["n"] for r in results.rows] == [1, 2]
+        assert missing([task(1), task(3), task(2), task(3)], results) == [task(3)]
+
+
+def test_a_cut_last_line_is_dropped_and_the_file_mended(tmp_path: Path) -> None:
+    path = tmp_path / "proof.jsonl"
+    lines = [row(1).to_line(), row(2).to_line()]
+    path.write_text(f"{lines[0]}\n{lines[1][:-5]}", "utf-8")
+    with Results(tmp_path, "proof", resume=True) as results:
+        assert missing([task(1), task(2)], results) == [task(2)]
+        results.add(row(2))
+    assert path.read_text("utf-8").splitlines() == lines
+
+
+def test_rows_of_an_earlier_run_are_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "proof.jsonl"
+    path.write_text(f"{row(1).to_line()}\n", "utf-8")
+    before = path.read_bytes()
+    with pytest.raises(ResultsError, match=r"has 1 rows of an earlier run; give --resume"):
+        Results(tmp_path, "proof", resume=False)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("line", ["{}", "[1]", "no json", '{"key": "a"}'])
+def test_a_line_that_is_no_row_is_refused_with_its_number(line: str, tmp_path: Path) -> None:
+    (tmp_path / "proof.jsonl").write_text(f"{row(1).to_line()}\n{line}\n", "utf-8")
+    with pytest.raises(ResultsError, match=r"proof\.jsonl:2: "):
+        Results(tmp_path, "proof", resume=True)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultsError, match="file"):
+        Results(tmp_path / "file", "proof", resume=False)
+
+
+# --- what a row means -----------------------------------------------------------------------------
+
+
+def test_time_to_proof_is_the_limit_where_there_is_no_proof_in_time() -> None:
+    proved = {"status": "optimal", "proof": "checked"}
+    assert row(1, seconds=3.0, **proved).seconds_to_proof == 3.0
+    assert row(1, seconds=10.4, **proved).seconds_to_proof == 10.0
+    assert row(1, seconds=3.0, status="feasible").seconds_to_proof == 10.0
+    failed = row(1, seconds=3.0, **proved, outcome=Outcome.FAILED)
+    assert (failed.proved, failed.seconds_to_proof) == (False, 10.0)

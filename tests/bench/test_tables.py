@@ -1,0 +1,234 @@
+"""From rows to tables: what is counted, what contradicts, what is fitted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.figures import growth, quantile
+from bench.peers import GROUPS
+from bench.row import Outcome, Row
+from bench.suites import SUITES, Settings, peers, proof, scale, small
+from bench.suites.agreement import agreement
+from bench.tables import Table, failures
+from bench.task import Kind, Source, Task
+
+
+def row(
+    method: str,
+    *,
+    n: int = 10,
+    m: int = 30,
+    seed: int = 0,
+    limit: float = 20,
+    family: str = "real-rows",
+    **found: Any,
+) -> Row:
+    kind = Kind.PEER if any(method in names for names in GROUPS.values()) else Kind.SOLVE
+    source = Source(family=family, arguments={"n": n, "m": m, "seed": seed})
+    task = Task(suite="s", kind=kind, source=source, method=method, time_limit=limit)
+    return Row.of(task, **{"outcome": Outcome.ANSWERED, **found})
+
+
+def proved(method: str, cost: int, seconds: float = 1.0, **more: Any) -> Row:
+    ours = method == "auto"
+    facts: dict[str, Any] = {"status": "optimal", "proof": "checked" if ours else "solver"}
+    bound = {"lower_bound" if ours else "claimed_bound": Fraction(cost)}
+    facts |= {"cost": Fraction(cost), "gap": Fraction(0), "seconds": seconds, "checker": "cms"}
+    return row(method, **{**facts, **bound, **more})
+
+
+def open_(method: str, cost: int | None, bound: int, seconds: float = 20.0, **more: Any) -> Row:
+    name = "lower_bound" if method == "auto" else "claimed_bound"
+    facts: dict[str, Any] = {"status": "feasible", "proof": "none", name: Fraction(bound)}
+    if cost is not None:
+        facts |= {"cost": Fraction(cost), "gap": Fraction(cost - bound)}
+    return row(method, **{**facts, "seconds": seconds, **more})
+
+
+def cells(table: Table) -> list[dict[str, Any]]:
+    return list(table.to_json()["rows"])
+
+
+# --- proof rate and agreement ---------------------------------------------------------------------
+
+
+def test_the_summary_counts_checked_answers_alone() -> None:
+    rows = [
+        proved("auto", 5, seed=0),
+        proved("auto", 5, seed=1, proof="solver"),
+        proved("auto", 5, seed=2, seconds=21.0),  # too late
+        proved("auto", 5, seed=3, checker=None),
+        open_("auto", 7, 5, seed=4),
+        row("auto", seed=5, outcome=Outcome.FAILED, error="it crashed"),
+        row("auto", seed=6, status="infeasible", proof="checked", checker="cms", seconds=1.0),
+    ]
+    (table,) = proof.tables(rows, Settings())
+    (line,) = cells(table)
+    assert (line["runs"], line["checked"], line["solver"], line["failed"]) == (7, 2, 1, 1)
+    assert (line["worst gap"], line["relative"]) == (2, 2 / 7)
+    assert table.red == {0}
+    failed = failures(rows)
+    assert failed is not None
+    assert cells(failed)[0]["why"] == "it crashed"
+    assert failures(rows[:3]) is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "what"),
+    [
+        (proved("auto", 5), proved("scip", 5), None),
+        (proved("auto", 5), open_("scip", 6, 4), None),
+        (proved("auto", 5), proved("scip", 6), "scip says 6 is optimal; 5 is enough"),
+        (proved("auto", 5), open_("scip", 4, 3), "scip has a schedule of cost 4, below the bound"),
+        (open_("auto", 7, 5), proved("scip", 6), None),
+        (open_("auto", 7, 5), proved("scip", 4), "below the bound 5"),
+        (open_("auto", 7, 5), proved("scip", 8), "8 is optimal; 7 is enough"),
+        (
+            proved("auto", 5),
+            row("scip", status="infeasible", proof="solver", seconds=1.0),
+            "scip says infeasible; there is a schedule of cost 5",
+        ),
+        (
+            row(
+                "auto", status="infeasible", proof="checked", seconds=1.0, lower_bound=Fraction(9),
+                checker="cms",
+            ),
+            open_("scip", 9, 4),
+            "has a schedule of a problem said to be infeasible",
+        ),
+    ],
+)  # fmt: skip
+def test_what_contradicts_is_told(ours: Row, theirs: Row, what: str | None) -> None:
+    counts, *wrong = agreement([ours, theirs])
+    (line,) = cells(counts)
+    assert line["contradict"] == len(wrong) == (what is not None)
+    if what is not None:
+        assert what in cells(wrong[0])[0]["what"]
+        assert counts.red == {0}
+
+
+def test_agreement_counts_each_group_of_peers_once_an_instance() -> None:
+    rows = [
+        proved("auto", 5),
+        proved("cp_sat_1", 5),
+        open_("cp_sat_8", 5, 4),
+        open_("auto", 7, 5, seed=1),
+        proved("cp_sat_1", 6, seed=1),
+        proved("auto", 3, seed=2),
+        open_("cp_sat_1", 4, 3, seed=2),
+        row("highs", outcome=Outcome.OUT_OF_TIME),
+    ]
+    (table,) = agreement(rows)
+    by_peer = {line.pop("peer"): list(line.values()) for line in cells(table)}
+    # asked, finished, agree, undecided, contradict
+    assert by_peer == {"highs": [1, 0, 0, 0, 0], "cp_sat": [3, 2, 1, 1, 0]}
+
+
+def test_every_so_many_instances_of_a_family_go_to_peers() -> None:
+    settings = Settings(
+        instances=90, peers=("scip",), peer_limit=1, peer_share=0.1, module="tests.bench.stand_in"
+    )
+    asked = [task.source for task in proof.tasks(settings) if task.kind is Kind.PEER]
+    assert len(asked) == 9
+    assert {source.family for source in asked} == {"sparse", "arbitrary", "size-bounded"}
+
+
+# --- peers and scale ------------------------------------------------------------------------------
+
+
+def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_taken() -> None:
+    rows = []
+    for seed in range(3):
+        rows += [
+            proved("auto", 9, seconds=0.5, n=100, seed=seed),
+            proved("cp_sat_1", 9, seconds=10.0, n=100, seed=seed),
+            proved("cp_sat_8", 9, seconds=4.0 + seed, n=100, seed=seed),
+            open_("highs", 12, 9 - seed, n=100, seed=seed)
+            if seed
+            else proved("highs", 9, seconds=2.0, n=100),
+        ]
+    (table,) = peers.tables(rows, SUITES["peers"].defaults)
+    lines = {line["solver"]: line for line in cells(table)}
+    assert lines["auto"]["median s to proof"] == {"exactly": 0.5}
+    assert lines["cp_sat (peer)"]["median s to proof"] == {"exactly": 5.0}
+    assert lines["cp_sat (peer)"]["ratio"] == {"exactly": 10.0}
+    assert lines["highs (peer)"]["proved"] == 1
+    assert lines["highs (peer)"]["ratio"] == {"at_least": 40.0}
+    assert lines["highs (peer)"]["worst gap"] == 5
+    assert table.texts()[1][-1] == ">40x"
+
+
+def test_there_is_no_ratio_to_a_time_that_is_only_a_limit() -> None:
+    rows = [open_("auto", 9, 8, n=50), proved("scip", 9, seconds=2.0, n=50)]
+    (table,) = peers.tables(rows, SUITES["peers"].defaults)
+    assert [line[-3:] for line in table.texts()] == [[">20", "1", "-"], ["2", "0", "-"]]
+
+
+def test_the_faster_relaxation_is_compared_on_the_same_instance() -> None:
+    rows = [
+        proved("auto", 9, seconds=2.0, n=10**5, passes=7, peak_memory=2**30),
+        proved("auto", 9, seconds=4.0, n=10**5, seed=1, passes=9, peak_memory=2**31),
+        row("highs_lp_simplex", n=10**5, seconds=12.0),
+        row("highs_lp_ipm", n=10**5, seconds=6.0),
+        row("highs_lp_simplex", n=10**5, seed=1, outcome=Outcome.OUT_OF_TIME, limit=120),
+        row("highs_lp_ipm", n=10**5, seed=1, seconds=20.0),
+    ]
+    (table,) = scale.tables(rows, SUITES["scale"].defaults)
+    (line,) = cells(table)
+    assert (line["median s"], line["passes"], line["gap 0"]) == (3.0, 8, 2)
+    assert (line["LP simplex s"], line["LP interior s"]) == (66.0, 13.0)
+    assert line["LP / ours"] == 4.0  # of 6 / 2 and 20 / 4
+    assert line["peak"] == 2**31
+
+
+def test_scale_stops_at_the_largest_size_and_thins_out_the_seeds() -> None:
+    wanted = list(scale.runs_of(Settings(seeds=10, largest=10**7)))
+    assert [sum(n == size for n, _, _ in wanted) for size in scale.SIZES] == [30, 30, 30, 12, 1]
+    assert max(n for n, _, _ in scale.runs_of(Settings(largest=10**5))) == 10**5
+
+
+def test_a_comparison_shows_its_medians() -> None:
+    times = {"ours": [2.0, 4.0, 3.0], "yardstick": [1.0, 1.0, 1.0], "ratio": 3.0}
+    warm = Task(
+        suite="small", kind=Kind.WARM, source=Source(family="S5"), method="auto", time_limit=1
+    )
+    done = Row.of(warm, outcome=Outcome.ANSWERED, measurements=times)
+    (table,) = small.tables([done], Settings())
+    assert cells(table)[0]["ratio"] == 3.0
+    assert cells(table)[0]["ours s"] == 3.0
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+@given(
+    exponent=st.floats(0.2, 3),
+    factor=st.floats(1e-6, 1e3),
+    sizes=st.lists(st.integers(1, 10**7), min_size=2, max_size=20, unique=True),
+)
+def test_the_exponent_of_an_exact_power_law_is_found(
+    exponent: float, factor: float, sizes: list[int]
+) -> None:
+    found = growth(sizes, [factor * size**exponent for size in sizes])
+    assert found is not None
+    assert found.exponent == pytest.approx(exponent, rel=1e-3, abs=1e-3)
+    assert (found.error is None) == (len(sizes) == 2)
+
+
+def test_one_size_has_no_exponent() -> None:
+    assert growth([5, 5], [1, 2]) is None
+    assert growth([], []) is None
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1), st.floats(0, 1))
+def test_a_quantile_is_one_of_the_values_and_covers_its_share(
+    values: list[int], share: float
+) -> None:
+    found = quantile(values, share)
+    assert found in values
+    assert sum(value <= found for value in values) >= share * len(values)

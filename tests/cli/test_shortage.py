@@ -1,0 +1,173 @@
+"""What ``cms solve`` and ``cms plan`` say of an infeasible problem, besides that it is one."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.cli import searching
+from cms.cli.app import run
+from cms.errors import UnsupportedProblem
+from cms.files import read_solution, write_problem
+from cms.fleet.serving import read_plan
+from cms.model import Configuration, Job, MachineType
+from cms.problem import Problem
+from proofs_checks import checker
+
+REMEDY = "2 more few machines would do (proved fewest), or 33.3 % of every demand (proved most)"
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> str:
+    """A problem file of three jobs that need a machine each, of which there is one."""
+    path = tmp_path / "few.json"
+    write_problem(short(), path)
+    return str(path)
+
+
+def short(*lost: Job) -> Problem:
+    return Problem(
+        configurations=Configuration({"b": 1}, "few"),
+        jobs=[Job("x", 3, {"b": 1}), *lost],
+        machine_types=[MachineType("few", limit=1)],
+    )
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    out, err = capsys.readouterr()
+    assert err == ""
+    return " ".join(out.split())
+
+
+def test_an_infeasible_problem_says_why_and_what_would_do(
+    few: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["solve", few]) == 3
+    reason = "the machines do not suffice: there are only 1 x few"
+    assert f"- {reason} - {REMEDY} infeasible, proof checked" in said(capsys)
+
+
+def test_lost_jobs_are_named_and_the_rest_is_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lost.json"
+    write_problem(short(Job("lost", 1, {})), path)
+    assert run(["solve", str(path)]) == 3
+    lost = "job 'lost': no block supplies any of its demand"
+    assert f"- {lost} - for everything else, {REMEDY} infeasible" in said(capsys)
+
+
+def test_the_document_has_the_shortage_and_both_checkers_take_it(
+    few: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "solution.json"
+    assert run(["solve", few, "--json", "-o", str(path)]) == 3
+    out = capsys.readouterr().out
+    assert out == path.read_text("utf-8")
+    found = json.loads(out)["shortage"]
+    assert 0 <= found.pop("seconds") < 10
+    assert found == {
+        "unservable": {}, "more_machines": {"few": 2}, "machines_at_least": 2,
+        "machines_proof": "checked", "less_demand": "0.333", "too_much_demand": "0.334",
+        "demand_proof": "checked",
+    }  # fmt: skip
+    assert read_solution(path).status == "infeasible"
+    assert run(["check", few, str(path)]) == 0
+    documents = (checker.parse_document(Path(file).read_text("utf-8")) for file in (few, path))
+    assert checker.check_solution(*documents) == []
+
+
+def test_the_document_of_a_plan_has_it_in_its_solution(
+    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    arguments = [*tables, "--max-gpus", "a100-80gb=0", "-o", str(path)]
+    assert run(arguments) == 3
+    assert "1 more a100-80gb GPU would do (proved fewest); not even 0.1 % of" in said(capsys)
+    found = json.loads(path.read_text("utf-8"))["solution"]["shortage"]
+    assert (found["more_machines"], found["less_demand"]) == ({"a100-80gb": 1}, 0)
+    assert read_plan(path).solution.status == "infeasible"
+    assert run(["check", str(path)]) == 0
+
+
+def test_a_feasible_problem_has_no_shortage(
+    problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["solve", problem, "--json"]) == 0
+    assert "shortage" not in json.loads(capsys.readouterr().out)
+
+
+def test_nothing_is_looked_for_that_nobody_would_see(
+    few: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[Any] = []
+    looked = searching._shortage
+
+    def counted(problem: Problem, arguments: dict[str, Any]) -> Any:
+        limits.append(arguments["time_limit"])
+        return looked(problem, arguments)
+
+    monkeypatch.setattr(searching, "_shortage", counted)
+    assert run(["solve", few, "-q"]) == 3
+    assert limits == []
+    picture = tmp_path / "none.svg"
+    assert run(["solve", few, "-q", "--picture", str(picture)]) == 3
+    assert run(["solve", few, "--time-limit", "2.5"]) == 3
+    assert run(["solve", few, "--time-limit", "none", "-q", "--json"]) == 3
+    assert limits == [10, 2.5, 10]
+    assert "33.3 % of every demand" in picture.read_text("utf-8")
+
+
+def test_what_auto_cannot_take_costs_nobody_the_answer(
+    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UnsupportedProblem("too odd")
+
+    monkeypatch.setattr(searching, "_shortage", refuse)
+    assert run(["solve", few]) == 3
+    out, err = capsys.readouterr()
+    assert "there are only 1 x few" in out
+    assert err == "warning: what would do was not looked for: too odd\n"
+
+
+def test_who_waits_is_told_what_for(
+    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looked = searching._shortage
+
+    def slow(problem: Problem, arguments: dict[str, Any]) -> Any:
+        time.sleep(0.3)
+        return looked(problem, arguments)
+
+    monkeypatch.setattr(searching, "_shortage", slow)
+    monkeypatch.setattr("cms.cli.progress.FIRST_LINE_SECONDS", 0.01)
+    assert run(["solve", few]) == 3
+    out, err = capsys.readouterr()
+    assert "infeasible; looking for what would do\n" in err
+    assert "2 more few machines would do" in " ".join(out.split())
+
+
+def test_ctrl_c_leaves_the_answer_without_what_would_do(
+    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cms.cli.interrupt import Interrupts
+
+    interrupts = Interrupts()
+    interrupts.quiet = True
+
+    def deaf(problem: Problem, arguments: dict[str, Any]) -> None:
+        interrupts._press(2, None)
+        time.sleep(3)
+
+    monkeypatch.setattr(searching, "_shortage", deaf)
+    began = time.monotonic()
+    assert run(["solve", few], interrupts) == 130
+    assert time.monotonic() - began < 2.5
+    out = capsys.readouterr().out
+    assert "there are only 1 x few" in out
+    assert "would do" not in out

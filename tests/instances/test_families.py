@@ -1,0 +1,285 @@
+"""The interface of the families: names, seeds, parameters, errors, the suite and its document."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import InvalidOption
+from cms.model import Configuration
+from cms.problem import Problem
+from instances.families import Family, UnknownFamily, families, family, generate, suite
+from instances.families.rounding import KINDS
+from instances.families.suite import VARIANTS
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "families.md"
+# A family's number is part of all its seeds: it never changes, and a new family gets a new one.
+NUMBERS = {
+    "real-rows": 1,
+    "arbitrary": 2,
+    "sparse": 3,
+    "near-ties": 4,
+    "superlinear": 5,
+    "sublinear": 6,
+    "mixed-fleet": 7,
+    "mixed-fleet-infeasible": 8,
+    "size-bounded": 9,
+    "size-bounded-mixed": 10,
+    "random-configurations": 11,
+    "huge-demands": 12,
+    "equal-jobs": 13,
+    "rounding": 14,
+}
+ALL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, dict(parameters)) for name, variants in VARIANTS.items() for parameters in variants),
+    *(("rounding", {"kind": kind}) for kind in KINDS),
+    *(("mixed-fleet-infeasible", {"types": types}) for types in (1, 3, 5)),
+]
+
+
+def test_the_families_are_these_and_keep_their_numbers() -> None:
+    assert {name: family(name).number for name in families()} == NUMBERS
+    for name in families():
+        assert family(name).name == name
+        assert issubclass(family(name), Family)
+        assert family(name).__doc__
+        assert family(name).title
+        assert family(name).stresses
+        assert family(name).source
+
+
+def test_the_document_lists_every_family_with_its_parameters_and_defaults() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    cells = {name: rest.split(" | ") for name, rest in rows}
+    assert [name for name, _ in rows][: len(families())] == list(families())
+    for name in families():
+        written = dict(re.findall(r"`(\w+)` = ([\w./-]+)", cells[name][1]))
+        assert written == {p: str(v) for p, v in family(name).parameters().items()}
+    assert set(KINDS) <= cells.keys()
+
+
+# -- seeds -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "parameters"), ALL_VARIANTS)
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
+def test_the_same_arguments_give_the_same_problem_and_another_seed_another(
+    name: str, parameters: dict[str, Any], n: int
+) -> None:
+    first = generate(name, n=n, seed=5, **parameters)
+    assert first == generate(name, n=n, seed=5, **parameters)
+    assert first.n_jobs == n
+    if n == 40 and parameters.get("kinds") != 1:
+        assert first != generate(name, n=n, seed=6, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "digest"),
+    [
+        (
+            "real-rows",
+            {"n": 1000, "seed": 1},
+            "9f034cd986c3fa96ab5c9a90f93d1283f2141c7c4fc2316b3729582df2585daf",
+        ),
+        (
+            "near-ties",
+            {"n": 200, "seed": 2},
+            "50b64a99b5ca717b7d9087ebe33c5612ea52acf755b686e0849daebd49bd8ba0",
+        ),
+        (
+            "mixed-fleet",
+            {"n": 50, "seed": 3, "types": 5, "limits": "tight"},
+            "b19247f9624aaee16c1a5430707111c38df6f94fc02629a7e34d1917f5b7c292",
+        ),
+        (
+            "mixed-fleet-infeasible",
+            {"n": 50, "seed": 4},
+            "4c0b2415b4e7d15b909e7be4cec5ea15e6d227651920104f1184a8fbdeac3c49",
+        ),
+        (
+            "size-bounded-mixed",
+            {"n": 50, "seed": 5, "mig_cost": "3/2"},
+            "78cdd232483fc684b7253ee61b7fbd39b023d95d31c2d5b503c1911d62b98047",
+        ),
+        (
+            "rounding",
+            {"n": 30, "seed": 6, "kind": "full"},
+            "7195a5c31f4f64899d6689c70d59d7450beffe09a7fcc93c42a656dffde309ec",
+        ),
+    ],
+)
+def test_a_seed_names_a_problem_for_ever(name: str, arguments: Any, digest: str) -> None:
+    assert generate(name, **arguments).sha256 == digest
+
+
+def test_families_of_one_seed_do_not_share_their_numbers() -> None:
+    one, other = generate("superlinear", n=50, seed=1), generate("sublinear", n=50, seed=1)
+    mine, yours = (np.log(p.rows.demands / p.rows.supplies[:, -1]) for p in (one, other))
+    assert abs(np.corrcoef(mine, yours)[0, 1]) < 0.5
+
+
+def test_text_and_numbers_mean_the_same() -> None:
+    assert generate("sparse", n=5, seed=1, m="30") == generate("sparse", n=5, seed=1, m=30.0)
+    halves = [generate("mixed-fleet", n=5, seed=1, cost_step=step) for step in ("1/2", 0.5)]
+    assert halves[0] == halves[1]
+
+
+# -- what every problem has --------------------------------------------------------------------
+
+
+def servable(problem: Problem) -> bool:
+    """Whether every job has a block that gives it something, in some configuration."""
+    held = {
+        block
+        for shape in problem.configurations
+        for block in (shape.blocks if isinstance(shape, Configuration) else shape.sizes)
+    }
+    columns = [i for i, block in enumerate(problem.blocks) if block in held]
+    return bool((problem.rows.supplies[:, columns] > 0).any(axis=1).all())
+
+
+@pytest.mark.parametrize(("name", "parameters"), ALL_VARIANTS)
+def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(
+    name: str, parameters: dict[str, Any]
+) -> None:
+    for seed in range(5):
+        problem = generate(name, n=60, seed=seed, **parameters)
+        assert not problem.rows.wide
+        assert (problem.rows.denominators == 1).all()
+        assert (problem.rows.demands >= 1).all()
+        assert servable(problem)
+
+
+@pytest.mark.parametrize("name", sorted(set(families()) - {"mixed-fleet-infeasible"}))
+def test_no_jobs_are_a_problem_too(name: str) -> None:
+    assert generate(name, n=0, seed=1).n_jobs == 0
+    for kind in KINDS if name == "rounding" else ():
+        assert generate(name, n=0, seed=1, kind=kind).n_jobs == 0
+    for limits in ("ample", "tight") if name == "mixed-fleet" else ():
+        problem = generate(name, n=0, seed=1, limits=limits)
+        assert [machine.limit for machine in problem.machine_types] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", families())
+def test_jobs_beyond_the_first_piece_are_drawn_as_well(name: str) -> None:
+    problem = generate(name, n=40_000, seed=1)
+    assert (problem.rows.demands >= 1).all()
+    assert servable(problem)
+    assert (problem.rows.demands[:7000] != problem.rows.demands[-7000:]).any()
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+
+def test_an_unknown_family_is_refused_with_the_nearest_and_all_names() -> None:
+    with pytest.raises(UnknownFamily, match="nearest: 'real-rows'") as refused:
+        generate("real-row", n=1, seed=1)
+    assert all(name in str(refused.value) for name in families())
+    with pytest.raises(ValueError, match="there is no family 7"):
+        family(7)  # type: ignore[arg-type]
+
+
+def test_an_unknown_parameter_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InvalidOption, match=r"no parameter 'typs'; nearest: 'types'; it has m"):
+        generate("mixed-fleet", n=1, seed=1, typs=3)
+
+
+@pytest.mark.parametrize("value", [-1, 2.5, "3", None, True])
+@pytest.mark.parametrize("which", ["n", "seed"])
+def test_a_bad_number_of_jobs_or_seed_is_refused_by_name(which: str, value: Any) -> None:
+    arguments = {"n": 3, "seed": 3, which: value}
+    with pytest.raises(InvalidOption, match=f"{which} of family 'sparse'.* expected a whole"):
+        generate("sparse", **arguments)
+
+
+def test_nothing_is_not_infeasible() -> None:
+    with pytest.raises(InvalidOption, match="expected a whole number >= 1"):
+        generate("mixed-fleet-infeasible", n=0, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "expected"),
+    [
+        ("real-rows", "m", 0, "a number > 0 and <= 1000000"),
+        ("real-rows", "m", "five", "'five' is not a number"),
+        ("real-rows", "sigma", -1, "expected a number >= 0"),
+        ("real-rows", "sigma", 3, "a number >= 0 and <= 2"),
+        ("arbitrary", "largest", 0, "whole number >= 1"),
+        ("sparse", "largest", 10**7, "1 to 1000000"),
+        ("superlinear", "exponent", 1, "> 1 and <= 3"),
+        ("sublinear", "exponent", "1.1", "> 0 and <= 1"),
+        ("sublinear", "noise", 2, ">= 0 and <= 1"),
+        ("mixed-fleet", "types", 6, "1 to 5"),
+        ("mixed-fleet", "types", 2.0, "whole number >= 1"),
+        ("mixed-fleet", "cost_step", 0, "> 0"),
+        ("mixed-fleet", "limits", "tigth", "expected one of none, ample, tight; nearest: 'tight'"),
+        ("mixed-fleet-infeasible", "shortage", "0.02", "> 0.02 and <= 1"),
+        ("size-bounded", "floor", 12, "a multiple of 5"),
+        ("size-bounded", "floor", 105, "5 to 100"),
+        ("size-bounded-mixed", "mig_cost", 0, "> 0"),
+        ("random-configurations", "k", 0, "whole number >= 1"),
+        ("huge-demands", "high", 6, "whole number >= 7"),
+        ("huge-demands", "high", 19, "7 to 18"),
+        ("equal-jobs", "kinds", 0, "whole number >= 1"),
+        ("rounding", "kind", ["hair"], "expected one of hair"),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_refused_by_name(
+    name: str, parameter: str, value: object, expected: str
+) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        generate(name, n=1, seed=1, **{parameter: value})
+    assert f"parameter '{parameter}' of family '{name}'" in str(refused.value)
+    assert expected in str(refused.value)
+
+
+# -- the suite ---------------------------------------------------------------------------------
+
+
+def test_the_suite_spreads_over_families_variants_and_sizes() -> None:
+    listed = list(suite(2000, 1000, seed=1))
+    assert listed == list(suite(2000, 1000, seed=1))
+    assert len(listed) == 2000
+    counts = Counter(name for name, _ in listed)
+    assert set(counts) == set(families()) - {"mixed-fleet-infeasible"}
+    assert max(counts.values()) - min(counts.values()) <= 1
+    for name in counts:
+        mine = [arguments for other, arguments in listed if other == name]
+        sizes: list[Any] = [arguments["n"] for arguments in mine]
+        assert (min(sizes), max(sizes)) == (1, 1000)
+        assert 25 <= median(sizes) <= 40  # log-uniform: about the root of 1000
+        variants = [{p: v for p, v in a.items() if p not in ("n", "seed")} for a in mine]
+        assert all(dict(parameters) in variants for parameters in VARIANTS[name])
+    seeds = {arguments["seed"] for _, arguments in listed}
+    assert len(seeds) == 2000
+    assert not seeds & {arguments["seed"] for _, arguments in suite(2000, 1000, seed=2)}
+
+
+@given(st.integers(0, 60), st.integers(1, 500), st.integers(0, 2**40))
+def test_a_suite_of_any_length_keeps_to_its_sizes(instances: int, largest: int, seed: int) -> None:
+    sizes: list[Any] = [arguments["n"] for _, arguments in suite(instances, largest, seed)]
+    assert len(sizes) == instances
+    assert all(1 <= n <= largest for n in sizes)
+    assert not sizes or max(sizes) == largest
+
+
+def test_the_suite_can_be_generated() -> None:
+    for name, arguments in suite(60, 30, seed=3):
+        assert generate(name, **arguments).n_jobs == arguments["n"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [((-1, 5, 1), "instances"), ((5, 0, 1), "largest"), ((5, 5, "x"), "seed")],
+)
+def test_a_suite_of_nonsense_is_refused_at_once(arguments: Any, expected: str) -> None:
+    with pytest.raises(InvalidOption, match=expected):
+        suite(*arguments)

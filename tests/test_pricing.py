@@ -1,0 +1,383 @@
+"""Pricing all jobs: plain, compiled, weighted, in parts and in parallel, to the same unit."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cms.knapsack
+import cms.knapsack_compiled
+import cms.rows
+from cms.kinds import kinds
+from cms.knapsack import Pricing, cheapest_option, largest_price, price_jobs
+from cms.rows import SAFE, Rows
+from proofs_checks.checker import cheapest_option as second_opinion
+
+Raw = list[tuple[int, list[int]]]
+
+
+def random_rows(rng: random.Random, n: int, k: int, largest: int) -> Raw:
+    """Rows with zeros, equal rows, jobs without a demand and jobs nobody can serve."""
+    rows = []
+    for _ in range(n):
+        supply = [rng.choice([0, rng.randint(1, largest)]) for _ in range(k)]
+        demand = rng.choice([0, rng.randint(1, 4 * largest), 10**6 * largest, 10**15])
+        rows.append((demand, supply))
+    return rows + rows[:2]
+
+
+def nearly_tied(rng: random.Random, n: int, sizes: Sequence[int], deviation: float) -> Raw:
+    rows = []
+    for _ in range(n):
+        supply = [int(10**5 * size * (1 + deviation * rng.uniform(-1, 1))) for size in sizes]
+        rows.append((rng.randint(1, 10 * max(supply)), supply))
+    return rows
+
+
+def as_rows(raw: Raw, k: int) -> Rows:
+    return Rows.from_fractions([(Fraction(d), [Fraction(f) for f in fs]) for d, fs in raw], k)
+
+
+def price(rows: Rows, prices: Sequence[int], **options: object) -> Pricing:
+    pricing = price_jobs(rows, prices, want_options=True, **options)  # type: ignore[arg-type]
+    assert pricing is not None
+    assert pricing.options is not None
+    return pricing
+
+
+def assert_same(one: Pricing, two: Pricing) -> None:
+    assert (one.total, one.load, one.unservable, one.inexact) == (
+        two.total,
+        two.load,
+        two.unservable,
+        two.inexact,
+    )
+    assert one.options is not None
+    assert two.options is not None
+    assert one.options.tolist() == two.options.tolist()
+
+
+def both_ways(rows: Rows, prices: Sequence[int], **options: object) -> Pricing:
+    """Price plainly and compiled; they must find the same to the last block."""
+    plain = price(rows, prices, compiled=False, **options)
+    assert_same(plain, price(rows, prices, compiled=True, **options))
+    return plain
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_compiled_and_plain_pricing_find_the_same_options(seed: int) -> None:
+    rng = random.Random(seed)
+    k = rng.randint(1, 6)
+    raw = random_rows(rng, 40, k, rng.choice([5, 20, 60]))
+    prices = [rng.choice([0, rng.randint(1, 50), rng.randint(1, 2**20)]) for _ in range(k)]
+    found = both_ways(as_rows(raw, k), prices)
+    singles = [cheapest_option(prices, supply, demand) for demand, supply in raw]
+    assert found.unservable == tuple(j for j, single in enumerate(singles) if single is None)
+    assert found.total == sum(single.value for single in singles if single)
+    assert found.inexact == 0
+    # The load is what everybody buys: a supergradient, whose own price is the total.
+    assert sum(p * blocks for p, blocks in zip(prices, found.load, strict=True)) == found.total
+    assert found.options is not None
+    assert found.load == tuple(int(column) for column in found.options.astype(object).sum(axis=0))
+
+
+@pytest.mark.parametrize("deviation", [0, 1e-6, 1e-3, 1e-2])
+@pytest.mark.parametrize("sizes", [(1, 2, 3, 4, 7), (2, 3, 4, 6, 8, 9, 12, 14, 21)], ids=len)
+def test_near_ties_are_priced_alike_and_exactly(sizes: tuple[int, ...], deviation: float) -> None:
+    rng = random.Random(len(sizes))
+    raw = nearly_tied(rng, 12, sizes, deviation)
+    prices = [int(2**20 * size / 7 * (1 + deviation * rng.uniform(-1, 1))) for size in sizes]
+    found = both_ways(as_rows(raw, len(sizes)), prices)
+    assert found.inexact == 0
+    if len(sizes) == 5:
+        demand, supply = raw[0]
+        opinion = second_opinion(
+            list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(demand)
+        )
+        assert price(as_rows(raw[:1], 5), prices).total == opinion
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_any_size_are_priced_exactly_while_few_do_not_fit(seed: int) -> None:
+    rng = random.Random(seed)
+    k, unit = rng.randint(1, 4), rng.choice([2**33, 2**62, 10**25])
+    raw = [
+        (
+            rng.randint(0, 40) * unit + rng.randint(0, 9),
+            [rng.choice([0, 1, 3, 8]) * unit + rng.choice([0, 1, 2]) for _ in range(k)],
+        )
+        for _ in range(20)
+    ]
+    raw.append((10**70, [1] * k))
+    raw.append((10**15, [rng.randint(10**4, 10**5) for _ in range(k)]))
+    both_ways(as_rows(raw, k), [rng.randint(0, 1000) for _ in range(k)])
+
+
+def test_one_demand_of_10_to_15_among_thousands_is_priced_exactly() -> None:
+    rng = random.Random(7)
+    raw = nearly_tied(rng, 5_000, (1, 2, 3, 4, 7), 0.1)
+    raw[17] = 10**15 + 12_345, raw[17][1]
+    raw[99] = 10**15 + 1, [100 * size + 1 for size in (1, 2, 3, 4, 7)]
+    raw[100] = 10**15 + 1, [100 * size - 1 for size in (1, 2, 3, 4, 7)]
+    prices = [2**20, 2**21, 3 * 2**20, 2**22, 7 * 2**20 - 1]
+    rows = as_rows(raw, 5)
+    found = price_jobs(rows, prices)
+    assert found is not None
+    singles = [cheapest_option(prices, supply, demand) for demand, supply in raw]
+    assert all(single is not None and single.exact for single in singles)
+    assert found.total == sum(single.value for single in singles if single)
+    for j in (99, 100):
+        demand, supply = raw[j]
+        opinion = second_opinion(
+            list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(demand)
+        )
+        assert price(as_rows([raw[j]], 5), prices, compiled=True).total == opinion
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (cms.knapsack, cms.rows):
+        monkeypatch.setattr(module, "FEW", 3)
+    rng = random.Random(seed)
+    k = rng.randint(1, 4)
+    unit = rng.choice([2**45, 2**62, 10**25])
+    raw = [
+        (
+            rng.randint(0, 40) * unit + rng.randint(0, 9),
+            [rng.choice([0, 1, 3, 8]) * unit + rng.choice([0, 1, 2]) for _ in range(k)],
+        )
+        for _ in range(20)
+    ]
+    raw.append((10**70, [1] * k))  # far beyond its best block
+    rows = as_rows(raw, k)
+    prices = [rng.randint(0, 1000) for _ in range(k)]
+    special = {3: [2 * price + 1 for price in prices]}
+    exact = price(rows, prices, compiled=False, special=special)
+    monkeypatch.setattr(cms.knapsack, "COMPILED_FROM", 1)
+    by_hand: list[int] = []
+    one_by_one = cms.knapsack._Tally.price
+
+    def spy(tally: Any, jobs: Sequence[int], *rest: Any) -> bool:
+        by_hand.extend(jobs)
+        return one_by_one(tally, jobs, *rest)
+
+    monkeypatch.setattr(cms.knapsack._Tally, "price", spy)
+    outer = price(rows, prices, special=special)
+    assert by_hand == sorted({3} | rows.far)
+    inner = price(rows, prices, inner=True, special=special)
+    assert outer.total <= exact.total <= inner.total
+    assert outer.unservable == exact.unservable
+    assert inner.options is not None
+    for j, (demand, supply) in enumerate(raw):
+        if j not in inner.unservable:
+            option = [int(n) for n in inner.options[j]]
+            assert sum(f * n for f, n in zip(supply, option, strict=True)) >= demand, j
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_jobs_with_prices_of_their_own_pay_them(compiled: bool) -> None:
+    rng = random.Random(3)
+    raw = random_rows(rng, 12, 3, 20)
+    rows, prices, own = as_rows(raw, 3), [5, 7, 9], {0: [0, 7, 9], 4: [50, 7, 9], 13: [1, 1, 1]}
+    found = price(rows, prices, special=own, compiled=compiled)
+    singles = [
+        cheapest_option(own.get(j, prices), supply, demand)
+        for j, (demand, supply) in enumerate(raw)
+    ]
+    assert found.total == sum(single.value for single in singles if single)
+
+
+def test_prices_too_large_for_compiled_code_are_worked_out_exactly() -> None:
+    raw: Raw = [(10**9 + j, [7, 10**9 - j]) for j in range(10)]
+    both_ways(as_rows(raw, 2), [2**62 + 1, 10**30])
+    both_ways(as_rows(raw, 2), [SAFE - 1, 3])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(seed: int) -> None:
+    rng = random.Random(seed)
+    raw: Raw = []
+    for _ in range(60):
+        bits = rng.randint(20, 41)
+        supply = [rng.randint(2 ** (bits // 2), 2 ** (bits // 2 + 1)) for _ in range(4)]
+        raw.append((rng.randint(2**bits, 2 ** (bits + 1)), supply))
+    both_ways(as_rows(raw, 4), [rng.randint(2**20, 2**22) for _ in range(4)])
+    both_ways(as_rows([(2**62 + d, fs) for d, fs in raw], 4), [3, 4, 5, 6])
+    # a few dozen blocks of 40 bits at prices of 20; a demand of very many blocks of 35 bits
+    blocks = [[2**40 + rng.randint(0, 2**40) for _ in range(4)] for _ in range(9)]
+    both_ways(as_rows([(2**46 + 1, fs) for fs in blocks], 4), [2**20 + 7 * i for i in range(4)])
+    both_ways(as_rows([(2**60, [f >> 5 for f in fs]) for fs in blocks], 4), [5, 6, 7, 8])
+    both_ways(as_rows([(d, [2**40 * f for f in fs]) for d, fs in raw], 4), [3, 4, 5, 2**21])
+
+
+def test_at_the_largest_price_compiled_code_prices_all_but_a_few_rows() -> None:
+    rng = np.random.default_rng(2)
+    demand = rng.integers(1, 10**6, 5_000)
+    supply = rng.integers(1, 10**5, (5_000, 3))
+    demand[:4] = 10**15  # 10^10 blocks and more
+    rows = Rows(demand, supply, np.ones(5_000, dtype=np.int64), {})
+    largest = largest_price(rows)
+    assert largest.bit_length() >= 40
+    kernel = cms.knapsack_compiled.Kernel([largest] * 3, 1, None)
+    marks = np.zeros(5_000, dtype=np.int8)
+    kernel.price(rows.demands, rows.supplies, None, marks, None)
+    by_hand = np.flatnonzero(marks)
+    assert by_hand[:4].tolist() == [0, 1, 2, 3]
+    assert len(by_hand) <= 5
+    assert largest_price(Rows.from_fractions([], 2)) == SAFE - 1
+
+
+# --- weights, parts and threads -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 400) | st.just(10**30),
+            st.lists(st.integers(0, 90) | st.just(10**25), min_size=3, max_size=3),
+            st.integers(1, 5),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    st.lists(st.integers(0, 30), min_size=3, max_size=3),
+    st.randoms(use_true_random=False),
+)
+def test_kinds_with_weights_are_priced_like_all_their_jobs(
+    compiled: bool, lines: list[tuple[int, list[int], int]], prices: list[int], rng: random.Random
+) -> None:
+    raw = [(d * t, [f * t for f in fs]) for d, fs, times in lines for t in range(1, times + 1)]
+    rng.shuffle(raw)
+    rows = as_rows(raw, 3)
+    found = kinds(rows)
+    assert len(found.rows) <= len(lines)
+    every = price(rows, prices, compiled=compiled)
+    weighted = price(found.rows, prices, weights=found.weights, compiled=compiled)
+    assert (weighted.total, weighted.load) == (every.total, every.load)
+    assert weighted.options is not None
+    options = weighted.options[found.kind_of]
+    assert (options.astype(object) @ np.array(prices, dtype=object)).sum() == every.total
+    unservable = np.isin(found.kind_of, weighted.unservable)
+    assert np.flatnonzero(unservable).tolist() == list(every.unservable)
+
+
+def test_large_weights_do_not_overflow() -> None:
+    raw: Raw = [(10**18, [1]), (5, [2])]
+    weights = np.array([2**31 - 2, 1])
+    found = both_ways(as_rows(raw, 1), [3], weights=weights)
+    assert found.total == (2**31 - 2) * 3 * 10**18 + 9
+    assert found.load == ((2**31 - 2) * 10**18 + 3,)
+
+
+@pytest.mark.parametrize("weights", [[1], [1, -1], [2**31 - 1, 1], [2**62, 2**62]])
+def test_weights_that_are_none_are_refused(weights: list[int]) -> None:
+    with pytest.raises(ValueError, match="^weights "):
+        price_jobs(as_rows([(5, [2]), (6, [2])], 1), [1], weights=np.array(weights))
+
+
+def test_parts_of_the_jobs_add_up_to_all_of_them() -> None:
+    rng = random.Random(11)
+    rows = as_rows(random_rows(rng, 200, 4, 50), 4)
+    prices = [3, 7, 11, 20]
+    every = price(rows, prices, compiled=True)
+    cuts = [0, 1, 77, 150, len(rows)]
+    parts = [
+        price(rows.take(np.arange(start, stop)), prices, compiled=True)
+        for start, stop in itertools.pairwise(cuts)
+    ]
+    assert every.total == sum(part.total for part in parts)
+    assert every.load == tuple(map(sum, zip(*(part.load for part in parts), strict=True)))
+    assert every.options is not None
+    options = np.concatenate([part.options for part in parts if part.options is not None])
+    assert every.options.tolist() == options.tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5, None])
+def test_the_number_of_threads_changes_nothing(
+    threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cms.knapsack_compiled, "_SHARD", 16)
+    rng = random.Random(4)
+    raw = random_rows(rng, 300, 4, 50) + nearly_tied(rng, 100, (1, 2, 3, 4), 1e-3)
+    rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
+    weights = np.arange(len(raw))
+    one = price(rows, prices, weights=weights, compiled=False)
+    assert_same(one, price(rows, prices, weights=weights, compiled=True, threads=threads))
+
+
+def test_a_thread_comes_back_in_between_where_rows_are_hard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = nearly_tied(random.Random(4), 60, (1, 2, 3, 4), 1e-3)
+    rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
+    asked: list[int] = []
+
+    def stopped() -> bool:
+        asked.append(1)
+        return False
+
+    one = price(rows, prices, compiled=True, stopped=stopped)
+    assert len(asked) == 1
+    monkeypatch.setattr(cms.knapsack_compiled, "_EFFORT", 50)
+    assert_same(one, price(rows, prices, compiled=True, stopped=stopped))
+    assert len(asked) > 10
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cms.knapsack_compiled, "_SHARD", 2)
+    rows = as_rows([(5, [2])] * 9, 1)
+    asked: list[int] = []
+
+    def stopped() -> bool:
+        asked.append(1)
+        return len(asked) > 2
+
+    for compiled in (False, True):
+        asked.clear()
+        assert price_jobs(rows, [1], stopped=stopped, compiled=compiled, threads=threads) is None
+        found = price_jobs(rows, [1], stopped=lambda: False, compiled=compiled, threads=threads)
+        assert found is not None
+        assert found.total == 27
+
+
+def test_an_error_in_a_thread_is_an_error_of_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cms.knapsack_compiled, "_SHARD", 2)
+
+    def stopped() -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        price_jobs(as_rows([(5, [2])] * 9, 1), [1], stopped=stopped, compiled=True, threads=2)
+
+
+def test_plain_pricing_that_takes_too_long_goes_on_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = as_rows(random_rows(random.Random(8), 30, 3, 40), 3)
+    plain = price(rows, [3, 5, 9], compiled=False)
+    monkeypatch.setattr(cms.knapsack, "_PATIENCE", 10)
+    assert_same(plain, price(rows, [3, 5, 9], compiled=False))
+
+
+def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
+    code = (
+        "import sys, numpy as np; from cms.rows import Rows; from cms.knapsack import price_jobs\n"
+        "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
+        "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,260 @@
+"""What an infeasible problem lacks: against enumeration, and its promises."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from cms import (
+    AlgorithmError,
+    BlockPrices,
+    Configuration,
+    InvalidOption,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    Shortage,
+    Solution,
+    SolverBound,
+    Status,
+    check,
+    load_instance,
+    shortage,
+    solve,
+)
+from cms.fleet import Scenario
+from cms.variants import unservable_jobs, without_unservable_jobs
+from tests import families, oracle
+from tests.samples import refusal
+from tests.scripted import blocks, told
+from tests.test_variants import exactly_at
+
+STEP = Fraction(1, 1000)
+
+
+def raised(problem: Problem, found: Shortage) -> Problem:
+    """The problem with the machines that are said to do."""
+    assert found.more_machines is not None
+    more = found.more_machines
+    return problem.replace(
+        machine_types=[
+            m if m.limit is None else MachineType(m.name, m.cost, m.limit + more.get(m.name, 0))
+            for m in problem.machine_types
+        ]
+    )
+
+
+def fewest_by_enumeration(problem: Problem, most: int = 12) -> int:
+    """Every way to raise the limits, by ever more machines, until the oracle finds a schedule."""
+    limited = [m for m in problem.machine_types if m.limit is not None]
+    for total in range(most):
+        for extra in compositions(total, len(limited)):
+            more = {m.name: m.limit + n for m, n in zip(limited, extra, strict=True)}  # type: ignore[operator]
+            types = [
+                MachineType(m.name, m.cost, more.get(m.name, m.limit))
+                for m in problem.machine_types
+            ]
+            if oracle.optimum(problem.replace(machine_types=types)) is not None:
+                return total
+    raise AssertionError(f"more than {most} machines are missing")
+
+
+def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 0:
+        if total == 0:
+            yield ()
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def require_true(problem: Problem, found: Shortage) -> None:
+    """Whatever is said holds, by the exact check and by enumeration."""
+    assert found.unservable == unservable_jobs(problem)
+    assert found.problem_sha256 == problem.sha256
+    rest = without_unservable_jobs(problem)
+    parts = int(found.less_demand * 1000)
+    assert found.less_demand == parts * STEP
+    if found.more_machines is not None:
+        limited = any(machine.limit is not None for machine in rest.machine_types)
+        assert not limited or check(raised(rest, found), found.machines_schedule) == ()
+    if 0 < parts < 1000:
+        assert check(exactly_at(rest, parts), found.demand_schedule) == ()
+    if found.demand_proof is not Proof.NONE and parts < 1000:
+        assert oracle.optimum(exactly_at(rest, parts + 1)) is None
+    if found.too_much_demand is not None:
+        assert oracle.optimum(exactly_at(rest, int(found.too_much_demand * 1000))) is None
+    least = fewest_by_enumeration(rest)
+    assert found.machines_at_least <= least
+    if found.machines_proof is not Proof.NONE:
+        assert found.more_machines is not None
+        assert sum(found.more_machines.values()) == least
+
+
+# --- against enumeration --------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["limits", "infeasible_by_limit"]))
+def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> None:
+    problem = getattr(families, kind)(random.Random(seed))
+    solution = solve(problem)
+    given_it = solution if solution.status is Status.INFEASIBLE and seed % 2 else None
+    found = shortage(problem, solution=given_it, time_limit=None)
+    event(f"{found.machines_proof}, {found.demand_proof}, {len(found.unservable) > 0}")
+    require_true(problem, found)
+    assert found.machines_proof is not Proof.NONE
+    assert found.demand_proof is not Proof.NONE
+    if solution.status is not Status.INFEASIBLE:
+        assert (found.more_machines, found.less_demand) == ({}, 1)
+        assert str(found) == "nothing is short"
+    elif not found.unservable:
+        assert found.machines_at_least >= 1 or found.machines_proof is Proof.SOLVER
+        assert found.less_demand < 1
+
+
+def test_a_published_fleet_lacks_what_the_plan_without_limits_has_more() -> None:
+    scenario = load_instance("S5")
+    assert isinstance(scenario, Scenario)
+    few = scenario.as_problem().problem.replace(machine_types=[MachineType("a100-80gb", limit=9)])
+    found = shortage(few, time_limit=None)
+    assert found.more_machines == {"a100-80gb": 3}
+    assert (found.machines_proof, found.demand_proof) == (Proof.CHECKED, Proof.CHECKED)
+    assert found.too_much_demand == found.less_demand + STEP
+    assert check(exactly_at(few, int(found.less_demand * 1000)), found.demand_schedule) == ()
+    assert solve(exactly_at(few, int(found.too_much_demand * 1000))).status is Status.INFEASIBLE
+
+
+# --- edges ----------------------------------------------------------------------------------------
+
+
+def test_several_types_are_raised_together_and_costs_do_not_count() -> None:
+    problem = Problem(
+        configurations=[
+            Configuration({"a": 1}, "left"), Configuration({"b": 1}, "right"),
+            Configuration({"c": 1}, "free"),
+        ],
+        jobs=[Job("x", 3, {"a": 1}), Job("y", 5, {"b": 1}), Job("z", 9, {"c": 1})],
+        machine_types=[
+            MachineType("left", 0, 2), MachineType("right", "1000.5", 3), MachineType("free", 0),
+        ],
+    )  # fmt: skip
+    found = shortage(problem)
+    assert found.more_machines == {"left": 1, "right": 2}
+    assert found.machines_at_least == 3
+    assert found.less_demand == Fraction(600, 1000)
+    assert str(found) == (
+        "1 more left machine and 2 more right machines would do (proved fewest), or 60 % of every "
+        "demand (proved most)"
+    )
+
+
+def test_without_any_machine_no_share_of_the_demand_is_possible() -> None:
+    found = shortage(blocks(8, limit=0))
+    assert found.more_machines == {"machine": 4}
+    assert (found.less_demand, found.too_much_demand) == (0, STEP)
+    assert found.demand_proof is Proof.CHECKED
+    assert str(found) == (
+        "4 more machines would do (proved fewest); not even 0.1 % of every demand would do (proved)"
+    )
+
+
+@pytest.mark.parametrize("demand", [10**12, 10**30])
+def test_huge_demands_lack_huge_fleets(demand: int) -> None:
+    found = shortage(blocks(2 * demand + 1, limit=demand * 7 // 10))
+    assert found.more_machines == {"machine": demand * 3 // 10 + 1}
+    assert found.machines_proof is Proof.CHECKED
+    assert found.less_demand == Fraction(699, 1000)
+    assert found.demand_proof is Proof.CHECKED
+    assert check(exactly_at(blocks(2 * demand + 1), 699), found.demand_schedule) == ()
+
+
+def test_three_thirds_are_a_whole() -> None:
+    third = Fraction(1, 3)
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 1, {"b": third})],
+        machine_types=[MachineType("machine", limit=2)],
+    )
+    found = shortage(problem)
+    assert (found.more_machines, found.less_demand) == ({"machine": 1}, Fraction(666, 1000))
+
+
+def test_jobs_that_nothing_serves_are_named_and_the_others_answered_for() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 3, {"b": 1}), Job("lost", 3, {})],
+        machine_types=[MachineType("machine", limit=1)],
+    )
+    found = shortage(problem, solution=solve(problem))
+    assert found.unservable == {"lost": ()}
+    assert str(found).splitlines() == [
+        "job 'lost': no block supplies any of its demand",
+        "for everything else, 2 more machines would do (proved fewest), or 33.3 % of every demand "
+        "(proved most)",
+    ]
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_where_only_lost_jobs_are_in_the_way_nothing_else_is_short(limit: int | None) -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 3, {"b": 1}), *(Job(f"lost-{j}", 3, {}) for j in range(22))],
+        machine_types=[MachineType("machine", limit=limit)],
+    )
+    found = shortage(problem)
+    assert (found.more_machines, found.less_demand, found.too_much_demand) == ({}, 1, None)
+    assert str(found).splitlines()[-2:] == ["... and 2 more jobs", "everything else can be served"]
+
+
+def test_no_jobs_lack_nothing() -> None:
+    found = shortage(Problem(configurations=Configuration({"b": 1})))
+    assert (found.unservable, found.more_machines, str(found)) == ({}, {}, "nothing is short")
+
+
+# --- answers that are none ------------------------------------------------------------------------
+
+
+def word_of_infeasibility(problem: Problem) -> Solution:
+    solution = told(problem, [SolverBound(None, "oracle")], trusted=True)
+    assert isinstance(solution, Solution)
+    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.SOLVER)
+    return solution
+
+
+def test_a_solvers_word_is_no_proof() -> None:
+    problem = blocks(8, limit=3)
+    found = shortage(problem, solution=word_of_infeasibility(problem), time_limit=0)
+    assert (found.machines_at_least, found.too_much_demand) == (0, None)
+
+
+def test_a_solvers_word_that_a_schedule_disproves_is_an_error() -> None:
+    problem = blocks(8, limit=4)
+    message = refusal(
+        AlgorithmError, shortage, problem, solution=word_of_infeasibility(problem), time_limit=None
+    )
+    assert "claims by a solver's word that there is no schedule; there is a valid one" in message
+
+
+def test_wrong_arguments_are_refused_by_name() -> None:
+    problem = blocks(8, limit=3)
+    infeasible, optimal = solve(problem), solve(blocks(8))
+    assert "problem is 3" in refusal(InvalidOption, shortage, 3)
+    assert "time_limit is -1" in refusal(InvalidOption, shortage, problem, time_limit=-1)
+    assert "cancel is 3" in refusal(InvalidOption, shortage, problem, cancel=3)
+    assert "seed is -1" in refusal(InvalidOption, shortage, problem, seed=-1)
+    assert "solution is 3" in refusal(InvalidOption, shortage, problem, solution=3)
+    message = refusal(InvalidOption, shortage, blocks(9, limit=3), solution=infeasible)
+    assert "another problem" in message
+    message = refusal(InvalidOption, shortage, blocks(8), solution=optimal)
+    assert "status 'optimal'; expected 'infeasible'" in message
+    unproved = replace(infeasible, certificate=BlockPrices())
+    message = refusal(InvalidOption, shortage, problem, solution=unproved)
+    assert "does not prove that there is no schedule" in message
