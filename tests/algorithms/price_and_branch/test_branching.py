@@ -122,6 +122,7 @@ def pairs(demand: int, *more: Configuration | SizeBoundedConfigurations) -> Prob
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_families_are_proved_from_the_optimum_and_from_nothing(family: str) -> None:
     for number in range(1000, 1012):
@@ -139,6 +140,7 @@ def test_families_are_proved_from_the_optimum_and_from_nothing(family: str) -> N
             assert nothing.schedule.cost(problem) == best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_what_has_no_schedule_is_proved_to_have_none(family: str) -> None:
     """All but cutting stock in a size-bounded set, on which nothing can branch."""
@@ -171,6 +173,7 @@ def test_a_ray_below_every_leaf_where_the_root_has_none() -> None:
     assert check(enough, schedule) == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("types", "n", "seed", "cost"),
     # The first two by CP-SAT, which needs seconds for them; it cannot prove the others.
