@@ -148,8 +148,9 @@ def test_what_has_no_schedule_is_proved_to_have_none(family: str) -> None:
         problem = instance(family, number)
         claims = list(prove_infeasible(problem, Unlimited(), most_nodes=200))
         if optimum(problem) is not None:
-            assert all(isinstance(claim, Schedule) for claim in claims)
-            assert all(check(problem, claim) == () for claim in claims)
+            for claim in claims:
+                assert isinstance(claim, Schedule)
+                assert check(problem, claim) == ()
         elif not problem.size_bounded_configurations:
             (claim,) = claims
             assert isinstance(claim, Certificate)
@@ -344,7 +345,9 @@ def test_a_lower_bound_that_is_known_is_not_told_again() -> None:
     budget = Unlimited()
     budget.lower_bound = Fraction(2)
     claims = list(prove_cost(problem, budget, Fraction(3), most_nodes=100))
-    assert [round_up(claim.bound(problem), Fraction(1)) for claim in claims] == [3]
+    (claim,) = claims
+    assert isinstance(claim, Certificate)
+    assert round_up(claim.bound(problem), Fraction(1)) == 3
     budget.lower_bound = Fraction(3)
     assert list(prove_cost(problem, budget, Fraction(3), most_nodes=100)) == []
 
