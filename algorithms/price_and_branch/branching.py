@@ -17,10 +17,11 @@ from cms.certificate import LARGEST_DEPTH, first_certificate, round_up
 from cms.price_conditions import Condition
 
 from .branchable import branchable
+from .found import PricePoint, Warm
 from .jobs import Jobs
 from .nearby import Nearby
 from .pool import Pool
-from .prices import PricePoint, PriceSearch, Warm
+from .prices import PriceSearch
 from .quantities import TYPES, Mixture, Split, mixture, schedule_of, splits
 from .region import Region
 from .tree import Grower, Node, leaves

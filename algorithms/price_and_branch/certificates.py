@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from cms.algorithm import Named
 
-from .prices import PricePoint, PriceSearch
+from .found import PricePoint
+from .prices import PriceSearch
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from cms.algorithm import Budget
 
+    from .found import PricePoint
     from .jobs import Jobs
-    from .prices import PricePoint
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...

@@ -178,7 +178,7 @@ class Master:
         largest = max((abs(blocks) for _, blocks in terms), default=0)
         for variable, blocks in terms:
             # Divisions of integers: exact to the last bit however large the demands are.
-            if abs(blocks) * _NOISE > largest:
+            if abs(blocks) * _NOISE * self._zoom > largest:
                 row.SetCoefficient(self._variables[variable], -blocks / scale)
         self._cuts.append(row)
         self._cut_data.append((group, cut))

@@ -11,8 +11,8 @@ from cms.knapsack import cheapest_option, common_denominator
 from .options import minimal_options
 
 if TYPE_CHECKING:
+    from .found import PricePoint
     from .jobs import Jobs
-    from .prices import PricePoint
 
 
 class NearOptions:

@@ -12,7 +12,7 @@ multiples of a small power of two.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from cms.certificate import round_up
 from cms.knapsack import COMPILED_FROM, cheapest_option, common_denominator, price_jobs
 
 from .choices import shortened
+from .found import PricePoint, Share, Warm
 from .fraction import fractional
 from .master import Cut, Master
 from .recognise import recognised
@@ -53,37 +54,6 @@ _GROUPS = 64
 _NOTHING = 1e-9
 #: With this many kinds the first pass already counts as an answer.
 EARLY_FROM = 200_000
-
-
-class PricePoint(NamedTuple):
-    """Prices that keep to the region, and the exact bound they prove."""
-
-    vector: Vector
-    bound: Fraction
-
-
-class Share(NamedTuple):
-    """How much of a pass's choice the fractional solution takes for a group of jobs.
-
-    Groups are numbered; those from ``PriceSearch.n_groups`` on are single jobs with a branch of
-    their own, in the order of ``Region.own_priced``.
-    """
-
-    group: int
-    number: int
-    weight: float
-    load: tuple[int, ...]
-
-
-class Warm(NamedTuple):
-    """What a search starts from instead of nothing.
-
-    ``point`` keeps to the region and proves its bound (the branches above it included); each of
-    ``options`` has one option a kind, shape (kinds, k).
-    """
-
-    point: PricePoint
-    options: Sequence[NDArray[Any]]
 
 
 class PriceSearch:
@@ -304,9 +274,12 @@ class PriceSearch:
             return False
         bound = self.best.bound
         tolerance = _CLOSE * max(self.region.unit, abs(upper))
+        step = self.jobs.problem.cost_step
+        if step and self._zooms < _MOST_ZOOMS:
+            # Of a billion machines that would be some; a closer look tells.
+            tolerance = min(tolerance, step * _MATTERS)
         if upper - bound <= tolerance or (self._cutoff is not None and bound > self._cutoff):
             return True
-        step = self.jobs.problem.cost_step
         if self.region.free_machines or not step:
             return False
         if self._to_the_end:
@@ -327,7 +300,11 @@ class PriceSearch:
         """
         region = self.region
         step = self.jobs.problem.cost_step or Fraction(1)
-        if region.path or region.free_machines or abs(upper) * _CLOSE < step * _MATTERS:
+        if region.free_machines or abs(upper) * _CLOSE < step * _MATTERS:
+            return True
+        if abs(upper) * _CLOSE > step * _MATTERS * _ZOOM**self._zooms:
+            return False  # digits that this zoom of the master does not have
+        if region.path:
             return True
         mixture = fractional(self)
         cost = sum((region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from cms.problem import Problem
     from cms.quantity import Quantity
 
-    from .prices import PriceSearch, Share
+    from .found import Share
+    from .prices import PriceSearch
     from .region import Row
 
 #: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.

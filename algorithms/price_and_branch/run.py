@@ -16,10 +16,11 @@ from .certificates import certificate, ray
 from .closing import Found, Task, close, schedule_of
 from .covering import covering, filled
 from .exact import every_block, every_option, solver_bound
+from .found import PricePoint
 from .fraction import Fractional, fractional
 from .jobs import Jobs
 from .near import NearOptions
-from .prices import EARLY_FROM, PricePoint, PriceSearch
+from .prices import EARLY_FROM, PriceSearch
 from .rounding import Rounded, everyone, rounded
 from .shapes import Shapes
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate import BlockPrices, Branch, Certificate
 
-from .prices import PricePoint, PriceSearch
+from .found import PricePoint
+from .prices import PriceSearch
 from .region import Region
 
 if TYPE_CHECKING:

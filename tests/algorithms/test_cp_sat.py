@@ -151,7 +151,7 @@ def test_a_cost_beyond_the_floats_is_refused_with_the_reason() -> None:
 # --- problems that once hurt ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factor", [10**3, 10**6])
+@pytest.mark.parametrize("factor", [10**3, 10**6, 10**9])
 def test_s5_at_any_multiple_of_its_rates_is_solved_and_proved(factor: int) -> None:
     scenario: Any = load_instance("S5")
     problem = scenario.as_problem().problem
