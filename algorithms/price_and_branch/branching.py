@@ -288,9 +288,12 @@ class _Search:
         for row, amount in found.machines:
             totals[row.machine] = totals.get(row.machine, 0) + amount
         fleet = tuple(sorted((machine, round(total)) for machine, total in totals.items()))
-        fresh = fleet not in self._fleets and _TRY_EVERY * len(self._fleets) <= self._whole
+        every = _TRY_EVERY if self._nearby.thorough else 1
+        fresh = fleet not in self._fleets and every * len(self._fleets) <= self._whole
         if fresh:
             self._fleets.add(fleet)
+        if not self._nearby.thorough:
+            return fresh or self._whole % _TRY_EVERY == 0
         return fresh or self._whole & (self._whole - 1) == 0
 
     def _keep(self, schedule: Schedule | None) -> None:

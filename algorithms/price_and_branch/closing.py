@@ -90,6 +90,12 @@ class Task:
     usable: Sequence[bool] | None = None
     outer: bool = False
 
+    @property
+    def size(self) -> int:
+        """How many variables there are for jobs."""
+        options = sum(len(options) for options in self.free.values())
+        return options + sum(len(box.highs) for box in self.boxes)
+
 
 @dataclass
 class _Model:

@@ -9,6 +9,7 @@ from cms.algorithm import SolverBound
 from .choices import no_choices
 from .closing import Answer, Task, shortened
 from .near import NearOptions
+from .region import Region
 from .rounding import Box
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def every_option(
         total += len(options)
         if total > most:
             return None
-    usable = [cost <= slack for cost in shapes.reduced_costs(point.vector)]
+    usable = [cost <= slack for cost in shapes.reduced_costs(point.vector, Region(jobs.problem))]
     return Task(no_choices(jobs.problem), free, (), least, target, usable=usable)
 
 

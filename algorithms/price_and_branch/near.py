@@ -43,11 +43,16 @@ class NearOptions:
         best = cheapest_option(self.prices, row.supply, row.demand)
         if best is None:
             return []
-        reach = floor(slack * self.denominator)
-        while True:
-            found = minimal_options(self.prices, row.supply, row.demand, best.value + reach, most)
-            if found:
-                return found
-            if reach == 0:
-                return [best.option]
+        reach, found = floor(slack * self.denominator), None
+        while found is None:
+            found = minimal_options(
+                self.prices,
+                row.supply,
+                row.demand,
+                best.value + reach,
+                most,
+                # Where prices grow as sizes do, hundreds of options may cost the same.
+                partly=reach == 0,
+            )
             reach //= 4
+        return found or [best.option]

@@ -9,19 +9,25 @@ import numpy as np
 
 from .choices import choices_of
 from .closing import Task, close, schedule_of
+from .fraction import fractional
 from .near import NearOptions
+from .rounding import rounded
 from .shapes import Shapes
+from .vicinity import Rung, Vicinity
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget
     from cms.schedule import Schedule
 
+    from .found import PricePoint
     from .jobs import Jobs
     from .prices import PriceSearch
     from .quantities import Mixture
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+#: With more kinds of jobs, some of them are free at a time.
+_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
 
 
 class Nearby:
@@ -38,6 +44,12 @@ class Nearby:
 
     def __init__(self, jobs: Jobs, budget: Budget) -> None:
         self._jobs, self._budget = jobs, budget
+        self._tries = 0
+
+    @property
+    def thorough(self) -> bool:
+        """Whether all jobs are free at once: then another try at the same fleet tells little."""
+        return len(self._jobs) <= _MOST_KINDS
 
     def schedule(
         self, search: PriceSearch, found: Mixture, cost: Fraction | None
@@ -55,6 +67,8 @@ class Nearby:
             return None
         shapes = Shapes(jobs.problem, search.region.rows)
         target = None if cost is None else cost - shapes.step
+        if not self.thorough and not search.region.own_priced:
+            return self._around(search, point, shapes, target)
         slack = max(shapes.costs) / 10 if target is None else target - point.bound
         near = NearOptions(jobs, point)
         free = self._free(found)
@@ -68,6 +82,26 @@ class Nearby:
         task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)
         answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
         return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
+
+    def _around(
+        self, search: PriceSearch, point: PricePoint, shapes: Shapes, target: Fraction | None
+    ) -> Schedule | None:
+        """Look as the root did, but at this node's prices."""
+        mixture, best = fractional(search), None
+        self._tries += 1
+        seed = self._budget.seed + self._tries
+        vicinity = Vicinity(search, point, shapes, mixture, np.random.default_rng(seed))
+        start = rounded(search, mixture, seed)
+        for number, rung in enumerate(_RUNGS):
+            if target is not None and (self._budget.stopped or target < point.bound):
+                break
+            origin = start if best is None or not number % 2 else best
+            found, _ = vicinity.look(
+                rung, origin, least=point.bound, target=target, budget=self._budget
+            )
+            if found is not None:
+                best, target = found, found.cost - shapes.step
+        return None if best is None else schedule_of(shapes, self._jobs, best)
 
     def _joined(
         self, near: list[tuple[int, ...]], search: PriceSearch, kind: int

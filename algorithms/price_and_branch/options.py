@@ -17,6 +17,8 @@ def minimal_options(
     demand: int,
     budget: int,
     most: int,
+    *,
+    partly: bool = False,
 ) -> list[tuple[int, ...]] | None:
     """List the minimal options of one job that cost at most a budget.
 
@@ -33,10 +35,13 @@ def minimal_options(
         The highest price of an option.
     most : int
         Give up beyond this many options.
+    partly : bool, default False
+        Return those found until then instead of nothing.
 
     Returns
     -------
     list of tuples of k ints, or None if there are too many
+        The cheapest first.
 
     Examples
     --------
@@ -92,6 +97,6 @@ def minimal_options(
         counts[i] = 0
         return True
 
-    if not types or not descend(0, demand, 0):
-        return None if types else []
+    if types and not descend(0, demand, 0) and not partly:
+        return None
     return sorted(found, key=lambda o: (sum(p * n for p, n in zip(prices, o, strict=True)), o))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,24 +19,16 @@ from .exact import every_block, every_option, solver_bound
 from .found import PricePoint
 from .fraction import Fractional, fractional
 from .jobs import Jobs
-from .near import NearOptions
 from .prices import EARLY_FROM, PriceSearch
 from .rounding import Rounded, everyone, rounded
 from .shapes import Shapes
+from .vicinity import Rung, Vicinity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.algorithm import Budget
     from cms.reduction import Reduction
-
-
-class Rung(NamedTuple):
-    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes."""
-
-    kinds: int
-    options: int
-    nodes: int
 
 
 _LADDER = (
@@ -51,13 +43,15 @@ _FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
-_FIRST_NODES, _FIRST_EFFORT = 500, 0.2
+_FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 #: The same for the exact ones: the search for a schedule, and the word on what it costs at least.
 _EXACT_NODES, _EXACT_EFFORT = 200, 60.0
 #: Price searches below branches, as many as so many kinds of jobs allow.
 _TREE_WORK, _TREE_NODES = 400_000, 5_000
 #: Variables of the compact program, beyond which it is not tried.
 _MOST_BLOCKS = 5_000
+#: In larger exact programs SCIP finds nothing that a search below branches would not find sooner.
+_MOST_LOOKED_AT = 2_000
 
 
 class Run:
@@ -118,7 +112,7 @@ class Run:
         """Close the gap, by the cheap means first."""
         yield from self._climb(search, shapes, point, mixture, 0, _FIRST_RUNGS)
         task = self._exact_task(shapes, point)
-        if task is not None:
+        if task is not None and task.size <= _MOST_LOOKED_AT:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
             yield from self._claim(shapes, answer.found, _part(task))
         yield from self._tree(point)
@@ -184,41 +178,21 @@ class Run:
         """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
         if not self._step:
             return
-        near = NearOptions(self._jobs, point)
-        reduced = shapes.reduced_costs(point.vector)
-        n = len(self._jobs)
-        dearest = max(shapes.costs)
+        vicinity = Vicinity(search, point, shapes, mixture, self._random)
         start = rounded(search, mixture, self._budget.seed + climb)
         for number, rung in enumerate(ladder):
             if self._met(point):
                 return
             cost = self._cost
-            target = None if cost is None else cost - self._step
-            # Without a schedule any one will do; options of some machines' worth may be needed.
-            slack = dearest if target is None else target - point.bound
-            base, boxes, around = start.choices, start.boxes, shapes.around(mixture)
-            if number % 2 and self._best is not None:
-                base, boxes = self._best.choices, ()
-                around = [Fraction(x) for x in self._best.machines]
-            kinds = self._random.permutation(n)[: rung.kinds]
-            # A job in a box stays there.
-            kinds = np.setdiff1d(kinds, [box.kind for box in boxes])
-            free = {}
-            for kind in kinds.tolist():
-                if self._budget.stopped:
-                    return
-                free[kind] = near.some(kind, slack, rung.options)
-            task = Task(
-                base.without(kinds),
-                free,
-                boxes,
-                self._least(point),
-                target,
-                around,
-                None if target is None else [cost <= slack for cost in reduced],
+            origin = self._best if number % 2 and self._best is not None else start
+            found, free = vicinity.look(
+                rung,
+                origin,
+                least=self._least(point),
+                target=None if cost is None else cost - self._step,
+                budget=self._budget,
             )
-            answer = close(shapes, self._jobs, task, self._budget, nodes=rung.nodes)
-            yield from self._claim(shapes, answer.found, f"{len(free)} free kinds of jobs")
+            yield from self._claim(shapes, found, f"{free} free kinds of jobs")
 
     def _exact_task(self, shapes: Shapes, point: PricePoint) -> Task | None:
         """State what is left, with all that can matter; None if that is nothing, or too much."""

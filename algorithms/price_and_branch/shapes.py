@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cms.model import Configuration
 
 from .machines import listed
+from .region import Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cms.problem import Problem
 
     from .fraction import Fractional
-    from .region import Row, Vector
+    from .region import Region, Vector
 
 #: Maximal multisets of size-bounded sets that are listed one by one; of larger sets only those
 #: machines are used that the prices brought up.
@@ -96,12 +97,22 @@ class Shapes:
             amounts[c] += amount
         return amounts
 
-    def reduced_costs(self, vector: Vector) -> list[Fraction]:
-        """Return how much more each machine costs than its blocks are worth."""
+    def reduced_costs(self, vector: Vector, region: Region) -> list[Fraction]:
+        """Return how much more each machine costs than it is worth, its part in branches counted.
+
+        Parameters
+        ----------
+        vector : Vector
+        region : Region
+            Of this vector.
+        """
         found = []
-        for counts, cost, m in zip(self.counts, self.costs, self._machine, strict=True):
+        columns = zip(self.shapes, self.counts, self.costs, self._machine, strict=True)
+        for shape, counts, cost, m in columns:
             pairs = zip(vector.prices, counts, strict=True)
             worth = sum((price * n for price, n in pairs if n), Fraction(0))
+            for at, factor in region.row_terms(Row(counts, m, shape)):
+                worth += factor * vector.multipliers[at]
             found.append(cost + vector.limit_prices[m] - worth)
         return found
 

@@ -226,7 +226,7 @@ def test_reduced_costs_are_never_negative_at_the_best_prices() -> None:
             assert search.best is not None
             shapes = Shapes(jobs.problem, search.region.rows)
             vector = search.best.vector
-            found = shapes.reduced_costs(vector)
+            found = shapes.reduced_costs(vector, search.region)
             assert min(found) >= 0
             if all(machine.limit is None for machine in jobs.problem.machine_types):
                 assert min(found) == 0  # some machine is worth just what it costs
