@@ -173,13 +173,13 @@ class Program:
         bound = None if status == "infeasible" else int(response.inner_objective_lower_bound)
         return Outcome(status, values, bound)
 
-    def search(self, budget: Budget, *, nodes: int) -> tuple[int, ...] | None:
+    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> tuple[int, ...] | None:
         """Look for a good solution with SCIP; it may be none, and proves nothing.
 
         Where machines have costs SCIP's linear programs find in milliseconds what CP-SAT needs
         seconds for; it works in floating-point numbers, though, so that its solution is checked
         here, and its word is not taken for a bound. ``nodes`` limits the work, so that runs stay
-        reproducible.
+        reproducible. Without ``cuts`` there is one round of them only.
         """
         from ortools.linear_solver import pywraplp
 
@@ -204,10 +204,9 @@ class Program:
         objective.SetMinimization()
         settings = (
             f"limits/nodes = {nodes}\nrandomization/randomseedshift = {budget.seed % 2**30}\n"
-            # The bound is known; more cuts only slow the dives that find schedules, two- to
-            # fourfold where there are hundreds of configurations.
-            "separating/maxroundsroot = 1\nseparating/maxrounds = 0\n"
         )
+        if not cuts:
+            settings += "separating/maxroundsroot = 1\nseparating/maxrounds = 0\n"
         if not solver.SetSolverSpecificParametersAsString(settings):
             raise AssertionError(f"SCIP does not know one of the parameters {settings!r}")
         if left != float("inf"):

@@ -42,6 +42,8 @@ _LADDER = (
 _FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
+#: With so many kinds of jobs a node of the tree takes longer than a few attempts.
+_CLIMB_FIRST = 20_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
 _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 #: The same for the exact ones: the search for a schedule, and the word on what it costs at least.
@@ -115,11 +117,14 @@ class Run:
         if task is not None and task.size <= _MOST_LOOKED_AT:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
             yield from self._claim(shapes, answer.found, _part(task))
+        early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
+        for climb in range(early):
+            yield from self._climb(search, shapes, point, mixture, climb + 1, _LADDER)
         yield from self._tree(point)
         task = self._exact_task(shapes, point)
         if task is not None:
             yield from self._exact_word(shapes, task)
-        for climb in range(_CLIMBS):
+        for climb in range(early, early + _CLIMBS):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
 
     def _least(self, point: PricePoint) -> Fraction:
