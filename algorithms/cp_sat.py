@@ -17,6 +17,7 @@ from cms.reduction import Reduction, reduce
 
 from .price_and_branch.certificates import certificate, ray
 from .price_and_branch.closing import Found, Task, close, improvements, schedule_of
+from .price_and_branch.costs import supported_costs
 from .price_and_branch.covering import filled
 from .price_and_branch.exact import every_block, every_option, solver_bound
 from .price_and_branch.found import PricePoint
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
 _MOST_SHAPES = 20_000
-#: Costs go through floating-point programs; larger ones would be infinite there.
-_LARGEST_COST = 10**300
 #: Jobs beyond which only prices and a first schedule are computed.
 _MOST_JOBS = 20_000
 #: CP-SAT's deterministic time (about seconds) for the machines of the first schedule.
@@ -111,12 +110,10 @@ class CpSat:
 
     def support(self, problem: Problem, options: CpSatOptions) -> Support:
         """Refuse what CP-SAT or the listing of configurations cannot take."""
-        for machine in problem.machine_types:
-            if machine.cost > _LARGEST_COST:
-                return Support(
-                    False, f"machine type {machine.name!r} costs more than 10**300; choose a unit"
-                )
-        if listed(problem, _MOST_SHAPES) is None:
+        costs = supported_costs(problem)
+        if not costs:
+            return costs
+        if listed(problem, _MOST_SHAPES).left_out:
             return Support(
                 False,
                 f"a size-bounded set has more than {_MOST_SHAPES} maximal configurations, which "

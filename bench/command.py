@@ -255,6 +255,8 @@ def _peers(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")] if text.strip() != "none" else []
+    if "none" in names:
+        raise _usage_error("--peers: 'none' goes with no other name; leave one or the other out")
     for name in names:
         if name not in GROUPS:
             raise _usage_error(

@@ -58,6 +58,8 @@ class Results:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             whole = self._read() if self.path.exists() else 0
+        except (FileExistsError, NotADirectoryError):
+            raise ResultsError(f"--out: {folder} is no folder; give one, or a new name") from None
         except OSError as fault:
             raise ResultsError(f"{self.path}: {fault.strerror or fault}") from None
         if self.rows and not resume:
@@ -80,7 +82,8 @@ class Results:
                 self.rows.append(Row.from_line(line.decode()))
             except ValueError as fault:
                 raise ResultsError(
-                    f"{self.path}:{number}: {fault}; give --out another folder"
+                    f"{self.path}:{number}: this is no row of a benchmark ({fault}); give --out "
+                    "another folder"
                 ) from None
         return whole
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -145,10 +145,6 @@ class Row:
             fresh=task.fresh,
             **found,
         )
-
-    def with_facts(self, **found: Any) -> Row:
-        """Return the row with further fields filled in."""
-        return replace(self, **found)
 
     @property
     def instance(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import cms.packing
@@ -54,17 +54,29 @@ def refuse_false_content(
     assert value == found.value if found.exact else value <= found.value
 
 
+@pytest.fixture(params=["table", "search"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways to find it: a table over capacities, and the search for what has no short one."""
+    if request.param == "search":
+        monkeypatch.setattr(cms.packing, "_MOST_CELLS", -1)
+    return str(request.param)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    prices_and_sizes,
-    st.fractions(min_value=0, max_value=9, max_denominator=4),
-    st.one_of(st.none(), st.integers(1, 6)),
+    blocks=prices_and_sizes,
+    capacity=st.fractions(min_value=0, max_value=9, max_denominator=4),
+    max_blocks=st.one_of(st.none(), st.integers(1, 6)),
 )
-@example([(F(1, 3), F(44)), (F(1, 4), F(33)), (F(1, 11), F(12))], F(132), None)
-@example([(F(2), F(1)), (F(3), F(2))], F(5), 2)
-@example([(F(0), F(1)), (F(-1), F(2))], F(5), None)
-@example([], F(0), None)
+@example(
+    blocks=[(F(1, 3), F(44)), (F(1, 4), F(33)), (F(1, 11), F(12))], capacity=F(132), max_blocks=None
+)
+@example(blocks=[(F(2), F(1)), (F(3), F(2))], capacity=F(5), max_blocks=2)
+@example(blocks=[(F(0), F(1)), (F(-1), F(2))], capacity=F(5), max_blocks=None)
+@example(blocks=[(F(2 * 10**30), F(1)), (F(3 * 10**30), F(2))], capacity=F(5), max_blocks=4)
+@example(blocks=[], capacity=F(0), max_blocks=None)
 def test_nothing_that_fits_is_worth_more(
-    blocks: list[tuple[F, F]], capacity: F, max_blocks: int | None
+    way: str, blocks: list[tuple[F, F]], capacity: F, max_blocks: int | None
 ) -> None:
     prices, sizes = [p for p, _ in blocks], [s for _, s in blocks]
     found = fullest_machine(prices, sizes, capacity, max_blocks)
@@ -74,7 +86,9 @@ def test_nothing_that_fits_is_worth_more(
 
 
 @pytest.mark.parametrize("max_blocks", [None, 3, 48])
-def test_shares_of_a_gpu_at_nearly_equal_prices_are_weighed_exactly(max_blocks: int | None) -> None:
+def test_shares_of_a_gpu_at_nearly_equal_prices_are_weighed_exactly(
+    way: str, max_blocks: int | None
+) -> None:
     for seed in range(30):
         rng = random.Random(seed)
         sizes = [F(size) for size in rng.sample(range(5, 101), rng.randint(3, 16))]
@@ -90,6 +104,7 @@ def test_beyond_the_node_limit_the_value_is_an_upper_bound(
     max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut = 0
+    monkeypatch.setattr(cms.packing, "_MOST_CELLS", -1)
     for seed in range(60):
         rng = random.Random(seed)
         sizes = [F(rng.randint(7, 40)) for _ in range(5)]

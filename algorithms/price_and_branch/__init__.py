@@ -6,19 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Support
 from cms.reduction import reduce
 
+from .costs import supported_costs
 from .run import Run
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget, Claim
+    from cms.algorithm import Budget, Claim, Support
     from cms.guarantee import Guarantee
     from cms.problem import Problem
-
-
-#: Costs go through floating-point programs; larger ones would be infinite there.
-_LARGEST_COST = 10**300
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,11 @@ class PriceAndBranch:
     make a fractional schedule. Rounding it by error diffusion, with one small integer program over
     the machines and the few undecided jobs, mostly meets the bound. What gap is left is closed by
     larger programs over dozens of free jobs, then by branching on machines and blocks with prices
-    at every leaf, so that the proof is checked; only then by CP-SAT's word.
+    at every leaf, so that the proof is checked. Where that ends without a proof CP-SAT's word is
+    asked, and what time is left goes into better schedules.
+
+    Of a size-bounded set with thousands of maximal contents only those machines are used that the
+    prices brought up; schedules may then cost more than they need to, which the gap shows.
 
     Notes
     -----
@@ -43,8 +43,9 @@ class PriceAndBranch:
     the optimum.
 
     **Running time.** About a dozen passes over the jobs, each linear in their number, and integer
-    programs whose size does not depend on it. Branching is exponential in the worst case and is
-    limited to a number of nodes; without a time limit a run ends when all of this is done.
+    programs of at most a few hundred jobs (the exact ones, of up to some ten thousand options, are
+    for small problems). Branching is exponential in the worst case and is limited to a number of
+    nodes; without a time limit a run ends when all of this is done.
 
     References
     ----------
@@ -70,13 +71,8 @@ class PriceAndBranch:
     options_type = PriceAndBranchOptions
 
     def support(self, problem: Problem, options: PriceAndBranchOptions) -> Support:
-        """Take every problem whose costs are floats of a moderate size."""
-        for machine in problem.machine_types:
-            if machine.cost > _LARGEST_COST:
-                return Support(
-                    False, f"machine type {machine.name!r} costs more than 10**300; choose a unit"
-                )
-        return Support(True)
+        """Take every problem but those whose costs are astronomically far apart."""
+        return supported_costs(problem)
 
     def guarantee(self, problem: Problem, options: PriceAndBranchOptions) -> Guarantee | None:
         """Return None: what a run proves is in its status, not in a ratio."""

@@ -42,8 +42,9 @@ def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
         for c in mine:
             row.SetCoefficient(x[c], 1)
     objective = solver.Objective()
+    dearest = max(shapes.costs, default=Fraction(0)) or Fraction(1)
     for variable, cost in zip(x, shapes.costs, strict=True):
-        objective.SetCoefficient(variable, float(cost))
+        objective.SetCoefficient(variable, float(cost / dearest))
     objective.SetMinimization()
     if solver.Solve() != solver.OPTIMAL:
         return None

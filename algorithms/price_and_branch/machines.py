@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack import common_denominator
 from cms.model import Configuration, SizeBoundedConfigurations
@@ -70,16 +70,27 @@ def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[s
     return found if descend(0, capacity, shape.max_blocks) else None
 
 
-def listed(problem: Problem, most: int) -> tuple[Configuration, ...] | None:
-    """List every configuration that a best schedule may need; None if there are too many."""
+class Listing(NamedTuple):
+    """Configurations one by one, and the machine types of sets too large to be listed."""
+
+    shapes: tuple[Configuration, ...]
+    left_out: frozenset[str]
+
+
+def listed(problem: Problem, most: int) -> Listing:
+    """List the configurations that a best schedule may need.
+
+    Size-bounded sets with more than ``most`` maximal multisets are left out.
+    """
     shapes: dict[Configuration, None] = {}
+    left_out: set[str] = set()
     for shape in problem.configurations:
         if isinstance(shape, Configuration):
             shapes[shape] = None
             continue
         contents = maximal_contents(shape, most)
         if contents is None:
-            return None
-        for content in contents:
+            left_out.add(shape.machine or "")
+        for content in contents or ():
             shapes[Configuration(content, shape.machine)] = None
-    return tuple(shapes)
+    return Listing(tuple(shapes), frozenset(left_out))

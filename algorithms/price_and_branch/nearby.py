@@ -13,7 +13,7 @@ from .fraction import fractional
 from .near import NearOptions
 from .rounding import rounded
 from .shapes import Shapes
-from .vicinity import Rung, Vicinity
+from .vicinity import FIRST_RUNGS, Vicinity
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
-#: With more kinds of jobs, some of them are free at a time.
-_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
 
 
 class Nearby:
@@ -92,7 +90,7 @@ class Nearby:
         seed = self._budget.seed + self._tries
         vicinity = Vicinity(search, point, shapes, mixture, np.random.default_rng(seed))
         start = rounded(search, mixture, seed)
-        for number, rung in enumerate(_RUNGS):
+        for number, rung in enumerate(FIRST_RUNGS):
             if target is not None and (self._budget.stopped or target < point.bound):
                 break
             origin = start if best is None or not number % 2 else best

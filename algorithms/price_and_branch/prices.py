@@ -45,6 +45,8 @@ _FINE = Fraction(1, 10**5)
 _ZOOM, _MOST_ZOOMS = 2**20, 3
 #: How much of the room that rounding has the fractional schedule may use up.
 _ROOM = Fraction(1, 10)
+#: Binary digits of the smallest price.
+_DIGITS = 20
 #: A part of a cost step by which the fractional machines may miss the master's value.
 _MATTERS = Fraction(1, 20)
 #: Up to this many kinds of jobs each is a group of its own; beyond, there are fewer groups.
@@ -52,8 +54,10 @@ _MOST_SINGLE = 128
 _GROUPS = 64
 #: Shares of cuts, and numbers of machines, below this are the linear program's noise.
 _NOTHING = 1e-9
-#: With this many kinds the first pass already counts as an answer.
-EARLY_FROM = 200_000
+#: With this many kinds the first pass already counts as an answer ...
+EARLY_FROM = 1_000
+#: ... and with this many so do passes in between.
+_OFTEN_FROM = 200_000
 
 
 class PriceSearch:
@@ -205,7 +209,7 @@ class PriceSearch:
                     break
                 zooms += 1
                 self._zoom(zooms, largest)
-            often = len(self.jobs) >= EARLY_FROM or number >= 31
+            often = len(self.jobs) >= _OFTEN_FROM or number >= 31
             # Counting passes instead of seconds keeps runs reproducible.
             if often and (number + 1) & number == 0 and self.best is not None:
                 yield self.best
@@ -341,8 +345,12 @@ class PriceSearch:
         return self.evaluate(numbers, denominator)
 
     def _on_grid(self, values: Sequence[Fraction]) -> tuple[list[int], int]:
-        grid = 2**self._bits
-        return [int(value * grid) for value in values], grid
+        bits = self._bits
+        if len(self.jobs) < COMPILED_FROM:
+            # No price may round to nothing, were it for a trillionth of a machine.
+            least = min((value for value in values if value > 0), default=Fraction(1))
+            bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
+        return [int(value * 2**bits) for value in values], 2**bits
 
     def evaluate(
         self, numbers: Sequence[int], denominator: int

@@ -22,7 +22,7 @@ from .jobs import Jobs
 from .prices import EARLY_FROM, PriceSearch
 from .rounding import Rounded, everyone, rounded
 from .shapes import Shapes
-from .vicinity import Rung, Vicinity
+from .vicinity import FIRST_RUNGS, Rung, Vicinity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,8 +38,6 @@ _LADDER = (
     Rung(300, 40, 1000),
     Rung(60, 400, 1000),
 )
-#: What is tried before branching.
-_FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
@@ -50,6 +48,8 @@ _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 _EXACT_NODES, _EXACT_EFFORT = 200, 60.0
 #: Price searches below branches, as many as so many kinds of jobs allow.
 _TREE_WORK, _TREE_NODES = 400_000, 5_000
+#: The largest demand with which branches are tried.
+_LONGEST = 2**200
 #: Variables of the compact program, beyond which it is not tried.
 _MOST_BLOCKS = 5_000
 #: In larger exact programs SCIP finds nothing that a search below branches would not find sooner.
@@ -81,15 +81,16 @@ class Run:
         if no_way is not None:
             yield no_way
         search = PriceSearch(self._jobs, budget)
+        shapes = Shapes(self._problem, ())
         for number, point in enumerate(search.run()):
             yield certificate(self._reduction, search, point)
             if number == 0 and len(self._jobs) >= EARLY_FROM:
                 # One pass is a whole choice of options: a first answer before the best prices.
-                shapes = Shapes(self._problem, search.region.rows)
-                yield from self._first(shapes, everyone(search, 0), None, "first pass")
+                shapes = self._grown(shapes, search)
+                yield from self._filled(shapes, everyone(search, 0), "first pass")
         if search.best is None or budget.stopped:
             return
-        shapes = Shapes(self._problem, search.region.rows)
+        shapes = self._grown(shapes, search)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding")
@@ -99,6 +100,7 @@ class Run:
             yield certificate(self._reduction, search, point)
         if self._met(search.best):
             return
+        shapes = self._grown(shapes, search)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
@@ -108,11 +110,21 @@ class Run:
             yield from self._first(shapes, start, mixture, "rounding")
         yield from self._close(search, shapes, search.best, mixture)
 
+    def _grown(self, shapes: Shapes, search: PriceSearch) -> Shapes:
+        """Take in the machines that the search has come across since."""
+        if shapes.complete:
+            return shapes
+        grown = Shapes(self._problem, search.region.rows)
+        if self._best is not None:
+            more = (0,) * (len(grown) - len(self._best.machines))
+            self._best = self._best._replace(machines=self._best.machines + more)
+        return grown
+
     def _close(
         self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
-        yield from self._climb(search, shapes, point, mixture, 0, _FIRST_RUNGS)
+        yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         task = self._exact_task(shapes, point)
         if task is not None and task.size <= _MOST_LOOKED_AT:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
@@ -151,12 +163,10 @@ class Run:
             yield Named(self._reduction.restore(schedule), part)
 
     def _first(
-        self, shapes: Shapes, start: Rounded, mixture: Fractional | None, part: str
+        self, shapes: Shapes, start: Rounded, mixture: Fractional, part: str
     ) -> Iterator[Claim]:
         """Cover a rounded solution with machines; ``start`` may have numbers of any size."""
-        around = None if mixture is None else shapes.around(mixture)
-        if around is None:
-            around = covering(shapes, start.choices.load())
+        around = shapes.around(mixture)
         task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
         answer = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES)
         if answer.found is None:
@@ -164,12 +174,20 @@ class Run:
             answer = close(
                 shapes, self._jobs, replace(task, around=None), self._budget, effort=_FIRST_EFFORT
             )
-        found = answer.found
-        if found is None and not start.boxes:
-            machines = filled(shapes, start.choices.load(), around)
-            if machines is not None:
-                found = Found(shapes.cost(machines), machines, start.choices)
-        yield from self._claim(shapes, found, part)
+        if answer.found is None and not start.boxes:
+            yield from self._filled(shapes, start, part, around)
+        else:
+            yield from self._claim(shapes, answer.found, part)
+
+    def _filled(
+        self, shapes: Shapes, start: Rounded, part: str, around: list[Fraction] | None = None
+    ) -> Iterator[Claim]:
+        """Cover a rounded solution without boxes with machines, at once and roughly."""
+        load = start.choices.load()
+        machines = filled(shapes, load, around or covering(shapes, load))
+        if machines is not None:
+            found = Found(shapes.cost(machines), machines, start.choices)
+            yield from self._claim(shapes, found, part)
 
     def _climb(
         self,
@@ -222,10 +240,9 @@ class Run:
 
     @property
     def _numbers_are_huge(self) -> bool:
-        """Whether blocks are so many that no float tells one from the next."""
+        """Whether numbers are so long that branches would be too: no tree has ended there yet."""
         rows = self._problem.rows
-        most = max((row.demand for row in rows.wide.values()), default=0)
-        return most > 2**200
+        return max((row.demand for row in rows.wide.values()), default=0) > _LONGEST
 
     def _tree(self, point: PricePoint) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked."""

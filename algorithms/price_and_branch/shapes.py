@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import ge
 from typing import TYPE_CHECKING
 
 from cms.model import Configuration
@@ -32,7 +33,8 @@ class Shapes:
     rows : sequence of Row
         Machines the price search came across.
     most : int, optional
-        Maximal multisets of size-bounded sets that are listed; beyond, only those in ``rows`` are.
+        Maximal multisets of a size-bounded set that are listed; of a larger one only those in
+        ``rows`` are. With more rows the same configurations keep their numbers.
 
     Attributes
     ----------
@@ -48,15 +50,15 @@ class Shapes:
     def __init__(self, problem: Problem, rows: Sequence[Row], most: int = _MOST_SHAPES) -> None:
         self.problem = problem
         names = [machine.name for machine in problem.machine_types]
-        shapes = listed(problem, most)
-        self.complete = shapes is not None
-        if shapes is None:
-            shapes = tuple(dict.fromkeys(_configuration(problem, row) for row in rows))
-        self.shapes: tuple[Configuration, ...] = shapes
+        shapes, left_out = listed(problem, most)
+        self.complete = not left_out
+        found = [row for row in rows if row.shape is None and names[row.machine] in left_out]
+        more = (_configuration(problem, row) for row in found)
+        self.shapes: tuple[Configuration, ...] = tuple(dict.fromkeys([*shapes, *more]))
         self.counts = [
-            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in shapes
+            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
         ]
-        self._machine = [names.index(shape.machine or "") for shape in shapes]
+        self._machine = [names.index(shape.machine or "") for shape in self.shapes]
         self.costs = [problem.machine_types[m].cost for m in self._machine]
         self.step = problem.cost_step or Fraction(1)
         self.steps = [int(cost / self.step) for cost in self.costs]
@@ -88,14 +90,15 @@ class Shapes:
         for row, amount in mixture.machines:
             c = self._index.get((row.counts, row.machine))
             if c is None:
-                c = next(
-                    c
-                    for c, counts in enumerate(self.counts)
-                    if self._machine[c] == row.machine
-                    and all(a >= b for a, b in zip(counts, row.counts, strict=True))
-                )
+                c = self._beyond(row)
             amounts[c] += amount
         return amounts
+
+    def _beyond(self, row: Row) -> int:
+        for c, counts in enumerate(self.counts):
+            if self._machine[c] == row.machine and all(map(ge, counts, row.counts)):
+                return c
+        raise AssertionError(f"no configuration has the blocks of {row}: it was found later on")
 
     def reduced_costs(self, vector: Vector, region: Region) -> list[Fraction]:
         """Return how much more each machine costs than it is worth, its part in branches counted.

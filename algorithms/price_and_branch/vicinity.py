@@ -1,4 +1,4 @@
-"""Schedules near a fractional one: few dozen jobs are free, the others stay (theory 6.6)."""
+"""Schedules near a fractional one: a few dozen jobs are free, the others stay (theory 6.6)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ class Rung(NamedTuple):
     kinds: int
     options: int
     nodes: int
+
+
+#: What is tried before branching, and near each fleet that branches lead to.
+FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
 
 
 class Vicinity:

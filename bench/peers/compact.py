@@ -106,8 +106,8 @@ class CompactProgram:
                 f"the numbers of job {name!r} need more than 63 bits; a floating-point solver "
                 "cannot take them"
             )
-        shapes = listed(small, MOST_SHAPES)
-        if shapes is None:
+        shapes, left_out = listed(small, MOST_SHAPES)
+        if left_out:
             raise UnsupportedProblem(
                 f"a size-bounded set has more than {MOST_SHAPES} maximal contents; the compact "
                 "program would have a variable for each"

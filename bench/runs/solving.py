@@ -134,6 +134,8 @@ def _from_files(problem: Problem, solution: Solution) -> list[str]:
 def passes(sources: Iterable[str]) -> int | None:
     """Read how many passes of pricing a run took from the sources of its history.
 
+    Passes after the last certificate that raised the bound are not told there.
+
     Examples
     --------
     >>> passes(["trivial", "price_and_branch: block prices, 7 passes"])

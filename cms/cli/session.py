@@ -164,13 +164,17 @@ def refuse_unwritable(*files: tuple[Path | None, str]) -> None:
     Raises
     ------
     UsageError
-        If a path is a folder, or its folder does not exist.
+        If a path is a folder, its folder does not exist, or a picture is to be no SVG.
     """
     for path, option in files:
         if path is None or str(path) == "-":
             continue
         if path.is_dir():
             raise usage_error(f"{str(path)!r} is a folder; expected a file to write", option)
+        if option == "--picture" and path.suffix.lower() != ".svg":
+            raise usage_error(
+                f"{str(path)!r}: pictures are SVG; expected a name that ends in .svg", option
+            )
         if not path.parent.is_dir():
             raise usage_error(
                 f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",

@@ -11,7 +11,8 @@ from cms.numbers import whole
 
 #: The parameters a family is drawn with, in turn. No family is here whose problems are infeasible,
 #: and of ``rounding`` not the kind ``non-irup``: no tree of block prices reaches its optimum, since
-#: it branches on nothing that tells size-bounded configurations apart.
+#: it branches on machine types and blocks only, never on which blocks of a size-bounded set share
+#: a machine.
 VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
     "real-rows": ({"m": 1}, {"m": 5}, {"m": 30}),
     "arbitrary": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "largest": 10}),

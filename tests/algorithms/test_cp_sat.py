@@ -138,14 +138,24 @@ def test_a_set_with_too_many_contents_is_refused_with_the_reason() -> None:
         solve(problem, "cp_sat")
 
 
-def test_a_cost_beyond_the_floats_is_refused_with_the_reason() -> None:
+@pytest.mark.parametrize("method", ["cp_sat", "price_and_branch"])
+@pytest.mark.parametrize("cheap", ["0.01", "1e10", "1e99"])
+def test_costs_that_no_float_has_both_of_are_refused_with_the_reason(
+    method: str, cheap: str
+) -> None:
     problem = Problem(
-        configurations=Configuration({"a": 1}),
-        machine_types=[MachineType("machine", cost="1e301")],
-        jobs=[Job("x", 1, {"a": 1})],
+        configurations=[Configuration({"a": 1}, "m"), Configuration({"b": 1}, "n")],
+        machine_types=[MachineType("m", cost=cheap), MachineType("n", cost="1e99")],
+        jobs=[Job("x", 7, {"a": 1}), Job("y", 9, {"b": 2})],
     )
-    with pytest.raises(ValueError, match="choose a unit"):
-        solve(problem, "cp_sat")
+    if cheap == "0.01":
+        with pytest.raises(ValueError, match="10\\*\\*100 times"):
+            solve(problem, method)
+    else:
+        solution = solve(problem, method)
+        assert check(problem, solution.schedule) == ()
+        assert solution.cost == 7 * problem.machine_types[0].cost + 5 * 10**99
+        assert solution.proof == "checked" or cheap != "1e99"
 
 
 # --- problems that once hurt ----------------------------------------------------------------------

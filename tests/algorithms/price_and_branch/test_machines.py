@@ -43,7 +43,7 @@ def test_sets_and_configurations_are_listed_together_each_once() -> None:
         jobs=[Job("x", 1, {"a": 1, "b": 1})],
     )
     machine = problem.machine_types[0].name
-    assert listed(problem, most=1) == (
+    assert listed(problem, most=1).shapes == (
         Configuration({"a": 2}, machine),
         Configuration({"b": 1}, machine),
     )
@@ -52,7 +52,7 @@ def test_sets_and_configurations_are_listed_together_each_once() -> None:
 def test_a_set_of_too_many_contents_is_not_listed() -> None:
     shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 60)
     problem = Problem(configurations=shares, jobs=[Job("x", 1, {"a": 1, "b": 1})])
-    assert listed(problem, most=20) is None
+    assert listed(problem, most=20) == ((), {problem.machine_types[0].name})
     found = listed(problem, most=21)
-    assert found is not None
-    assert len(found) == 21
+    assert not found.left_out
+    assert len(found.shapes) == 21

@@ -1,0 +1,85 @@
+"""Size-bounded sets of thousands of contents, and blocks worth a trillionth of a machine."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from algorithms.price_and_branch.machines import listed
+from algorithms.price_and_branch.region import Row
+from algorithms.price_and_branch.shapes import Shapes
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
+from instances.families import generate
+
+METHOD = "price_and_branch"
+
+
+def shares(seed: int, n: int, *, beside: bool) -> Problem:
+    """Ten sizes in a capacity of 1000, some beside listed configurations that nobody wants."""
+    rng = random.Random(seed)
+    sizes = {f"b{i}": rng.randint(40, 200) for i in range(10)}
+    jobs = [
+        Job(f"j{j}", rng.randint(100, 3000), {b: s + rng.randint(-9, 9) for b, s in sizes.items()})
+        for j in range(n)
+    ]
+    large = SizeBoundedConfigurations(sizes, 1000, "m")
+    if not beside:
+        return Problem(configurations=large, jobs=jobs, machine_types=[MachineType("m")])
+    useless = [Configuration({"z": 3}, "n"), Configuration({"b0": 9, "z": 1}, "n")]
+    types = [MachineType("m", 2), MachineType("n", 3)]
+    return Problem(configurations=[large, *useless], jobs=jobs, machine_types=types)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("beside", [False, True])
+def test_sets_too_large_to_be_listed_are_scheduled_and_proved(seed: int, beside: bool) -> None:
+    problem = shares(seed, 3 + 6 * seed, beside=beside)
+    assert listed(problem, 2_000).left_out
+    solution = solve(problem, METHOD, threads=1, time_limit=20)
+    assert check(problem, solution.schedule) == ()
+    assert solution.proof == "checked"
+
+
+def test_shares_in_steps_of_a_fiftieth() -> None:
+    rng = random.Random(2)
+    sizes = {f"mps:{s}": s for s in range(2, 101, 2)}
+    jobs = []
+    for j in range(8):
+        peak, half = rng.randint(1000, 9000), rng.uniform(0.2, 5)
+        supply = {b: int(peak * (1 + half) * s / (s + 100 * half)) for b, s in sizes.items()}
+        jobs.append(Job(f"j{j}", rng.randint(500, 20000), supply))
+    problem = Problem(configurations=SizeBoundedConfigurations(sizes, 100), jobs=jobs)
+    solution = solve(problem, METHOD, threads=1, time_limit=20)
+    assert solution.proof == "checked"
+
+
+def test_more_rows_keep_the_numbers_of_the_configurations_before() -> None:
+    problem = shares(1, 4, beside=True)
+    k = len(problem.blocks)
+    rows = [Row(tuple(int(i == at) for i in range(k)), 0, None) for at in range(3)]
+    short, long = Shapes(problem, rows[:1]), Shapes(problem, rows)
+    assert not short.complete
+    assert long.shapes[: len(short)] == short.shapes
+    assert len(long) == len(short) + 2
+    assert len(short) == 1 + len(listed(problem, 2_000).shapes)
+
+
+@pytest.mark.parametrize("exponent", [6, 9, 12, 13])
+def test_blocks_worth_a_trillionth_of_a_machine_keep_their_price(exponent: int) -> None:
+    """308 machines; rounded to the same grid as the others their price would be nothing."""
+    problem = Problem(
+        configurations=[Configuration({"x": 10**exponent, "y": 1}), Configuration({"y": 1000})],
+        jobs=[Job("a", 3 * 10 ** (exponent + 2) + 1, {"x": 1}), Job("b", 50000, {"y": 7})],
+    )
+    solution = solve(problem, METHOD, threads=1)
+    assert solution.cost == 308
+    assert solution.lower_bound >= Fraction(307)
+
+
+def test_a_first_schedule_comes_before_the_best_prices() -> None:
+    problem = generate("mixed-fleet", n=1_500, seed=3, types=3)
+    solution = solve(problem, METHOD, threads=1, time_limit=5)
+    sources = [line.source for line in solution.history]
+    assert "price_and_branch: first pass" in sources[:2]
