@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cms import Configuration, MachineType, Problem, SizeBoundedConfigurations, solve
+from cms import Configuration, MachineType, Problem, SizeBoundedConfigurations
 from tests.algorithms.price_and_branch.parts import single
 from tests.algorithms.price_and_branch.proving import of, proved
 
