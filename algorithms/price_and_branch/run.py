@@ -41,7 +41,7 @@ _LADDER = (
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
-_CLIMB_FIRST = 20_000
+_CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
 _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 #: The same for the exact ones: the search for a schedule, and the word on what it costs at least.
