@@ -23,6 +23,13 @@ def test_ctrl_c_gives_a_checked_answer_whatever_solver_is_at_work(kind: str) -> 
             assert one.answered, str(one)
 
 
+@pytest.mark.parametrize("wait", [0.3, 0.8, 1.1])
+def test_ctrl_c_reaches_the_default_method_whatever_it_is_at(wait: float) -> None:
+    """SCIP would take the signal for itself, unless it is told not to."""
+    one = press("python", wait, "auto")
+    assert one.answered, str(one)
+
+
 def test_a_second_ctrl_c_ends_the_process() -> None:
     one = press("deaf", 0.1, again=0.15)
     assert one.exit_status == -signal.SIGINT, str(one)

@@ -204,6 +204,8 @@ class Program:
         objective.SetMinimization()
         settings = (
             f"limits/nodes = {nodes}\nrandomization/randomseedshift = {budget.seed % 2**30}\n"
+            # Ctrl-C is for the driver; SCIP would take it for itself and the run would go on.
+            "misc/catchctrlc = FALSE\n"
         )
         if not cuts:
             settings += "separating/maxroundsroot = 1\nseparating/maxrounds = 0\n"

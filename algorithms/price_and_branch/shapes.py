@@ -52,7 +52,12 @@ class Shapes:
         names = [machine.name for machine in problem.machine_types]
         shapes, left_out = listed(problem, most)
         self.complete = not left_out
-        found = [row for row in rows if row.shape is None and names[row.machine] in left_out]
+        # Below branches an empty machine may count; no schedule needs one.
+        found = [
+            row
+            for row in rows
+            if row.shape is None and names[row.machine] in left_out and any(row.counts)
+        ]
         more = (_configuration(problem, row) for row in found)
         self.shapes: tuple[Configuration, ...] = tuple(dict.fromkeys([*shapes, *more]))
         self.counts = [
@@ -88,6 +93,8 @@ class Shapes:
         """
         amounts = [Fraction(0)] * len(self.shapes)
         for row, amount in mixture.machines:
+            if not any(row.counts):
+                continue
             c = self._index.get((row.counts, row.machine))
             if c is None:
                 c = self._beyond(row)

@@ -59,6 +59,7 @@ def test_more_rows_keep_the_numbers_of_the_configurations_before() -> None:
     problem = shares(1, 4, beside=True)
     k = len(problem.blocks)
     rows = [Row(tuple(int(i == at) for i in range(k)), 0, None) for at in range(3)]
+    rows.insert(1, Row((0,) * k, 0, None))  # as below branches
     short, long = Shapes(problem, rows[:1]), Shapes(problem, rows)
     assert not short.complete
     assert long.shapes[: len(short)] == short.shapes
