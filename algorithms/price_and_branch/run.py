@@ -130,13 +130,13 @@ class Run:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
             yield from self._claim(shapes, answer.found, _part(task))
         early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
-        for climb in range(early):
-            yield from self._climb(search, shapes, point, mixture, climb + 1, _LADDER)
+        for climb in range(1, 1 + early):
+            yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
         yield from self._tree(point)
         task = self._exact_task(shapes, point)
         if task is not None:
             yield from self._exact_word(shapes, task)
-        for climb in range(early, early + _CLIMBS):
+        for climb in range(1 + early, 1 + early + _CLIMBS):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
 
     def _least(self, point: PricePoint) -> Fraction:

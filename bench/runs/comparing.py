@@ -13,8 +13,8 @@ from bench.peers.compact import CompactProgram
 from bench.peers.highs import HighsRelaxation
 from bench.row import Outcome
 from bench.task import Task
-from cms.solve import solve
 
+from .solving import solved
 from .stage import Facts, Stage, Tell
 from .warming import warm_up
 
@@ -51,16 +51,7 @@ def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     solutions = []
 
     def ours() -> None:
-        solutions.append(
-            solve(
-                problem,
-                task.method,
-                options=task.options,
-                time_limit=task.time_limit,
-                seed=task.seed,
-                threads=threads,
-            )
-        )
+        solutions.append(solved(task, problem, threads))
 
     def yardstick() -> None:
         linprog(**program)

@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 INDEPENDENTLY = 2_000
 
 
+def solved(task: Task, problem: Problem, threads: int) -> Solution:
+    """Solve a problem as a task says."""
+    return solve(
+        problem,
+        task.method,
+        options=task.options,
+        time_limit=task.time_limit,
+        seed=task.seed,
+        threads=threads,
+    )
+
+
 def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     """Solve an instance; the seconds are ``solution.seconds``, exact checks included.
 
@@ -52,14 +64,7 @@ def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Fac
     tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
     forget_peak()
     try:
-        solution = solve(
-            problem,
-            task.method,
-            options=task.options,
-            time_limit=task.time_limit,
-            seed=task.seed,
-            threads=threads,
-        )
+        solution = solved(task, problem, threads)
     except UnsupportedProblem as reason:
         return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
     peak = peak_memory()

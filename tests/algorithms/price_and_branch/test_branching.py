@@ -225,9 +225,21 @@ def test_demands_of_any_size(demand: int) -> None:
     assert proof(problem, best.cost).bound == best.cost
 
 
-@pytest.mark.parametrize("demand", [1, 5, 10**6 + 1])
+@pytest.mark.parametrize(
+    "demand",
+    [
+        1,
+        5,
+        10**6 + 1,
+        pytest.param(
+            10**12 + 1,
+            marks=pytest.mark.xfail(
+                strict=True, reason="the master's floating-point numbers see no half there"
+            ),
+        ),
+    ],
+)
 def test_half_a_machine_is_told_from_a_whole_one(demand: int) -> None:
-    """Among 10**12 the master's floating-point numbers see no half; among millions they do."""
     problem = pairs(demand, Configuration({"unused": 1, "giant": 0, "x": 0}, "other"))
     assert proof(problem, None).bound == 2 * ((3 * demand + 1) // 2)
 

@@ -99,10 +99,9 @@ def test_a_size_bounded_set_at_any_demand(exponent: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "seed"), [(1, 2), (5, 6), (10, 7), (10, 10), (10, 11), (30, 0)])
-def test_huge_and_small_demands_together_end_next_to_the_bound(n: int, seed: int) -> None:
-    """Millions of machines and a few: whole or nearly whole machines from the checked bound."""
+def test_huge_and_small_demands_together_are_proved(n: int, seed: int) -> None:
+    """Millions of machines for some jobs, and a few for others."""
     problem = generate("huge-demands", n=n, seed=seed)
-    solution = solve(problem, "price_and_branch", threads=1, time_limit=5)
+    solution = solve(problem, "price_and_branch", threads=1, time_limit=20)
     assert check(problem, solution.schedule) == ()
-    assert solution.gap is not None
-    assert solution.gap <= 2
+    assert (solution.status, solution.proof) == ("optimal", "checked")
