@@ -38,7 +38,7 @@ class NearOptions:
         return minimal_options(self.prices, row.supply, row.demand, reach, most)
 
     def some(self, kind: int, slack: Fraction, most: int) -> list[tuple[int, ...]]:
-        """List options of reduced cost up to the slack; if too many, up to less, or some of a tie."""
+        """List options of reduced cost within the slack; if many, up to less, or part of a tie."""
         row = self._jobs.rows.row(kind)
         best = cheapest_option(self.prices, row.supply, row.demand)
         if best is None:
