@@ -149,29 +149,33 @@ def _searched(
         return most if slots is None else min(most, slots * dearest[depth])
 
     def descend(depth: int, value: int, room: int, slots: int | None) -> None:
+        # Types left out are a loop: the depth is the types in a machine, not the types there are.
         nonlocal best, nodes, ceiling
         if value > best:
             best = value
             content[:] = [*counts[:depth], *[0] * (n - depth)]
-        if depth >= n:
-            return
-        most = room // weights[depth]
-        if slots is not None:
-            most = min(most, slots)
-        for number in range(most, -1, -1):
-            nodes += 1
-            if nodes > NODE_LIMIT:
-                ceiling = max(ceiling, value + at_most(depth, room, slots))
-                break
-            after = room - number * weights[depth]
-            free = None if slots is None else slots - number
-            reached = value + number * worth[depth]
-            if reached + at_most(depth + 1, after, None) <= best:
-                break  # fewer of the best ratio: this bound only falls
-            if reached + at_most(depth + 1, after, free) > best:
-                counts[depth] = number
-                descend(depth + 1, reached, after, free)
-        counts[depth] = 0
+        for here in range(depth, n):
+            most = room // weights[here]
+            if slots is not None:
+                most = min(most, slots)
+            for number in range(most, -1, -1):
+                nodes += 1
+                if nodes > NODE_LIMIT:
+                    ceiling = max(ceiling, value + at_most(here, room, slots))
+                    counts[here] = 0
+                    return
+                after = room - number * weights[here]
+                free = None if slots is None else slots - number
+                reached = value + number * worth[here]
+                if reached + at_most(here + 1, after, None) <= best:
+                    counts[here] = 0
+                    return  # fewer of the best ratio: this bound only falls
+                counts[here] = number
+                if number and reached + at_most(here + 1, after, free) > best:
+                    descend(here + 1, reached, after, free)
+            counts[here] = 0
+            if value + at_most(here + 1, room, slots) <= best:
+                return
 
     descend(0, 0, room, slots)
     return max(best, ceiling), content, ceiling <= best

@@ -19,7 +19,7 @@ from cms.price_conditions import Condition
 from .branchable import branchable
 from .found import PricePoint, Warm
 from .jobs import Jobs
-from .nearby import Nearby
+from .node_schedules import NodeSchedules
 from .pool import Pool
 from .prices import PriceSearch
 from .quantities import TYPES, Mixture, Split, mixture, schedule_of, splits
@@ -152,7 +152,7 @@ class _Search:
         self._free = free_machines
         self._given = branchable(problem)
         self._jobs = Jobs(self._given.problem)
-        self._pool, self._nearby = Pool(self._jobs), Nearby(self._jobs, budget)
+        self._pool, self._schedules = Pool(self._jobs), NodeSchedules(self._jobs, budget)
         self._grower = Grower(self._given, self._jobs, budget, free_machines=free_machines)
         self._step = problem.cost_step
         self._nodes = self._whole = 0
@@ -276,7 +276,7 @@ class _Search:
         if self._closed(node):
             return  # that was as cheap as a schedule below can be
         if (not node.splits or node.splits[0].rank != TYPES) and self._worth_a_try(found):
-            self._keep(self._nearby.schedule(search, found, self._cost))
+            self._keep(self._schedules.schedule(search, found, self._cost))
 
     def _worth_a_try(self, found: Mixture) -> bool:
         """Whether to look for a schedule at a node with whole numbers of machines of each type.
@@ -288,11 +288,11 @@ class _Search:
         for row, amount in found.machines:
             totals[row.machine] = totals.get(row.machine, 0) + amount
         fleet = tuple(sorted((machine, round(total)) for machine, total in totals.items()))
-        every = _TRY_EVERY if self._nearby.thorough else 1
+        every = _TRY_EVERY if self._schedules.thorough else 1
         fresh = fleet not in self._fleets and every * len(self._fleets) <= self._whole
         if fresh:
             self._fleets.add(fleet)
-        if not self._nearby.thorough:
+        if not self._schedules.thorough:
             return fresh or self._whole % _TRY_EVERY == 0
         return fresh or self._whole & (self._whole - 1) == 0
 

@@ -47,24 +47,24 @@ def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[s
     steps = 0
 
     def descend(at: int, room: int, slots: int | None) -> bool:
+        # Types left out are a loop: the depth is the types in a machine, not the types there are.
         nonlocal steps
-        steps += 1
-        if steps > _STEPS_A_CONTENT * most:
-            return False
-        fits = room // sizes[at] if slots is None else min(room // sizes[at], slots)
-        if at + 1 == len(blocks):
-            # The last type is the smallest: filled up with it, the machine takes no more of any.
-            content = {**counts, blocks[at]: fits} if fits else dict(counts)
-            found.append(content)
-            return len(found) <= most
-        for number in range(fits, -1, -1):
-            if number:
-                counts[blocks[at]] = number
-            else:
-                counts.pop(blocks[at], None)
-            left = None if slots is None else slots - number
-            if not descend(at + 1, room - number * sizes[at], left):
+        for here in range(at, len(blocks)):
+            steps += 1
+            if steps > _STEPS_A_CONTENT * most:
                 return False
+            fits = room // sizes[here] if slots is None else min(room // sizes[here], slots)
+            if here + 1 == len(blocks):
+                # The last type is the smallest: filled up with it, the machine takes no more.
+                content = {**counts, blocks[here]: fits} if fits else dict(counts)
+                found.append(content)
+                return len(found) <= most
+            for number in range(fits, 0, -1):
+                counts[blocks[here]] = number
+                left = None if slots is None else slots - number
+                if not descend(here + 1, room - number * sizes[here], left):
+                    return False
+            counts.pop(blocks[here], None)
         return True
 
     return found if descend(0, capacity, shape.max_blocks) else None

@@ -67,34 +67,36 @@ def minimal_options(
 
     def descend(at: int, left: int, spent: int) -> bool:
         """Extend the counts by types from ``at`` on; False if there are too many options."""
+        # Types left out are a loop: the depth is the types in an option, not the types there are.
         nonlocal steps
-        steps += 1
-        if steps > _STEPS_AN_OPTION * most:
-            return False
-        i = types[at]
-        enough = -(-left // gains[i])
-        cost = spent + enough * prices[i]
-        if cost <= budget:
-            # Types come by falling supply: the option is minimal iff its last block is needed.
-            counts[i] = enough
-            found.append(tuple(counts))
+        for here in range(at, len(types)):
+            steps += 1
+            if steps > _STEPS_AN_OPTION * most:
+                return False
+            i = types[here]
+            enough = -(-left // gains[i])
+            if spent + enough * prices[i] <= budget:
+                # Types come by falling supply: the option is minimal iff its last block is needed.
+                counts[i] = enough
+                found.append(tuple(counts))
+                counts[i] = 0
+                if len(found) > most:
+                    return False
+            if here + 1 == len(types):
+                return True
+            p, f = ratio[here + 1]
+            # The rest costs at least p / f a unit: room - number * dearer >= 0 is needed.
+            room, dearer = (budget - spent) * f - left * p, prices[i] * f - gains[i] * p
+            start = enough - 1 if dearer <= 0 else min(enough - 1, room // dearer)
+            for number in range(start, 0, -1):
+                if room - number * dearer < 0:
+                    break  # a type that is cheaper than the rest: fewer of it only cost more
+                counts[i] = number
+                if not descend(here + 1, left - number * gains[i], spent + number * prices[i]):
+                    return False
             counts[i] = 0
-            if len(found) > most:
-                return False
-        if at + 1 == len(types):
-            return True
-        p, f = ratio[at + 1]
-        # The rest costs at least p / f a unit: room - number * dearer >= 0 is needed.
-        room, dearer = (budget - spent) * f - left * p, prices[i] * f - gains[i] * p
-        start = enough - 1 if dearer <= 0 else min(enough - 1, room // dearer)
-        for number in range(start, -1, -1):
-            if room - number * dearer < 0:
-                break  # a type that is cheaper than the rest: fewer of it only cost more
-            rest, paid = left - number * gains[i], spent + number * prices[i]
-            counts[i] = number
-            if not descend(at + 1, rest, paid):
-                return False
-        counts[i] = 0
+            if room < 0:
+                return True  # too dear without this type
         return True
 
     if types and not descend(0, demand, 0) and not partly:

@@ -19,10 +19,10 @@ from .exact import every_block, every_option, solver_bound
 from .found import PricePoint
 from .fraction import Fractional, fractional
 from .jobs import Jobs
+from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .prices import EARLY_FROM, PriceSearch
 from .rounding import Rounded, everyone, rounded
 from .shapes import Shapes
-from .vicinity import FIRST_RUNGS, Rung, Vicinity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -201,14 +201,14 @@ class Run:
         """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
         if not self._step:
             return
-        vicinity = Vicinity(search, point, shapes, mixture, self._random)
+        neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
         start = rounded(search, mixture, self._budget.seed + climb)
         for number, rung in enumerate(ladder):
             if self._met(point):
                 return
             cost = self._cost
             origin = self._best if number % 2 and self._best is not None else start
-            found, free = vicinity.look(
+            found, free = neighbourhood.look(
                 rung,
                 origin,
                 least=self._least(point),

@@ -84,3 +84,17 @@ def test_a_first_schedule_comes_before_the_best_prices() -> None:
     solution = solve(problem, METHOD, threads=1, time_limit=5)
     sources = [line.source for line in solution.history]
     assert "price_and_branch: first pass" in sources[:2]
+
+
+def test_more_block_types_than_python_has_frames() -> None:
+    rng = random.Random(5)
+    sizes = {f"b{i}": rng.randint(400, 3000) for i in range(1_500)}
+    jobs = [
+        Job(f"j{j}", rng.randint(100, 9000), {b: s + rng.randint(0, 90) for b, s in sizes.items()})
+        for j in range(4)
+    ]
+    problem = Problem(configurations=SizeBoundedConfigurations(sizes, 10_000), jobs=jobs)
+    solution = solve(problem, METHOD, threads=1, time_limit=5)
+    assert check(problem, solution.schedule) == ()
+    assert solution.cost is not None
+    assert 0 < solution.lower_bound <= solution.cost

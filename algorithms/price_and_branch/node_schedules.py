@@ -11,9 +11,9 @@ from .choices import choices_of
 from .closing import Task, close, schedule_of
 from .fraction import fractional
 from .near import NearOptions
+from .neighbourhood import FIRST_RUNGS, Neighbourhood
 from .rounding import rounded
 from .shapes import Shapes
-from .vicinity import FIRST_RUNGS, Vicinity
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
 
 
-class Nearby:
+class NodeSchedules:
     """Looks for schedules with a small integer program (theory 6.6).
 
     Where a node's branches have settled how many machines of each type there are, what jobs take at
@@ -88,13 +88,13 @@ class Nearby:
         mixture, best = fractional(search), None
         self._tries += 1
         seed = self._budget.seed + self._tries
-        vicinity = Vicinity(search, point, shapes, mixture, np.random.default_rng(seed))
+        neighbourhood = Neighbourhood(search, point, shapes, mixture, np.random.default_rng(seed))
         start = rounded(search, mixture, seed)
         for number, rung in enumerate(FIRST_RUNGS):
             if target is not None and (self._budget.stopped or target < point.bound):
                 break
             origin = start if best is None or not number % 2 else best
-            found, _ = vicinity.look(
+            found, _ = neighbourhood.look(
                 rung, origin, least=point.bound, target=target, budget=self._budget
             )
             if found is not None:

@@ -32,7 +32,7 @@ class Rung(NamedTuple):
 FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
 
 
-class Vicinity:
+class Neighbourhood:
     """What is nearly best at the prices of a search.
 
     Parameters
