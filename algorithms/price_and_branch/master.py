@@ -26,6 +26,8 @@ _WAYS = (
     "use_dual_simplex: true use_preprocessing: false",
     "use_dual_simplex: false use_preprocessing: false use_scaling: false",
 )
+#: Above so many blocks bought in all, the last way comes first: from the first GLOP may not return.
+_MANY_BLOCKS = 10**12
 #: A constraint holds the prices where its dual value is larger.
 _HOLDS = 1e-9
 
@@ -215,7 +217,7 @@ class Master:
 
     def _solved(self) -> bool:
         """Solve the program; numbers of very different sizes may need other ways than the first."""
-        for way in _WAYS:
+        for way in reversed(_WAYS) if self.scale > _MANY_BLOCKS else _WAYS:
             if not self._solver.SetSolverSpecificParametersAsString(way):
                 raise AssertionError(f"GLOP does not know one of the parameters {way!r}")
             if self._solver.Solve() == self._solver.OPTIMAL:
