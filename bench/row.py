@@ -121,6 +121,7 @@ class Row:
     peak_memory: int | None = None
     memory_before: int | None = None
     passes: int | None = None
+    guarantee: Mapping[str, str] = field(default_factory=dict)
     history_length: int | None = None
     history: tuple[tuple[Any, ...], ...] = ()
     measurements: Mapping[str, Any] = field(default_factory=dict)

@@ -24,6 +24,7 @@ from .stage import Facts, Stage, Tell
 from .warming import warm_up
 
 if TYPE_CHECKING:
+    from cms.guarantee import GuaranteeVerdict
     from cms.problem import Problem
 
 #: Jobs up to which the independent checker, slow on purpose, rechecks an answer.
@@ -81,6 +82,7 @@ def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Fac
         "claimed_bound": solution.claimed_bound,
         "gap": solution.gap,
         "passes": passes(line.source for line in solution.history),
+        "guarantee": _promise(solution.guarantee),
         "history_length": len(solution.history),
         "history": tuple(_entry(line) for line in solution.history),
     }
@@ -148,6 +150,19 @@ def passes(sources: Iterable[str]) -> int | None:
     """
     told = [int(number) for s in sources for number in re.findall(r"(\d+) pass(?:es)?\b", s)]
     return max(told, default=None)
+
+
+def _promise(verdict: GuaranteeVerdict | None) -> dict[str, str]:
+    if verdict is None:
+        return {}
+    promised = verdict.guarantee
+    return {
+        "factor": str(promised.factor),
+        "additive": str(promised.additive),
+        "against": promised.against.value,
+        "theorem": promised.theorem,
+        "verdict": verdict.verdict.value,
+    }
 
 
 def _entry(line: Incumbent) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ Rows = Callable[[str], list[Row]]
 
 SMALLEST: dict[str, tuple[Any, ...]] = {
     "proof": ("--instances", 6, "--peers", "highs", "--peer-share", 0.5),
+    "ratios": ("--instances", 4, "--largest", 4),
     "scale": ("--largest", 1000, "--seeds", 1),
     "peers": ("--largest", 50, "--seeds", 1, "--peers", "cp_sat,highs"),
     "growth": ("--largest", 3162, "--seeds", 1),
@@ -45,18 +46,27 @@ def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> N
     document = json.loads(run.stdout)
     found = rows(suite)
     assert document["runs"] == len(found) > 0
-    assert all(row.outcome is Outcome.ANSWERED for row in found)
+    # Some algorithms of the theory take some problems only, and most do not look for the optimum.
+    theory = suite == "ratios"
+    fine = {Outcome.ANSWERED, Outcome.UNSUPPORTED} if theory else {Outcome.ANSWERED}
+    assert {row.outcome for row in found} <= fine
     for table in document["tables"]:
         assert table["caption"]
         assert table["rows"]
     for row in found:
+        if row.outcome is Outcome.UNSUPPORTED:
+            assert row.error
+            continue
         assert row.seconds is not None
         if row.kind != "solve":
             continue
         problem = generate(row.family, **row.arguments)
         assert row.instance_sha256 == problem.sha256
         assert row.checker == ("independent" if row.arguments["n"] <= 2000 else "cms")
-        assert row.cost == solve(problem).cost
+        best = solve(problem).cost
+        assert row.cost is not None
+        assert best is not None
+        assert row.cost >= best if theory else row.cost == best
         assert row.peak_memory is not None
         assert row.peak_memory > 10**7
 
@@ -153,7 +163,7 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
     ("arguments", "message"),
     [
         ((), "Missing option '--suite'"),
-        (("--suite", "speed"), "there is no 'speed'; there are proof, scale"),
+        (("--suite", "speed"), "there is no 'speed'; there are proof, ratios, scale"),
         (("--suite", "proof", "-a", "autoo"), "method 'autoo' is unknown; nearest: 'auto'"),
         (("--suite", "proof", "--peers", "gurobi"), "there is no 'gurobi'; there are highs"),
         (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),

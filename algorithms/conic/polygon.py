@@ -1,0 +1,218 @@
+"""Integer hulls in the plane: the corners of the integer points of a polygon.
+
+A polygon may hold 10^10 integer points; the convex hull of these has a few dozen corners, and they
+are found in a number of steps that grows with the logarithm of the numbers only.
+
+When a hull is cut by a line, the corners that stay are known. The new ones are found by walking
+around, from corner to corner. Each edge is the first direction, turning left, in which a lattice
+point of the polygon lies; it is found by Euclid's steps in the tree of Stern and Brocot.
+
+Two facts are used throughout, for a convex K that contains the lattice point p.
+
+* Let d, e be lattice vectors of determinant 1, p + d outside K and p + e in K. If p + d + e is
+  outside, it is so by a constraint that p + e keeps; d then moves against this constraint, and no
+  p + a d + b (d + e) with a >= 0, b >= 1 is in K. So of all directions between d and e only those
+  between d + e and e are left.
+* If p and p + c are in K for a lattice vector c, and any lattice point of K lies beside the line
+  through them, then K has one on the very next lattice line: the triangle over the segment has a
+  width of 1 - 1/h there if the point is on the h-th line, and its ends are multiples of 1/h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+from typing import TypeAlias
+
+from .polytope import HalfSpace, Point
+
+Vector: TypeAlias = tuple[int, int]
+
+
+def cut(corners: Sequence[Point], sides: Iterable[HalfSpace], new: HalfSpace) -> tuple[Point, ...]:
+    """Cut an integer hull by a half plane.
+
+    Parameters
+    ----------
+    corners : sequence of Points
+        The corners of the convex hull of the integer points of a polygon, counterclockwise; two if
+        they lie on a line, one if there is only one point.
+    sides : iterable of HalfSpaces
+        Half planes whose intersection is that polygon; it must be bounded.
+    new : HalfSpace
+
+    Returns
+    -------
+    tuple of Points
+        The corners of the hull of the integer points of the polygon that are in the new half plane;
+        empty if there are none.
+
+    Examples
+    --------
+    >>> square = ((0, 0), (5, 0), (5, 5), (0, 5))
+    >>> sides = [HalfSpace(n, m) for n, m in (((-1, 0), 0), ((0, -1), 0), ((1, 0), 5), ((0, 1), 5))]
+    >>> cut(square, sides, HalfSpace((4, 7), 29))
+    ((0, 4), (0, 0), (5, 0), (5, 1), (2, 3))
+    """
+    inside = [new.slack(corner) >= 0 for corner in corners]
+    if all(inside):
+        return tuple(corners)
+    if not any(inside):
+        return ()
+    number = len(corners)
+    first = next(at for at in range(number) if inside[at] and not inside[at - 1])
+    staying = [_pair(corners[(first + at) % number]) for at in range(sum(inside))]
+    before = _pair(corners[first - 1])
+    after = _pair(corners[(first + len(staying)) % number])
+    start, end = _towards(staying[0], before, new), _towards(staying[-1], after, new)
+    # Of the old hull's border: what is left, from where it comes in to where it goes out.
+    chain = [start] if start != staying[0] else []
+    chain += staying
+    if end != staying[-1]:
+        chain.append(end)
+    if number == 2:
+        return tuple(dict.fromkeys((staying[0], end)))
+    return _Walk([*sides, new]).around(chain, before, after, new)
+
+
+class _Walk:
+    """Walks around the integer points of a bounded polygon, counterclockwise."""
+
+    def __init__(self, sides: Iterable[HalfSpace]) -> None:
+        self._sides = [(*_pair(side.normal), side.most) for side in sides]
+
+    def around(
+        self, chain: list[Vector], before: Vector, after: Vector, new: HalfSpace
+    ) -> tuple[Point, ...]:
+        """Complete a chain of corners to the whole hull.
+
+        ``before`` and ``after`` are the old hull's corners next to the chain, both cut off.
+        """
+        corner = chain[-1]
+        if len(chain) > 1:
+            direction = self._turn(corner, _primitive(chain[-2], corner))
+        else:
+            ways = _primitive(corner, after), _primitive(corner, before)
+            direction = self._lone(corner, *ways, new)
+        while direction is not None:
+            steps = self._range(corner, direction)[1]
+            corner = corner[0] + steps * direction[0], corner[1] + steps * direction[1]
+            if corner == chain[0]:
+                return tuple(chain)
+            chain.append(corner)
+            direction = self._turn(corner, direction)
+        # Nothing beside the line of the last edge: all points lie on it.
+        return tuple(chain) if len(chain) == 1 else (chain[0], chain[-1])
+
+    def _range(self, point: Vector, direction: Vector) -> tuple[int, int]:
+        """From and to how many steps of a direction stay in the polygon; to < from if none do."""
+        (x, y), (u, v) = point, direction
+        least: list[int] = []
+        most: list[int] = []
+        for a, b, limit in self._sides:
+            rate, slack = a * u + b * v, limit - a * x - b * y
+            if rate > 0:
+                most.append(slack // rate)
+            elif rate < 0:
+                least.append(-(slack // -rate))
+            elif slack < 0:
+                return 1, 0
+        return max(least), min(most)
+
+    def _turn(self, point: Vector, along: Vector) -> Vector | None:
+        """Find the next edge at a corner that was reached along a direction; None if all is on it.
+
+        The point before, one step back, is in the polygon; the next one is not.
+        """
+        u, v = along
+        s, t = _beside(along)
+        _, most = span = self._range((point[0] + s, point[1] + t), along)
+        if span[0] > most:
+            return None
+        return self._first(point, along, (s + most * u, t + most * v))
+
+    def _first(self, point: Vector, outside: Vector, found: Vector) -> Vector:
+        """Find the first direction after ``outside``, turning left, that leads to a lattice point.
+
+        One step along ``outside`` leaves the polygon, one along ``found`` does not; their
+        determinant is 1.
+        """
+        (x, y), d, e = point, outside, found
+        while True:
+            steps = self._range((x + e[0], y + e[1]), d)[1]
+            e = e[0] + steps * d[0], e[1] + steps * d[1]
+            least, most = self._range((x + d[0], y + d[1]), e)
+            least = max(least, 1)
+            if least > most:
+                return e
+            d = d[0] + (least - 1) * e[0], d[1] + (least - 1) * e[1]
+            e = d[0] + e[0], d[1] + e[1]
+
+    def _lone(self, point: Vector, after: Vector, before: Vector, new: HalfSpace) -> Vector | None:
+        """Find the first edge at the only corner that stays, if any point stays beside it.
+
+        All lattice points of the old hull lie between the directions ``after`` and ``before``, and
+        one step along either is cut off. If any point stays, then one of the corners of the hull of
+        the other points does, or a lattice point between two of these: every lattice vector in
+        between is a sum of two neighbours, and the sum is cut off where both are.
+        """
+        room = new.slack(point)
+
+        def cost(vector: Vector) -> int:
+            return new.normal[0] * vector[0] + new.normal[1] * vector[1]
+
+        d, f = after, _beside(after)
+        steps = -(_det(f, before) // _det(d, before))
+        e = f[0] + steps * d[0], f[1] + steps * d[1]
+        while cost(e) > room:
+            width, next_width = _det(d, before), _det(e, before)
+            if not next_width:
+                return None
+            turn = -(-width // next_width)
+            if turn > 2:
+                d, e = e, (turn * e[0] - d[0], turn * e[1] - d[1])
+                continue
+            # A run of neighbours on a line: as many steps as the line has, or until one stays.
+            u = e[0] - d[0], e[1] - d[1]
+            steps = next_width // (width - next_width)
+            if cost(u) < 0:
+                steps = min(steps, -((cost(e) - room) // cost(u)))
+            d = e[0] + (steps - 1) * u[0], e[1] + (steps - 1) * u[1]
+            e = d[0] + u[0], d[1] + u[1]
+        return self._first(point, d, e)
+
+
+def _pair(point: Point) -> Vector:
+    x, y = point
+    return x, y
+
+
+def _det(one: Vector, other: Vector) -> int:
+    return one[0] * other[1] - one[1] * other[0]
+
+
+def _primitive(start: Vector, end: Vector) -> Vector:
+    """The shortest lattice vector from one point towards another."""
+    u, v = end[0] - start[0], end[1] - start[1]
+    divisor = gcd(u, v)
+    return u // divisor, v // divisor
+
+
+def _towards(start: Vector, end: Vector, new: HalfSpace) -> Vector:
+    """The last lattice point in a half plane on the way from a point in it to one outside."""
+    u, v = _primitive(start, end)
+    steps = new.slack(start) // (new.normal[0] * u + new.normal[1] * v)
+    return start[0] + steps * u, start[1] + steps * v
+
+
+def _beside(along: Vector) -> Vector:
+    """A lattice vector f with det(along, f) = 1, for a primitive vector."""
+    r, rest = along
+    s, t, next_s, next_t = 1, 0, 0, 1
+    while rest:
+        quotient = r // rest
+        r, rest = rest, r - quotient * rest
+        s, next_s = next_s, s - quotient * next_s
+        t, next_t = next_t, t - quotient * next_t
+    # Now s * along[0] + t * along[1] = r, which is 1 or -1.
+    return -t * r, s * r

@@ -1,0 +1,287 @@
+"""Greedy for the general case: logarithmic factors (theory 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cms.algorithm import Named, Support
+from cms.numbers import exact
+from cms.reduction import reduce
+
+from ..linear.aggregated import Aggregated, certificate, doubled, one_block_each
+from ..linear.tables import MOST_SHAPES, Tables, schedule, without_limits
+from ..linear.tidy import with_fewer_machines, without_waste
+from ..price_and_branch.machines import listed
+from . import machinewise, promises
+from .factors import best_inflation
+from .opened import Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.algorithm import Budget, Claim
+    from cms.guarantee import Guarantee
+    from cms.problem import Problem
+    from cms.reduction import Reduction
+
+    from ..linear.aggregated import Counts
+
+_VARIANTS = ("best", "units", "inflated", "lp")
+_INNER = ("auto", "greedy", "independent", "dependent", "exact")
+#: Filling a machine exactly takes milliseconds up to so many blocks, and pays up to so many jobs.
+_EXACT_BLOCKS, _EXACT_JOBS = 8, 500
+#: The most blocks of a machine with which it is offered at all: the search is exponential.
+_MOST_EXACT_BLOCKS = 16
+#: Shares of jobs (n k) up to which the aggregated program is part of "best".
+_MOST_SHARES = 25_000
+
+
+@dataclass(frozen=True)
+class GreedyOptions:
+    """Options of :class:`Greedy`.
+
+    Parameters
+    ----------
+    variant : {"best", "units", "inflated", "lp"}, default "best"
+        ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
+        is 1, and is to be met ``1 + delta`` times (G-real). ``lp``: the linear program LP*, rounded
+        (factor in min(n, s)). ``best``: both greedy variants, and the aggregated program rounded
+        (T-2, T-add); the best schedule counts.
+    inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
+        How a single machine is filled: item greedy (1/2), the assignment program with independent
+        (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
+        quick, item greedy otherwise.
+    delta : number or None, default None
+        The inflation of ``inflated``, > 0; by default near the best one for the number of jobs.
+    plain : bool, default False
+        Only the textbook algorithm of the variant: no clean-up afterwards, no certificate.
+    """
+
+    variant: str = "best"
+    inner: str = "auto"
+    delta: Fraction | None = None
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        for name, known in (("variant", _VARIANTS), ("inner", _INNER)):
+            value = getattr(self, name)
+            if value not in known:
+                raise ValueError(f"{name} is {value!r}; expected one of {', '.join(known)}")
+        if self.delta is not None:
+            delta = exact(self.delta, "delta", error=ValueError)
+            if delta <= 0:
+                raise ValueError(f"delta is {delta}; expected a number > 0")
+            object.__setattr__(self, "delta", delta)
+        if not isinstance(self.plain, bool):
+            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+
+
+class Greedy:
+    """Open the machine that gains most for its cost, again and again.
+
+    To find it is Maximum Budgeted Allocation, solved by the inner method. A machine is opened as
+    often at once as every copy gains the same, so huge demands take no longer. Afterwards
+    superfluous blocks and machines go, and small problems have their blocks handed out anew.
+
+    With the default ``variant="best"`` the schedules of both greedy variants and of the rounded
+    aggregated program are claimed, so that the strongest of their guarantees holds.
+
+    Notes
+    -----
+    **Guarantee.** With the inner method's factor beta, the least of (as the variant has them):
+
+    * G-int: ``H(g) / beta`` times the optimum, g the most units of demand one machine can gain;
+    * G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum, rounded up:
+      with the best delta ``(ln n + ln ln n + O(1)) / beta``;
+    * LP version: ``(alpha + 2) LP*``, alpha = ``kappa(min(n, s)) / (1 - 1/e)``;
+    * T-2: ``(1 + phi) LP_agg + p`` and T-add: ``LP_agg + p + n``, p = min(c, k).
+
+    The paper states a logarithmic factor for the general case and that it is tight; the factors
+    here are derived in full, also for costs. No polynomial algorithm has a factor
+    ``(1 - epsilon) ln n`` unless P = NP.
+
+    **Running time.** A step opens machines until some job gets less than before: about as many
+    steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables.
+
+    References
+    ----------
+    Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines, APPROX 2024,
+    doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22, the general case. Budgeted allocation:
+    arXiv:1403.7519. Checked in ``proofs_checks/g_int.py``, ``g_real.py``, ``lp_version.py``,
+    ``t2_tadd.py`` and ``set_cover.py``.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 90, "3g": "310.5", "4g": 420})],
+    ... )
+    >>> solution = solve(problem, method="greedy", options={"variant": "units"})
+    >>> solution.machine_count
+    2
+    """
+
+    name = "greedy"
+    options_type = GreedyOptions
+
+    def support(self, problem: Problem, options: GreedyOptions) -> Support:
+        """Refuse limits on machines, and what the chosen parts cannot take."""
+        general = without_limits(problem)
+        if not general:
+            return general
+        shapes = listed(problem, MOST_SHAPES).shapes
+        most = max((sum(shape.blocks.values()) for shape in shapes), default=0)
+        if options.inner == "exact" and most > _MOST_EXACT_BLOCKS:
+            return Support(
+                False,
+                f"a machine has up to {most} blocks; filling it exactly is exponential and is "
+                f"offered up to {_MOST_EXACT_BLOCKS}; choose inner='dependent' (3/4) or 'greedy'",
+            )
+        size = len(shapes) * problem.n_jobs * len(problem.blocks)
+        if options.variant == "lp" and size > machinewise.MOST_VARIABLES:
+            return Support(
+                False,
+                f"LP* would have {size} variables (configurations x jobs x blocks), at most "
+                f"{machinewise.MOST_VARIABLES} are tried; choose variant='best'",
+            )
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: GreedyOptions) -> Guarantee | None:
+        """Return the strongest statement about this problem; see the notes above."""
+        tables = Tables.of(reduce(problem).problem)
+        inner = _inner(tables, options)
+        if options.variant == "units":
+            return promises.by_units(tables, inner)
+        if options.variant == "inflated":
+            return promises.inflated(tables, inner, _delta(tables, options))
+        if options.variant == "lp":
+            return promises.linear(tables)
+        statements = [
+            promises.by_units(tables, inner),
+            promises.inflated(tables, inner, _delta(tables, options)),
+        ]
+        if _with_program(tables):
+            statements += [promises.doubling(tables), promises.adding(tables)]
+        return promises.strongest(statements, promises.rough_value(tables))
+
+    def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Claim]:
+        """Yield the schedules of the variant's parts, and the dual prices of linear programs."""
+        yield from _Run(reduce(problem), options, budget).claims()
+
+
+def _inner(tables: Tables, options: GreedyOptions) -> str:
+    """Name the inner method that ``auto`` stands for."""
+    if options.inner != "auto":
+        return options.inner
+    most = max((sum(row) for row in tables.counts), default=0)
+    return "exact" if most <= _EXACT_BLOCKS and tables.n <= _EXACT_JOBS else "greedy"
+
+
+def _delta(tables: Tables, options: GreedyOptions) -> Fraction:
+    return best_inflation(tables.n) if options.delta is None else options.delta
+
+
+def _with_program(tables: Tables) -> bool:
+    return tables.n * tables.k <= _MOST_SHARES
+
+
+class _Run:
+    """A run on a reduced problem."""
+
+    def __init__(self, reduction: Reduction, options: GreedyOptions, budget: Budget) -> None:
+        self._reduction, self._options, self._budget = reduction, options, budget
+        self._tables = Tables.of(reduction.problem)
+        self._inner = _inner(self._tables, options)
+        self._best: Counts | None = None
+
+    def claims(self) -> Iterator[Claim]:
+        tables, options = self._tables, self._options
+        if tables.unservable:
+            return  # the driver knows that there is no schedule
+        if options.variant == "lp":
+            yield from self._linear()
+            return
+        known: Fraction | None = None
+        if options.variant == "best" and _with_program(tables):
+            for claim, counts in self._aggregated():
+                yield claim
+                if counts is not None:
+                    cost = tables.cost(counts[0])
+                    known = cost if known is None else min(known, cost)
+        elif not options.plain:
+            # A bound all the same, so that the guarantee can be judged.
+            proof = certificate(self._reduction, promises.rough_prices(tables), "rough prices")
+            if proof is not None:
+                yield proof
+        delta = _delta(tables, options)
+        parts = [("units", Fraction(0), False), ("inflated", delta, True)]
+        if options.variant == "best":
+            # Without inflation there is no factor, but often the best schedule.
+            parts.insert(1, ("demands", Fraction(0), True))
+        for name, inflation, by_job in parts:
+            if options.variant not in ("best", name) or self._budget.stopped:
+                continue
+            run = Opened(tables, self._inner, inflation, by_job=by_job)
+            # What costs more than is known already can be left unfinished (theory 2.4).
+            counts = run.finish(known, self._budget)
+            if counts is not None:
+                yield self._claim(counts, f"{name}, {self._inner} inside")
+                known = tables.cost(counts[0]) if known is None else known
+        if not options.plain:
+            yield from self._fewer()
+
+    def _aggregated(self) -> Iterator[tuple[Named, Counts | None]]:
+        """Yield what the aggregated program proves, and its roundings."""
+        vertex = Aggregated(self._tables).solve(self._budget)
+        if vertex is None:
+            return
+        if not self._options.plain:
+            proof = certificate(self._reduction, vertex.prices)
+            if proof is not None:
+                yield proof, None
+        for name, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+            counts = rounding(vertex, self._tables)
+            yield self._claim(counts, f"aggregated program, {name}"), counts
+
+    def _linear(self) -> Iterator[Named]:
+        """Yield the schedule of the LP version."""
+        tables, budget = self._tables, self._budget
+        vertex = Aggregated(tables).solve(budget)
+        if vertex is None:
+            return
+        if not self._options.plain:
+            proof = certificate(self._reduction, vertex.prices)
+            if proof is not None:
+                yield proof
+        if vertex.value >= tables.dearest(tables.p):
+            # Many machines: T-2 costs at most 3 LP_agg, which is within the factor.
+            yield self._claim(doubled(vertex, tables), "LP version, many machines: T-2")
+        else:
+            fractional = machinewise.solve(tables, budget)
+            counts = fractional and machinewise.round_machinewise(tables, fractional, budget)
+            if counts:
+                yield self._claim(counts, "LP version")
+        if not self._options.plain:
+            yield from self._fewer()
+
+    def _claim(self, counts: Counts, part: str) -> Named:
+        """Turn counts into a schedule of the user's problem; it is cleaned up unless plain."""
+        tables = self._tables
+        machines, given = counts if self._options.plain else without_waste(tables, *counts)
+        self._best = min(
+            (counts for counts in (self._best, (machines, given)) if counts is not None),
+            key=lambda counts: tables.cost(counts[0]),
+        )
+        return Named(schedule(self._reduction, tables, machines, given), part)
+
+    def _fewer(self) -> Iterator[Named]:
+        """Try to do with fewer machines than the best schedule has."""
+        if self._best is None or self._budget.stopped:
+            return
+        tables, least = self._tables, self._budget.lower_bound
+        counts = with_fewer_machines(tables, self._best, least, self._budget)
+        if tables.cost(counts[0]) < tables.cost(self._best[0]):
+            yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")

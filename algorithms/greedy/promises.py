@@ -1,0 +1,116 @@
+"""What greedy's parts guarantee, as statements about one problem (theory 1.6, 2.2, 2.3)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cms.guarantee import Guarantee
+
+from .factors import harmonic_above, inflated_factor, rounded_up
+from .inner import FACTORS
+from .machinewise import alpha
+
+if TYPE_CHECKING:
+    from ..linear.tables import Tables
+
+#: With so many jobs a machine's blocks are the bound, not the demands.
+_MANY = 10_000
+#: Gains are compared as floats: the best column is missed by less than this part.
+_FLOATS = Fraction(1, 10**9)
+
+
+def by_units(tables: Tables, inner: str) -> Guarantee:
+    """State G-int: ``H(g) / beta`` times the optimum.
+
+    g is the most that one machine can gain in units of demand, each job's row being whole numbers
+    without a common divisor.
+    """
+    largest = max((_most_units(tables, row) for row in tables.counts), default=0)
+    factor = harmonic_above(largest) / FACTORS[inner] * (1 + _FLOATS)
+    return Guarantee(max(Fraction(1), rounded_up(factor)), 0, "OPT", "G-int, theory 2.2")
+
+
+def _most_units(tables: Tables, row: list[int]) -> int:
+    """Bound what a machine gains: no more than its blocks do each by itself, nor all demands."""
+    best = [max((supply[i] for supply in tables.supply), default=0) for i in range(tables.k)]
+    by_block = sum(count * most for count, most in zip(row, best, strict=True))
+    if tables.n > _MANY:
+        return by_block
+    by_job = sum(
+        min(d, sum(count * f for count, f in zip(row, supply, strict=True)))
+        for d, supply in zip(tables.demands, tables.supply, strict=True)
+    )
+    return min(by_block, by_job)
+
+
+def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
+    """State G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum.
+
+    That number of machines is rounded up; with costs the last machine comes on top.
+    """
+    factor = inflated_factor(tables.n, delta) / FACTORS[inner] * (1 + _FLOATS)
+    last = tables.dearest(1)
+    return Guarantee(rounded_up(factor), last, "OPT", "G-real, theory 2.2")
+
+
+def linear(tables: Tables) -> Guarantee:
+    """State the LP version: ``(alpha + 2) LP*``."""
+    return Guarantee(rounded_up(alpha(tables) + 2), 0, "LP_STAR", "LP version, theory 2.3")
+
+
+def doubling(tables: Tables) -> Guarantee:
+    """State T-2: ``(1 + phi) LP_agg``, and one machine for each of p configurations."""
+    return Guarantee(1 + tables.phi, tables.dearest(tables.p), "LP_AGG", "T-2, theory 1.6")
+
+
+def adding(tables: Tables) -> Guarantee:
+    """State T-add: ``LP_agg``, p machines, and one for each job."""
+    each = max(
+        (
+            tables.costs[tables.cheapest_with(i)]
+            for i in range(tables.k)
+            if any(row[i] for row in tables.counts)
+        ),
+        default=Fraction(0),
+    )
+    term = tables.dearest(tables.p) + tables.n * each
+    return Guarantee(1, term, "LP_AGG", "T-add, theory 1.6")
+
+
+def strongest(statements: list[Guarantee], value: Fraction) -> Guarantee:
+    """Choose the statement that allows least if the reference had this value."""
+    return min(statements, key=lambda statement: (statement.allows(value), statement.theorem))
+
+
+def rough_prices(tables: Tables) -> list[Fraction]:
+    """Price every block as if the machine that it fills most cheaply were full of it.
+
+    All prices are then lowered alike until no machine is worth more than it costs.
+    """
+    prices: list[Fraction] = []
+    for i in range(tables.k):
+        each = [c / row[i] for c, row in zip(tables.costs, tables.counts, strict=True) if row[i]]
+        prices.append(min(each, default=Fraction(0)))
+    worth = max(
+        (
+            sum((p * a for p, a in zip(prices, row, strict=True)), Fraction(0)) / cost
+            for row, cost in zip(tables.counts, tables.costs, strict=True)
+            if cost
+        ),
+        default=Fraction(1),
+    )
+    return [price / max(worth, Fraction(1)) for price in prices]
+
+
+def rough_value(tables: Tables) -> Fraction:
+    """Return about what the optimum is at least, to compare statements at.
+
+    A job is served at least by its cheapest blocks at rough prices, in parts.
+    """
+    floats = [float(price) for price in rough_prices(tables)]
+    total = 0.0
+    for d, supply in zip(tables.demands, tables.supply, strict=True):
+        # Integers divide to floats however large they are.
+        total += min((p * (d / f) for p, f in zip(floats, supply, strict=True) if f), default=0.0)
+    return Fraction(total) if total < float("inf") else Fraction(10**300)

@@ -1,0 +1,151 @@
+"""Clean-up of schedules as counts: superfluous blocks and machines go, blocks are handed out anew.
+
+Nothing here makes a schedule dearer, so that every guarantee survives it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..price_and_branch.program import Program, Settings, TooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from cms.algorithm import Budget
+
+    from .aggregated import Counts
+    from .pseudoforest import Edge
+    from .tables import Tables
+
+#: Variables of the program that hands out blocks anew; larger ones take seconds each.
+_MOST_EDGES = 3_000
+#: CP-SAT's deterministic time (about seconds) for each, and how many are tried.
+_EFFORT, _MOST_TRIES = 0.3, 40
+
+
+def without_waste(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int]) -> Counts:
+    """Take back blocks that jobs can do without, then machines (reverse delete).
+
+    Blocks of which machines have few are taken back first; the dearest machines go first.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.linear.tables import Tables
+    >>> problem = Problem(
+    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 1, {"half": 1})]
+    ... )
+    >>> without_waste(Tables.of(problem), [3], {(0, 0): 4})
+    ([1], {(0, 0): 1})
+    """
+    machines, blocks = list(machines), dict(given)
+    spare = [-demand for demand in tables.demands]
+    for (i, j), number in blocks.items():
+        spare[j] += number * tables.supply[j][i]
+    most = [max((row[i] for row in tables.counts), default=0) for i in range(tables.k)]
+    for i, j in sorted(blocks, key=lambda edge: (most[edge[0]], edge)):
+        gives = tables.supply[j][i]
+        less = blocks[i, j] if not gives else min(blocks[i, j], max(0, spare[j]) // gives)
+        blocks[i, j] -= less
+        spare[j] -= less * gives
+    idle = tables.held(machines)
+    for (i, _), number in blocks.items():
+        idle[i] -= number
+    order = sorted(range(tables.c), key=lambda at: (-tables.costs[at], sum(tables.counts[at]), at))
+    for at in order:
+        row = tables.counts[at]
+        less = min([machines[at], *(idle[i] // row[i] for i in range(tables.k) if row[i])])
+        if less > 0:
+            machines[at] -= less
+            idle = [left - less * number for left, number in zip(idle, row, strict=True)]
+    return machines, {edge: number for edge, number in blocks.items() if number}
+
+
+def with_fewer_machines(tables: Tables, counts: Counts, least: Fraction, budget: Budget) -> Counts:
+    """Take machines away as long as the blocks of the others can be handed out to serve all jobs.
+
+    Whether they can is a small integer program over the blocks, with the machines fixed (theory
+    2.2, 3); where it is too large nothing is tried.
+
+    Parameters
+    ----------
+    tables : Tables
+    counts : machines and blocks given
+    least : Fraction
+        A lower bound on the cost: nothing is tried below.
+    budget : Budget
+
+    Returns
+    -------
+    machines, given
+    """
+    machines, given = list(counts[0]), counts[1]
+    if sum(1 for row in tables.supply for f in row if f) > _MOST_EDGES:
+        return machines, given
+    tries = 0
+    for at in sorted(range(tables.c), key=lambda at: (-tables.costs[at], at)):
+        price = tables.costs[at]
+        room = tables.cost(machines) - least
+        if not price or room < price:
+            continue
+        step = min(machines[at], room // price)
+        while step and tries < _MOST_TRIES and not budget.stopped:
+            tries += 1
+            fewer = [*machines]
+            fewer[at] -= step
+            found = handed_out(tables, fewer, budget)
+            if found is None:
+                step //= 2
+                continue
+            machines, given = without_waste(tables, fewer, found)
+            step = min(machines[at], (tables.cost(machines) - least) // price)
+    return machines, given
+
+
+def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> dict[Edge, int] | None:
+    """Hand out the blocks of given machines so that all jobs are served.
+
+    Returns
+    -------
+    dict or None
+        None if they do not suffice, or if CP-SAT has not found out within its effort.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from cms.driver import RunBudget
+    >>> from cms.ledger import Ledger
+    >>> from algorithms.linear.tables import Tables
+    >>> problem = Problem(
+    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 2, {"half": 1})]
+    ... )
+    >>> ledger = Ledger(problem, "demo", trusted=True, clock=lambda: 0.0)
+    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    >>> handed_out(Tables.of(problem), [1], budget)
+    {(0, 0): 2}
+    """
+    held = tables.held(machines)
+    program = Program()
+    edges: dict[Edge, int] = {}
+    try:
+        for j, (demand, row) in enumerate(zip(tables.demands, tables.supply, strict=True)):
+            mine, reach = {}, 0
+            for i, gives in enumerate(row):
+                most = min(held[i], -(-demand // gives)) if gives else 0
+                if most:
+                    edges[i, j] = program.variable(most)
+                    mine[edges[i, j]] = gives
+                    reach += most * gives
+            if reach < demand:
+                return None
+            program.at_least(mine, demand)
+        for i, number in enumerate(held):
+            program.at_most({v: 1 for (type_, _), v in edges.items() if type_ == i}, number)
+    except TooLarge:
+        return None
+    outcome = program.solve(budget, Settings(), effort=_EFFORT)
+    if outcome.values is None:
+        return None
+    return {edge: outcome.values[v] for edge, v in edges.items() if outcome.values[v]}

@@ -1,0 +1,312 @@
+"""Linear programs, rounded: constant factors where configurations are few (theory 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from cms.algorithm import Named, SolverBound, Support
+from cms.certificate import round_up
+from cms.guarantee import Guarantee
+from cms.numbers import exact
+from cms.reduction import reduce
+
+from ..linear.aggregated import (
+    Aggregated,
+    certificate,
+    doubled,
+    one_block_each,
+    repaired,
+    suffice,
+    with_machines,
+)
+from ..linear.tables import Tables, schedule, without_limits
+from ..linear.tidy import with_fewer_machines, without_waste
+from .search import cheapest_support, fixed, number_of_vectors, vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cms.algorithm import Budget, Claim
+    from cms.problem import Problem
+    from cms.reduction import Reduction
+
+    from ..linear.aggregated import Counts, Vertex
+
+_VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
+#: The most machine vectors that "enumeration" may have to go through.
+_MOST_VECTORS = 1_000_000
+#: A solver's bound this near below a whole step means that step.
+_NOISE = Fraction(1, 10**6)
+#: A part of every demand that is more than a solver's tolerance.
+_MARGIN = 1e-5
+#: Beyond this many machines a float's noise may be a machine.
+_MOST_TOLD = 10**6
+
+
+@dataclass(frozen=True)
+class LpRoundingOptions:
+    """Options of :class:`LpRounding`.
+
+    Parameters
+    ----------
+    variant : {"milp", "published", "supports", "enumeration", "doubling"}, default "milp"
+        ``milp``: twice MILP_c, the program with whole machines (Theorem A). ``supports``: 3 times
+        the optimum by linear programs alone, one a set of configurations (Theorem A''); and
+        ``published``: the same with machine counts known only within a factor ``1 + epsilon / 3``,
+        the paper's ``3 + epsilon``. ``enumeration``: ``2 + epsilon``, over all machine
+        vectors of a constant size (Theorem A'). ``doubling``: ``(1 + phi) LP_agg + p`` (T-2).
+    epsilon : number, default 1/2
+        > 0, of ``published`` and ``enumeration``.
+    plain : bool, default False
+        Only the textbook algorithm: no clean-up afterwards, no bound.
+    """
+
+    variant: str = "milp"
+    epsilon: Fraction = Fraction(1, 2)
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        if self.variant not in _VARIANTS:
+            raise ValueError(f"variant is {self.variant!r}; expected one of {', '.join(_VARIANTS)}")
+        epsilon = exact(self.epsilon, "epsilon", error=ValueError)
+        if epsilon <= 0:
+            raise ValueError(f"epsilon is {epsilon}; expected a number > 0")
+        object.__setattr__(self, "epsilon", epsilon)
+        if not isinstance(self.plain, bool):
+            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+
+
+class LpRounding:
+    """Find machines that would do if blocks could be cut, take them twice, and round.
+
+    With twice the machines every job can be given one block's worth more than it wants, along the
+    edges of a pseudoforest; the rounding lemma then loses less than one block a job. The variants
+    differ in how the machines are found. Afterwards superfluous blocks and machines go, and in
+    small problems smaller numbers of machines are tried by a small integer program over the blocks.
+
+    Notes
+    -----
+    **Guarantee.** ``milp``: ``2 MILP_c`` (Theorem A). ``supports``: 3 times the optimum (A'').
+    ``published``: ``3 + epsilon`` times the optimum, the factor of the paper for O(1)
+    configurations. ``enumeration``: ``2 + epsilon`` times the optimum (A'). ``doubling``:
+    ``(1 + phi) LP_agg + p``, phi the largest part of a demand that one block satisfies and
+    p = min(c, k) (T-2; of the same kind as the asymptotic ``2 + epsilon`` of the paper's first
+    version). No factor below 2 is possible in polynomial time, even for one configuration, unless
+    P = NP (Partition).
+
+    **Running time.** Polynomial for O(1) configurations: a linear program of n k variables, and as
+    many of them as there are sets of configurations (2^c, most are cut off) or machine vectors
+    (O(1/epsilon)^c); for ``milp`` an integer program in c variables.
+
+    References
+    ----------
+    Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines, APPROX 2024,
+    doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22, O(1) configurations; arXiv:2312.05416v1. Checked in
+    ``proofs_checks/theorem_a.py``, ``rounding_lemma.py`` and ``t2_tadd.py``.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 90, "3g": "310.5", "4g": 420})],
+    ... )
+    >>> solution = solve(problem, method="lp_rounding")
+    >>> solution.machine_count, str(solution.guarantee.guarantee)
+    (2, 'cost <= 2 MILP_C (Theorem A, theory 3)')
+    """
+
+    name = "lp_rounding"
+    options_type = LpRoundingOptions
+
+    def support(self, problem: Problem, options: LpRoundingOptions) -> Support:
+        """Refuse limits on machines, and more machine vectors than can be gone through."""
+        general = without_limits(problem)
+        if not general or options.variant != "enumeration":
+            return general
+        tables = Tables.of(reduce(problem).problem)
+        if not all(tables.costs):
+            return Support(
+                False,
+                "some machines cost nothing, so that no cost limits how many there are; choose "
+                "variant='supports'",
+            )
+        number = number_of_vectors(tables, _switch(tables, options.epsilon)[1])
+        if number > _MOST_VECTORS:
+            return Support(
+                False,
+                f"{tables.c} configurations have up to {number} machine vectors to go through, at "
+                f"most {_MOST_VECTORS} are; choose a larger epsilon or variant='supports'",
+            )
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: LpRoundingOptions) -> Guarantee | None:
+        """Return the variant's guarantee; see the notes above."""
+        epsilon = options.epsilon
+        if options.variant == "milp":
+            return Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
+        if options.variant == "published":
+            return Guarantee(3 + epsilon, 0, "OPT", "APPROX 2024, O(1) configurations")
+        if options.variant == "supports":
+            return Guarantee(3, 0, "OPT", "Theorem A'', theory 3")
+        if options.variant == "enumeration":
+            return Guarantee(2 + epsilon, 0, "OPT", "Theorem A', theory 3")
+        tables = Tables.of(reduce(problem).problem)
+        return Guarantee(1 + tables.phi, tables.dearest(tables.p), "LP_AGG", "T-2, theory 1.6")
+
+    def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
+        """Yield the dual prices of the aggregated program, then the variant's schedule."""
+        yield from _Run(reduce(problem), options, budget).claims()
+
+
+def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """Return from which LP_agg on T-2 is within 2 + epsilon, and what the optimum is below that.
+
+    ``2 LP_agg + p <= (2 + epsilon) LP_agg`` from p / epsilon on, in costs.
+    """
+    loss = tables.dearest(tables.p)
+    least = loss / epsilon
+    return least, 2 * least + loss
+
+
+class _Run:
+    """A run on a reduced problem."""
+
+    def __init__(self, reduction: Reduction, options: LpRoundingOptions, budget: Budget) -> None:
+        self._reduction, self._options, self._budget = reduction, options, budget
+        self._tables = Tables.of(reduction.problem)
+        self._epsilon = options.epsilon
+
+    def claims(self) -> Iterator[Claim]:
+        tables, budget = self._tables, self._budget
+        if tables.unservable:
+            return  # the driver knows that there is no schedule
+        vertex = Aggregated(tables).solve(budget)
+        if vertex is None:
+            return
+        plain = self._options.plain
+        if not plain:
+            proof = certificate(self._reduction, vertex.prices)
+            if proof is not None:
+                yield proof
+        best: Counts | None = None
+        for part, counts in self._roundings(vertex):
+            if isinstance(counts, SolverBound):
+                if not plain:
+                    yield Named(counts, part)
+                continue
+            machines, given = counts if plain else without_waste(tables, *counts)
+            yield Named(schedule(self._reduction, tables, machines, given), part)
+            if best is None or tables.cost(machines) < tables.cost(best[0]):
+                best = machines, given
+        if best is not None and not plain and not budget.stopped:
+            counts = with_fewer_machines(tables, best, budget.lower_bound, budget)
+            if tables.cost(counts[0]) < tables.cost(best[0]):
+                yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")
+
+    def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
+        """Yield what the variant finds, with a word on how."""
+        tables, variant = self._tables, self._options.variant
+        if variant == "doubling" or not self._options.plain:
+            yield "aggregated program, T-2", doubled(vertex, tables)
+        if not self._options.plain:
+            yield "aggregated program, T-add", one_block_each(vertex, tables)
+        if variant == "milp":
+            yield from self._milp(vertex)
+        elif variant in ("supports", "published"):
+            found = cheapest_support(tables, self._budget)
+            if found is not None:
+                counts = self._twice(self._counted(found.machines), found)
+                yield "one program a support", counts
+        elif variant == "enumeration":
+            yield from self._enumeration(vertex)
+
+    def _milp(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
+        """Theorem A: whole machines and blocks in parts, then everything twice."""
+        tables, step = self._tables, self._tables.problem.cost_step
+        loss = tables.dearest(tables.p) + tables.n * tables.dearest(1)
+        if vertex.value > max(loss, _MOST_TOLD * tables.dearest(1)):
+            # More machines than integer programs in floats can tell apart, and so many that T-add
+            # costs no more than twice the program (theory 2.4, regime A).
+            if self._options.plain:
+                yield "aggregated program, T-add", one_block_each(vertex, tables)
+            return
+        for margin in (0.0, _MARGIN):
+            whole = Aggregated(tables, whole=True, margin=margin).solve(self._budget)
+            if whole is None:
+                return
+            if not margin:
+                # The program's bound in floats, taken back by more than its noise.
+                least = whole.value - _NOISE * max(Fraction(1), whole.value)
+                value = round_up(max(Fraction(0), least), step)
+                yield "whole machines", SolverBound(value, "SCIP")
+            machines = [floor(x + Fraction(1, 2)) for x in whole.machines]
+            parts = fixed(tables, machines, self._budget)
+            # What lacks a hair, within the solver's tolerance, is asked for with a margin.
+            if parts is not None and (margin or suffice(machines, parts, tables)):
+                yield "whole machines, twice", self._twice(list(map(Fraction, machines)), parts)
+                return
+
+    def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
+        """Theorem A': T-2 for many machines, the cheapest machine vector that does for few."""
+        tables, budget = self._tables, self._budget
+        least, most = _switch(tables, self._epsilon)
+        if vertex.value >= least:
+            if self._options.plain:
+                yield "aggregated program, T-2", doubled(vertex, tables)
+            return
+        start = max(Fraction(0), vertex.value - _NOISE * max(Fraction(1), vertex.value))
+        for machines in vectors(tables, start, most):
+            if budget.stopped:
+                return
+            found = fixed(tables, machines, budget)
+            if found is not None and suffice(machines, found, tables):
+                counts = self._twice(list(map(Fraction, machines)), found)
+                yield "the cheapest machines, twice", counts
+                return
+        if not budget.stopped:
+            raise AssertionError("no machines within T-2's bound do, though its own machines do")
+
+    def _counted(self, machines: Sequence[Fraction]) -> list[Fraction]:
+        """Return machine counts as ``published`` knows them: too large by up to ``epsilon / 3``.
+
+        They are rounded up to multiples of a power of two of about that part of each.
+        """
+        counted = [x if x > _NOISE else Fraction(0) for x in machines]
+        if self._options.variant == "supports":
+            return counted
+        grid = [_power_of_two(x * self._epsilon / 3) for x in counted]
+        return [ceil(x / unit) * unit if x else x for x, unit in zip(counted, grid, strict=True)]
+
+    def _twice(self, machines: Sequence[Fraction], vertex: Vertex) -> Counts:
+        """Open twice as many machines, rounded up, and hand their blocks out by the lemma.
+
+        Parameters
+        ----------
+        machines : sequence of c Fractions
+            They would do if blocks could be cut.
+        vertex : Vertex
+            Along its edges they do.
+        """
+        tables = self._tables
+        # Of no job's demand one block satisfies more than the part phi.
+        factor = 2 if self._options.plain else 1 + tables.phi
+        for noise in (_NOISE, Fraction(0), -_NOISE):
+            opened = [max(0, ceil(factor * x - noise * max(Fraction(1), x))) for x in machines]
+            given = with_machines(opened, vertex, tables)
+            if given is not None:
+                return repaired(tables, opened, given)
+        # Numbers of very different sizes: what floats took for nothing is bought.
+        return repaired(tables, [ceil(factor * x) for x in machines], {})
+
+
+def _power_of_two(value: Fraction) -> Fraction:
+    """Return the largest power of two that is at most a number; 1 for 0."""
+    if not value:
+        return Fraction(1)
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    power = Fraction(2) ** exponent
+    return power if power <= value else power / 2

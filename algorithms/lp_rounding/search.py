@@ -1,0 +1,115 @@
+"""Machines that would do if blocks could be cut: the searches behind the roundings of theory 3."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from ..linear.aggregated import Aggregated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.algorithm import Budget
+
+    from ..linear.aggregated import Vertex
+    from ..linear.tables import Tables
+
+#: A machine is as good as not there, or as there, within the solver's noise.
+_NOISE = Fraction(1, 10**7)
+
+
+def fixed(tables: Tables, machines: list[int], budget: Budget) -> Vertex | None:
+    """Return a vertex of the program over blocks for given machines; None if they do not do."""
+    program = Aggregated(tables)
+    for at, number in enumerate(machines):
+        program.bound_machines(at, number, number)
+    return program.solve(budget)
+
+
+def cheapest_support(tables: Tables, budget: Budget) -> Vertex | None:
+    """Solve the aggregated program with every configuration used at least once, or not at all.
+
+    This is the least over the 2^c supports (theory 3, Theorem A''), found by branching: a
+    configuration used less than once is left out, or has to be there. A branch whose program costs
+    no less than the best found is cut off.
+
+    Returns
+    -------
+    Vertex or None
+        None if stopped before anything was found.
+    """
+    program = Aggregated(tables)
+    # (lower bound, number, must, must not)
+    waiting: list[tuple[Fraction, int, frozenset[int], frozenset[int]]] = [
+        (Fraction(0), 0, frozenset(), frozenset())
+    ]
+    best: Vertex | None = None
+    number = itertools.count(1)
+    while waiting and not budget.stopped:
+        bound, _, there, absent = heapq.heappop(waiting)
+        if best is not None and bound >= best.value:
+            break
+        for at in range(tables.c):
+            program.bound_machines(at, int(at in there), 0 if at in absent else None)
+        vertex = program.solve(budget)
+        if vertex is None or (best is not None and vertex.value >= best.value):
+            continue
+        part = [
+            (abs(x - Fraction(1, 2)), at)
+            for at, x in enumerate(vertex.machines)
+            if _NOISE < x < 1 - _NOISE
+        ]
+        if not part:
+            best = vertex
+            continue
+        _, at = min(part)
+        for must, must_not in ((there | {at}, absent), (there, absent | {at})):
+            heapq.heappush(waiting, (vertex.value, next(number), must, must_not))
+    return best
+
+
+def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[int]]:
+    """List the machine vectors that cost at least and at most so much, the cheapest first.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Problem
+    >>> from algorithms.linear.tables import Tables
+    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
+    >>> tables = Tables.of(Problem(configurations=shapes))
+    >>> list(vectors(tables, Fraction(1), Fraction(2)))
+    [[0, 1], [1, 0], [0, 2], [1, 1], [2, 0]]
+    """
+    start = (Fraction(0), (0,) * tables.c)
+    waiting, seen = [start], {start[1]}
+    while waiting:
+        cost, vector = heapq.heappop(waiting)
+        if cost >= least:
+            yield list(vector)
+        for at, price in enumerate(tables.costs):
+            after = (*vector[:at], vector[at] + 1, *vector[at + 1 :])
+            if cost + price <= most and price and after not in seen:
+                seen.add(after)
+                heapq.heappush(waiting, (cost + price, after))
+
+
+def number_of_vectors(tables: Tables, most: Fraction) -> int:
+    """Bound how many machine vectors cost at most so much: binomial(U + c, c).
+
+    Examples
+    --------
+    >>> from cms import Configuration, Problem
+    >>> from algorithms.linear.tables import Tables
+    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
+    >>> number_of_vectors(Tables.of(Problem(configurations=shapes)), Fraction(2))
+    6
+    """
+    from math import comb
+
+    cheapest = min((cost for cost in tables.costs if cost), default=Fraction(1))
+    largest = ceil(most / cheapest)
+    return comb(largest + tables.c, tables.c)

@@ -1,0 +1,255 @@
+"""The PTAS for few block types: LP_DW rounded where machines are many, exact where they are few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from algorithms.dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
+from algorithms.price_and_branch.costs import supported_costs
+from algorithms.price_and_branch.machines import listed
+from cms.algorithm import Named, SolverBound, Support
+from cms.certificate import round_up
+from cms.errors import UnsupportedProblem
+from cms.guarantee import Guarantee
+from cms.numbers import exact
+from cms.reduction import reduce
+from cms.schedule import Schedule
+
+from .compact import CompactProgram, Ended
+from .dynamic import DynamicProgram, optimum
+from .fleet import MOST_SHAPES, Fleet, Found, too_many_shapes
+from .trimming import trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from algorithms.dantzig_wolfe import Fractional
+    from cms.algorithm import Budget, Claim
+    from cms.problem import Problem
+
+#: Ways to the optimum in the exact part.
+_WAYS = ("auto", "dynamic", "program")
+
+
+@dataclass(frozen=True)
+class PtasOptions:
+    """Options of :class:`Ptas`.
+
+    Parameters
+    ----------
+    epsilon : number, default 1/2
+        The schedule costs at most 1 + epsilon times the optimum; in (0, 1].
+    exact : str, default "auto"
+        How few machines are found exactly: ``"dynamic"`` by dynamic programming, ``"program"`` by
+        an integer program, ``"auto"`` by the first where its tables are small enough and otherwise,
+        unless the rounding is good enough already, by the second.
+    plain : bool, default False
+        Whether to run the bare algorithm: no certificate, no solver's word, and no schedule but the
+        one that the guarantee is about.
+    """
+
+    epsilon: Fraction = Fraction(1, 2)
+    exact: str = "auto"
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        epsilon = exact(self.epsilon, "epsilon", error=ValueError)
+        if not 0 < epsilon <= 1:
+            raise ValueError(f"epsilon is {self.epsilon!r}; expected a number in (0, 1]")
+        object.__setattr__(self, "epsilon", epsilon)
+        if self.exact not in _WAYS:
+            raise ValueError(f"exact is {self.exact!r}; expected one of {', '.join(_WAYS)}")
+        if type(self.plain) is not bool:
+            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+
+
+class Ptas:
+    """The polynomial-time approximation scheme for few block types of few blocks a machine.
+
+    The linear program over options, LP_DW, is solved first; its prices prove a lower bound. A basic
+    solution of it splits few jobs and rounds to a schedule that costs little more, however many
+    machines there are: with k block types and machines of cost 1 fewer than max(k, (k - 1)^2) more.
+    Where that is at most a part epsilon of the bound, it is the answer. Otherwise there are few
+    machines, and the optimum is found: by dynamic programming over numbers of blocks where the
+    tables are small, else by the compact integer program.
+
+    Notes
+    -----
+    **Guarantee.** cost <= (1 + epsilon) OPT. With one block type and machines of one cost the
+    rounding is optimal; with two it needs at most one machine more, so that epsilon does not matter
+    from 1 / epsilon machines on. The rounding is the answer only if its cost is within the
+    guarantee of the exact bound; no floating-point number has a part in that.
+
+    **Running time.** LP_DW: a few dozen passes over the jobs, of a covering knapsack each, and
+    linear programs whose size hardly depends on the jobs. The exact part: with U machines at most,
+    of at most s blocks each, tables of (s U + 1)^(k - 1) cells, one for each job and each number of
+    machines; constant for constant k, s and epsilon, and large. The integer program is exponential
+    in the worst case.
+
+    References
+    ----------
+    Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines,
+    APPROX/RANDOM 2024, LIPIcs 317, 22:1-22:20, doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22, has a PTAS
+    for this case. Algorithm and proof here are this project's own; ``proofs_checks/theorem_b.py``
+    checks the rounding, ``proofs_checks/ptas_switch.py`` the switch between the two parts.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 120_000, {"1g": 90, "3g": "310.5", "4g": 420})],
+    ... )
+    >>> solution = solve(problem, Ptas(), options={"epsilon": "1/10"})
+    >>> print(solution.machine_count, solution.guarantee)
+    165 cost <= 1.1 OPT (PTAS (theory 4): Theorem B, or exact): verified
+    """
+
+    name = "ptas"
+    options_type = PtasOptions
+
+    def support(self, problem: Problem, options: PtasOptions) -> Support:
+        """Refuse limits, and what the exact part could not list."""
+        for machine in problem.machine_types:
+            if machine.limit is not None:
+                return Support(
+                    False,
+                    f"machine type {machine.name!r} has a limit; rounding up may exceed it, so "
+                    "that nothing is guaranteed",
+                )
+        costs = supported_costs(problem)
+        if not costs:
+            return costs
+        if listed(problem, MOST_SHAPES).left_out:
+            return Support(False, too_many_shapes())
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: PtasOptions) -> Guarantee | None:
+        """Return the factor 1 + epsilon, or 1 where rounding is optimal."""
+        costs = {machine.cost for machine in problem.machine_types}
+        optimal = len(problem.blocks) <= 1 and len(costs) <= 1
+        factor = Fraction(1) if optimal else 1 + options.epsilon
+        return Guarantee(factor, 0, "OPT", "PTAS (theory 4): Theorem B, or exact")
+
+    def run(self, problem: Problem, options: PtasOptions, budget: Budget) -> Iterator[Claim]:
+        """Yield the prices, the rounding and, where machines are few, the optimum."""
+        yield from _Run(problem, options, budget).claims()
+
+
+class _Run:
+    """A run on the reduced problem."""
+
+    def __init__(self, problem: Problem, options: PtasOptions, budget: Budget) -> None:
+        self._reduction = reduce(problem)
+        self._small = self._reduction.problem
+        self._options, self._budget = options, budget
+
+    def claims(self) -> Iterator[Named]:
+        """Yield claims about the problem the user gave."""
+        small, options = self._small, self._options
+        solution = solve_dantzig_wolfe(small, self._budget)
+        if solution is None:
+            return
+        lowest = round_up(solution.bound, small.cost_step)
+        if not options.plain and solution.leaf is not None:
+            prices = self._reduction.restore_prices(solution.leaf, solution.bound)
+            yield Named(prices, "block prices of LP_DW")
+            lowest = max(lowest, self._budget.lower_bound)
+        schedule = self._rounding(solution)
+        cost = schedule.cost(self._reduction.original)
+        within = cost <= (1 + options.epsilon) * lowest
+        # By Theorem B the first implies the second; the second does not rest on floats.
+        settled = additive_loss_in_steps(small) <= options.epsilon * lowest and within
+        if settled or not options.plain:
+            yield Named(schedule, "rounding of LP_DW")
+        if settled or self._budget.stopped:
+            return
+        yield from self._exactly(schedule, lowest, enough=within and not options.plain)
+
+    def _rounding(self, solution: Fractional) -> Schedule:
+        machines, given = rounded(solution)
+        if not self._options.plain:
+            machines, given = trimmed(self._small, machines, given)
+        return self._reduction.restore(Schedule.from_counts(self._small, machines, given))
+
+    def _exactly(self, schedule: Schedule, lowest: Fraction, *, enough: bool) -> Iterator[Named]:
+        """Find the optimum; or leave it if the schedule in hand is good enough, where it is hard.
+
+        Parameters
+        ----------
+        schedule : Schedule
+            The rounding.
+        lowest : Fraction
+            A lower bound.
+        enough : bool
+            Whether a schedule within the guarantee is known.
+        """
+        original, options = self._reduction.original, self._options
+        highest = schedule.cost(original)
+        known = self._budget.best
+        if known is not None and not options.plain:
+            highest = min(highest, known.cost(original))
+        fleet = Fleet(self._small)
+        if highest <= lowest:  # the cheap certificate: nothing costs less than the bound
+            yield from self._proved(fleet, schedule, highest, None, "LP_DW")
+            return
+        table = DynamicProgram(fleet, highest)
+        if options.exact == "program" or (options.exact == "auto" and table.too_large):
+            if enough and options.exact == "auto":
+                return
+            yield from self._by_program(fleet, schedule, lowest, highest)
+            return
+        if table.too_large is not None:
+            raise UnsupportedProblem(table.too_large + '; take exact = "program"')
+        searched = table.run(lowest, lambda: self._budget.stopped)
+        if searched.finished:
+            yield from self._proved(fleet, schedule, highest, searched.found, "dynamic program")
+
+    def _by_program(
+        self, fleet: Fleet, schedule: Schedule, lowest: Fraction, highest: Fraction
+    ) -> Iterator[Named]:
+        best: Found | None = None
+        for item in CompactProgram(fleet, lowest, highest).run(self._budget):
+            if isinstance(item, Ended):
+                if item.proved:
+                    yield from self._proved(fleet, schedule, highest, best, "CP-SAT")
+            else:
+                best = item
+                if not self._options.plain:
+                    yield self._named(fleet, item, "CP-SAT")
+
+    def _proved(
+        self, fleet: Fleet, schedule: Schedule, highest: Fraction, found: Found | None, way: str
+    ) -> Iterator[Named]:
+        """Yield the optimum: what was found, or the rounding if nothing costs less."""
+        plain = self._options.plain
+        if found is not None:
+            yield self._named(fleet, found, way)
+        elif plain:
+            yield Named(schedule, "rounding of LP_DW")
+        if not plain:
+            yield Named(SolverBound(highest if found is None else found.cost, way), "exact part")
+
+    def _named(self, fleet: Fleet, found: Found, way: str) -> Named:
+        return Named(self._reduction.restore(fleet.schedule(found)), way)
+
+
+def additive_loss_in_steps(problem: Problem) -> Fraction:
+    """Return what the rounding costs at most more than the bound rounded up.
+
+    Costs are multiples of a step; less than ``bound + loss`` is at most the bound rounded up to the
+    next step, plus the loss, less a step.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Problem
+    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
+    >>> additive_loss_in_steps(Problem(configurations=shapes))
+    Fraction(1, 1)
+    """
+    return max(Fraction(0), additive_cost(problem) - problem.cost_step)
+
+
+__all__ = ["Ptas", "PtasOptions", "optimum"]

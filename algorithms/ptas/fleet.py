@@ -1,0 +1,126 @@
+"""The machines that an exact method chooses among, one by one, and what it finds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from algorithms.dantzig_wolfe.rounding import with_missing
+from algorithms.price_and_branch.machines import listed
+from cms.errors import UnsupportedProblem
+from cms.numbers import common_step
+from cms.schedule import Schedule
+
+if TYPE_CHECKING:
+    from cms.model import Configuration
+    from cms.problem import Problem
+
+#: Maximal multisets of a size-bounded set that are listed one by one.
+MOST_SHAPES = 20_000
+
+
+class Found(NamedTuple):
+    """Machines, the blocks given to jobs by (block, job), and what the machines cost."""
+
+    cost: Fraction
+    machines: dict[Configuration, int]
+    given: dict[tuple[str, str], int]
+
+
+class Fleet:
+    """A reduced problem with all its configurations listed.
+
+    Parameters
+    ----------
+    problem : Problem
+        Reduced, without limits.
+
+    Attributes
+    ----------
+    shapes : tuple of Configuration
+    counts : list of tuples of k ints
+        Blocks of each type.
+    step : Fraction
+        All costs are multiples of it; 0 if all machines are free.
+    steps : list of int
+        Costs of the shapes in multiples of ``step``.
+    useful : list of k ints
+        More blocks of a type than this never help.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If a size-bounded set has too many maximal multisets.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 1})]
+    >>> fleet = Fleet(Problem(configurations=shapes, jobs=[Job("x", 7, {"a": 2, "b": 3})]))
+    >>> fleet.counts, fleet.steps, fleet.useful
+    ([(2, 0), (1, 1)], [1, 1], [4, 3])
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        listing = listed(problem, MOST_SHAPES)
+        if listing.left_out:
+            raise UnsupportedProblem(too_many_shapes())
+        self.shapes = listing.shapes
+        self.counts = [
+            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
+        ]
+        costs = [problem.machine_type(shape.machine).cost for shape in self.shapes]
+        self.step = common_step(costs)
+        self.steps = [int(cost / self.step) if cost else 0 for cost in costs]
+        self.useful = [0] * len(problem.blocks)
+        for j in range(problem.n_jobs):
+            for i, most in enumerate(self.most_blocks(j)):
+                self.useful[i] += most
+
+    def most_blocks(self, job: int) -> list[int]:
+        """Return how many blocks of each type serve a job alone; 0 where none does."""
+        row = self.problem.rows.row(job)
+        return [-(-row.demand // f) if f else 0 for f in row.supply]
+
+    def apart(self) -> Found:
+        """Serve every job by blocks of one type: a schedule, if not a good one."""
+        problem = self.problem
+        # What a block costs on a machine that is full of its type.
+        prices = [
+            min(
+                self.step * steps / counts[i]
+                for steps, counts in zip(self.steps, self.counts, strict=True)
+                if counts[i]
+            )
+            for i in range(len(problem.blocks))
+        ]
+        load = [0] * len(prices)
+        given: dict[tuple[str, str], int] = {}
+        for j, name in enumerate(problem.job_names):
+            most = self.most_blocks(j)
+            i = min((i for i, n in enumerate(most) if n), key=lambda i: most[i] * prices[i])
+            given[problem.blocks[i], name] = most[i]
+            load[i] += most[i]
+        return self.found(with_missing(problem, {}, load), given)
+
+    def found(self, machines: dict[Configuration, int], given: dict[tuple[str, str], int]) -> Found:
+        """Add what machines cost."""
+        cost = sum(
+            (self.problem.machine_type(shape.machine).cost * n for shape, n in machines.items()),
+            Fraction(0),
+        )
+        return Found(cost, machines, given)
+
+    def schedule(self, found: Found) -> Schedule:
+        """Build a schedule of the reduced problem."""
+        schedule = Schedule.from_counts(self.problem, found.machines, found.given)
+        return schedule.without_idle_machines()
+
+
+def too_many_shapes() -> str:
+    """Say why a problem's configurations cannot be listed."""
+    return (
+        f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, which the exact "
+        "part lists one by one"
+    )

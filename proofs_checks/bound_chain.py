@@ -1,0 +1,112 @@
+"""The chains of lower bounds (theory 1.4).
+
+**Statement.** LP_agg <= LP* <= MILP_c <= OPT and LP_agg <= LP_DW <= OPT. A job alone and counting
+blocks bound OPT too: max_j ceil(d_j/V_j) <= OPT and ceil(n/s) <= OPT. LP_DW is incomparable with
+LP* and MILP_c.
+
+**Machine-checked.** Every inequality, between exact rationals, on every generated instance and on
+the theory's examples, with OPT by enumeration. The known values of the examples, which show both
+that LP_DW may be below LP* (the aggregated-LP gap) and above MILP_c (the ceil gap). That the
+certificate and the cost of `price_and_branch` lie on their sides of OPT.
+
+**On paper.** Why each program relaxes the next: scaling down what a job receives beyond its demand,
+machine by machine; averaging a schedule's options.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+from cms import Reference, solve
+
+from .bounds import reference, single_job
+from .brute_force import optimum
+from .families import ALL, NAMED, named, stream
+from .finding import Finding, Tally, require
+from .promises import Solver, promised
+from .tiny import Tiny
+
+THEOREM = "Bound chain"
+_CHAINS = (
+    (Reference.LP_AGG, Reference.LP_STAR, Reference.MILP_C, Reference.OPT),
+    (Reference.LP_AGG, Reference.LP_DW, Reference.OPT),
+)
+#: What is known of the theory's examples.
+KNOWN: dict[str, dict[Reference, str]] = {
+    "aggregated-lp-gap": {
+        Reference.LP_AGG: "2/5",
+        Reference.LP_DW: "2/5",
+        Reference.LP_STAR: "4",
+        Reference.MILP_C: "4",
+        Reference.OPT: "4",
+    },
+    "ceil-gap": {
+        Reference.LP_AGG: "50/9",
+        Reference.LP_STAR: "50/9",
+        Reference.MILP_C: "6",
+        Reference.LP_DW: "10",
+        Reference.OPT: "10",
+    },
+    "partition-yes": dict.fromkeys(Reference, "1"),
+    "partition-no": {
+        Reference.LP_AGG: "1",
+        Reference.LP_STAR: "1",
+        Reference.MILP_C: "1",
+        Reference.LP_DW: "8/7",
+        Reference.OPT: "2",
+    },
+    "needless-doubling": dict.fromkeys(Reference, "1"),
+    "no-truncation-gap": dict.fromkeys(Reference, "1"),
+    "half-trap": {
+        Reference.LP_AGG: "10/9",
+        Reference.MILP_C: "2",
+        Reference.LP_DW: "2",
+        Reference.OPT: "2",
+    },
+}
+
+
+def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> Finding:
+    """Check the chains; see the top of this file.
+
+    Examples
+    --------
+    >>> check(cases=2).ok
+    True
+    """
+    tally = Tally(
+        THEOREM,
+        "LP_agg <= LP* <= MILP_c <= OPT, LP_agg <= LP_DW <= OPT, known values; price_and_branch",
+        ratio="largest bound / OPT",
+        proved="1",
+    )
+    for name, values in KNOWN.items():
+        with tally.case(name):
+            for against, value in values.items():
+                found = reference(NAMED[name], against)
+                require(found == Fraction(value), f"{against} is {found}, not {value}")
+    for one in (*named(), *stream(seed, cases, ALL)):
+        with tally.case(one):
+            tally.seen(_chains(one.tiny))
+        if solver is not None:
+            with tally.case(f"{one}, by price_and_branch"):
+                cost, best = promised(solver, one.tiny, "price_and_branch"), optimum(one.tiny).cost
+                require(cost == best, f"cost {cost}, optimum {best}")
+    return tally.finding()
+
+
+def _chains(tiny: Tiny) -> Fraction:
+    for chain in _CHAINS:
+        for low, high in pairwise(chain):
+            below, above = reference(tiny, low), reference(tiny, high)
+            require(below <= above, f"{low} = {below} > {high} = {above}")
+    best = optimum(tiny).cost
+    bounds = [reference(tiny, against) for against in Reference if against is not Reference.OPT]
+    if tiny.has_unit_costs:
+        counts = {"a single job": single_job(tiny), "counting": ceil(Fraction(tiny.n, tiny.s))}
+        for name, count in counts.items():
+            require(count <= best, f"{name} needs {count} machines, OPT = {best}")
+        bounds += map(Fraction, counts.values())
+    return max(bounds) / best

@@ -1,0 +1,162 @@
+"""Theorems A' and A'' (theory 3): 2 + epsilon and 3, without an integer program.
+
+**Statement.** A': if LP_agg >= c/epsilon, T-2 costs at most (2 + epsilon) OPT; otherwise OPT is at
+most U = (2/epsilon + 1) c, and of all whole x of sum at most U, by increasing sum, the first whose
+program for y is feasible gives a schedule of 2x machines of cost at most 2 OPT. A'': of all
+supports, require x_C >= 1 on it and x_C = 0 off it; the cheapest feasible program rounds to
+ceil(2 x_C) <= 3 x_C machines: ALG <= 3 OPT. So the published factor 3 + epsilon is kept as well.
+
+**Machine-checked.** Both algorithms on every generated instance (A' for epsilon = 1/2, 1 and 4,
+which takes both branches; A'' with costs): the schedule by the definition, the bound, U >= OPT.
+Then `lp_rounding` with `variant="enumeration"`, `"supports"` and `"published"`.
+
+**On paper.** That there are at most (O(1/epsilon))^c vectors and 2^c supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+from math import floor
+
+from cms import solve
+
+from .bounds import Compact, Row, compact, lp_agg
+from .brute_force import optimum
+from .families import ALL, named, stream
+from .finding import Breach, Finding, Tally, require
+from .promises import Solver, promised
+from .rounding_lemma import rounded
+from .t2_tadd import machines_for, scaled
+from .theorem_a import doubled
+from .tiny import Counts, Tiny, require_schedule
+
+THEOREM = "Theorems A' and A''"
+_EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(4))
+#: The options of `lp_rounding`, and the factor they are proved for with epsilon = 1/2.
+VARIANTS = {
+    "enumeration": Fraction(5, 2),
+    "supports": Fraction(3),
+    "published": Fraction(7, 2),
+}
+
+
+def by_increasing_sum(c: int, most: int) -> Iterator[list[int]]:
+    """Return the vectors of c whole numbers of sum at most so much, by increasing sum.
+
+    Examples
+    --------
+    >>> list(by_increasing_sum(2, 1))
+    [[0, 0], [1, 0], [0, 1]]
+    """
+
+    def of_sum(total: int, length: int) -> Iterator[list[int]]:
+        if length == 1:
+            yield [total]
+            return
+        for first in range(total, -1, -1):
+            for rest in of_sum(total - first, length - 1):
+                yield [first, *rest]
+
+    for total in range(most + 1):
+        yield from of_sum(total, c)
+
+
+def enumerated(tiny: Tiny, epsilon: Fraction) -> tuple[Counts, bool]:
+    """Run A'; the second value tells whether it enumerated."""
+    if lp_agg(tiny).value >= tiny.c / epsilon:
+        return scaled(tiny, Fraction(2)), False
+    for machines in by_increasing_sum(tiny.c, floor(most_machines(tiny, epsilon))):
+        answer = doubled(tiny, machines)
+        if answer is not None:
+            return answer, True
+    raise Breach("no vector of machines within U suffices, even in parts")
+
+
+def most_machines(tiny: Tiny, epsilon: Fraction) -> Fraction:
+    """Return U, which OPT does not exceed if LP_agg < c/epsilon."""
+    return (2 / epsilon + 1) * tiny.c
+
+
+def by_supports(tiny: Tiny) -> tuple[Counts, Compact]:
+    """Run A''; also the cheapest program's solution.
+
+    Examples
+    --------
+    >>> by_supports(Tiny.of([1, 1], [[1], [1]], [[3]]))[0].machines
+    [2]
+    """
+    best: Compact | None = None
+    for number in range(1, tiny.c + 1):
+        for support in combinations(range(tiny.c), number):
+            more: list[Row] = [({C: 1}, 1) for C in support]
+            more += [({C: -1}, 0) for C in range(tiny.c) if C not in support]
+            found = compact(tiny, tiny.cut, more)
+            if found is not None and (best is None or found.value < best.value):
+                best = found
+    if best is None:
+        raise Breach("no support is feasible")
+    given = rounded([[2 * y for y in row] for row in best.y]).given
+    return Counts(machines_for(best.x, Fraction(2)), given), best
+
+
+def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> Finding:
+    """Check A' and A''; see the top of this file.
+
+    Examples
+    --------
+    >>> check(cases=2).ok
+    True
+    """
+    tally = Tally(
+        THEOREM,
+        "2 + epsilon by enumeration, 3 by supports; lp_rounding's three variants",
+        ratio="ALG / (factor OPT)",
+        proved="1",
+    )
+    branches = set[bool]()
+    for one in (*named(), *stream(seed, cases, ALL)):
+        with tally.case(f"{one}, A''"):
+            tally.seen(_supports(one.tiny))
+        for epsilon in _EPSILONS if one.tiny.has_unit_costs else ():
+            with tally.case(f"{one}, A', epsilon = {epsilon}"):
+                ratio, enumerates = _enumeration(one.tiny, epsilon)
+                tally.seen(ratio)
+                branches.add(enumerates)
+        if solver is not None:
+            for variant in VARIANTS:
+                with tally.case(f"{one}, by lp_rounding {variant}"):
+                    tally.seen(_ours(solver, one.tiny, variant))
+    with tally.case("both branches of A'"):
+        require(branches == {False, True}, f"only one branch was taken, of {branches}")
+    return tally.finding()
+
+
+def _supports(tiny: Tiny) -> Fraction:
+    best = optimum(tiny).cost
+    answer, program = by_supports(tiny)
+    require_schedule(tiny, *answer)
+    require(program.value <= best, f"the best support costs {program.value}, OPT = {best}")
+    cost = tiny.cost(answer.machines)
+    require(cost <= 3 * best, f"A'': cost {cost}, OPT = {best}")
+    return cost / (3 * best)
+
+
+def _enumeration(tiny: Tiny, epsilon: Fraction) -> tuple[Fraction, bool]:
+    best = optimum(tiny).cost
+    answer, enumerates = enumerated(tiny, epsilon)
+    require_schedule(tiny, *answer)
+    if enumerates:
+        most = most_machines(tiny, epsilon)
+        require(best <= most, f"OPT = {best} exceeds U = {most}")
+    cost, bound = tiny.cost(answer.machines), (2 + epsilon) * best
+    require(cost <= bound, f"A', epsilon {epsilon}: cost {cost}, OPT = {best}")
+    return cost / bound, enumerates
+
+
+def _ours(solver: Solver, tiny: Tiny, variant: str) -> Fraction:
+    bound = VARIANTS[variant] * optimum(tiny).cost
+    cost = promised(solver, tiny, "lp_rounding", variant=variant, epsilon="1/2", plain=True)
+    require(cost <= bound, f"lp_rounding {variant}: cost {cost}, bound {bound}")
+    return cost / bound

@@ -1,0 +1,153 @@
+"""What a check finds: how many cases, the worst ratio beside the proved one, and every failure.
+
+A check walks over cases. On each it calls :func:`require` for what the theorem says, and
+:meth:`Tally.seen` with how close the case came. A case that does not hold is written down under its
+name, which is enough to build it again, and the walk goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+#: Failures a finding spells out; the number of all of them is told as well.
+_SPELLED_OUT = 5
+
+
+class Breach(AssertionError):
+    """A theorem, or what an algorithm promises, does not hold on the case at hand."""
+
+
+def require(holds: bool, words: str) -> None:
+    """Raise :class:`Breach` with these words unless the statement holds.
+
+    Examples
+    --------
+    >>> require(2 + 2 == 5, "arithmetic")
+    Traceback (most recent call last):
+        ...
+    proofs_checks.finding.Breach: arithmetic
+    """
+    if not holds:
+        raise Breach(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found.
+
+    Attributes
+    ----------
+    theorem : str
+    checked : str
+        What was checked by machine, in a few words.
+    cases : int
+    ratio : str
+        What the ratio compares.
+    worst : float or None
+        The largest ratio seen; None if no case has one.
+    proved : str
+        What is proved about it.
+    seconds : float
+    failures : tuple of str
+        Each names its case: a family and a number for :func:`proofs_checks.families.instance`, or
+        the data themselves.
+    """
+
+    theorem: str
+    checked: str
+    cases: int
+    ratio: str
+    worst: float | None
+    proved: str
+    seconds: float
+    failures: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there were cases and all of them held."""
+        return self.cases > 0 and not self.failures
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as plain JSON values.
+
+        Examples
+        --------
+        >>> Finding("T-2", "all", 3, "cost / bound", 0.75, "1", 0.5, ()).to_json()["ok"]
+        True
+        """
+        return {
+            "theorem": self.theorem,
+            "checked": self.checked,
+            "cases": self.cases,
+            "ratio": self.ratio,
+            "worst": self.worst,
+            "proved": self.proved,
+            "seconds": round(self.seconds, 3),
+            "ok": self.ok,
+            "failures": list(self.failures),
+        }
+
+
+class Tally:
+    """Counts the cases of one check and keeps what failed.
+
+    Parameters
+    ----------
+    theorem, checked, ratio, proved : str
+        As in :class:`Finding`.
+
+    Examples
+    --------
+    >>> tally = Tally("squares", "are not negative", ratio="x / x", proved="1")
+    >>> for x in (1, 2):
+    ...     with tally.case(f"x = {x}"):
+    ...         require(x * x < 4, f"{x} squared is {x * x}")
+    ...         tally.seen(Fraction(x, x))
+    >>> finding = tally.finding()
+    >>> finding.cases, finding.worst, finding.failures
+    (2, 1.0, ('x = 2: 2 squared is 4',))
+    """
+
+    def __init__(self, theorem: str, checked: str, *, ratio: str, proved: str) -> None:
+        self._theorem, self._checked = theorem, checked
+        self._ratio, self._proved = ratio, proved
+        self._started = time.monotonic()
+        self._cases = 0
+        self._worst: Fraction | float | None = None
+        self._failures: list[str] = []
+
+    @contextmanager
+    def case(self, name: object) -> Iterator[None]:
+        """Count a case, and write down a :class:`Breach` of it under this name."""
+        self._cases += 1
+        try:
+            yield
+        except Breach as breach:
+            self._failures.append(f"{name}: {breach}")
+
+    def seen(self, ratio: Fraction | float) -> None:
+        """Note how close a case came."""
+        if self._worst is None or ratio > self._worst:
+            self._worst = ratio
+
+    def finding(self) -> Finding:
+        """Return what was found."""
+        shown = self._failures[:_SPELLED_OUT]
+        more = len(self._failures) - len(shown)
+        if more:
+            shown.append(f"and {more} more")
+        return Finding(
+            self._theorem,
+            self._checked,
+            self._cases,
+            self._ratio,
+            None if self._worst is None else float(self._worst),
+            self._proved,
+            time.monotonic() - self._started,
+            tuple(shown),
+        )

@@ -1,0 +1,186 @@
+"""Limits on machines (theory 6.9 and 7): prices for them, and no guarantees.
+
+**Statement.** If at most u_m machines of type m may be used, then for block prices pi >= 0 and
+limit prices sigma >= 0 with a_C . pi <= cost_m + sigma_m for every configuration C of type m,
+L(pi) - sum_m u_m sigma_m bounds every schedule's cost from below; the best such bound is LP_DW with
+a row for each limit. The guarantees of greedy, the roundings and the PTAS must not be claimed.
+
+**Machine-checked.** On every generated instance, each configuration a machine type with a cost and
+a limit: that the duals satisfy the conditions and give the program's value; random prices stay
+below the optimum, found by trying all fleets within the limits; :class:`cms.BlockPrices` proves the
+same bound for all of these. That a program without a solution means that no fleet serves all jobs.
+Then `price_and_branch`: the optimum, or `INFEASIBLE`; and that `greedy`, `lp_rounding` and `ptas`
+refuse such problems.
+
+**On paper.** Weak duality, a line: every machine costs at least its blocks' worth less sigma_m.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple
+
+from cms import BlockPrices, CmsError, Problem, Status, UnsupportedProblem, solve
+
+from .bounds import Row, lp_dw_with
+from .families import Instance, anything, costs, mig, stream
+from .finding import Breach, Finding, Tally, require
+from .prices import Prices, bound, worth
+from .promises import Solver, answered, proved
+from .ptas_switch import assigned
+from .tiny import Tiny
+
+THEOREM = "Limits"
+#: Those whose guarantees do not hold with limits.
+REFUSE = ("greedy", "lp_rounding", "ptas")
+
+
+class Limited(NamedTuple):
+    """A problem in which at most limits[C] machines take configuration C."""
+
+    tiny: Tiny
+    limits: tuple[int, ...]
+
+    def problem(self) -> Problem:
+        """The problem as the package has it: every configuration has a machine type of its own."""
+        return self.tiny.problem(self.limits)
+
+
+def best_fleet(limited: Limited) -> Fraction | None:
+    """Return the least cost of a schedule within the limits, by trying all fleets.
+
+    Examples
+    --------
+    >>> twice = Tiny.of([3], [[1]], [[1], [2]], [1, 3])
+    >>> best_fleet(Limited(twice, (1, 5))), best_fleet(Limited(twice, (1, 0))) is None
+    (Fraction(4, 1), True)
+    """
+    tiny = limited.tiny
+    fleets = product(*(range(limit + 1) for limit in limited.limits))
+    for fleet in sorted(fleets, key=tiny.cost):
+        if assigned(tiny, tuple(int(b) for b in tiny.held_by(fleet))) is not None:
+            return tiny.cost(fleet)
+    return None
+
+
+def limited_bound(limited: Limited, prices: Prices, sigma: Prices) -> Fraction:
+    """Return L(pi) - sum u_m sigma_m.
+
+    Examples
+    --------
+    >>> twice = Limited(Tiny.of([3], [[1]], [[1], [2]], [1, 3]), (1, 5))
+    >>> limited_bound(twice, (Fraction(3, 2),), (Fraction(1, 2), Fraction(0)))
+    Fraction(4, 1)
+    """
+    return bound(limited.tiny, prices) - worth(sigma, limited.limits)
+
+
+def holds(tiny: Tiny, prices: Prices, sigma: Prices) -> bool:
+    """Whether no configuration is worth more than its machine's cost and limit price."""
+    allowed = zip(tiny.configurations, tiny.costs, sigma, strict=True)
+    return min(*prices, *sigma) >= 0 and all(
+        worth(prices, row) <= cost + price for row, cost, price in allowed
+    )
+
+
+def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
+    """Check limits; see the top of this file.
+
+    Examples
+    --------
+    >>> check(cases=2).ok
+    True
+    """
+    tally = Tally(
+        THEOREM,
+        "duals and random prices against all fleets; price_and_branch; who refuses limits",
+        ratio="L / OPT",
+        proved="1",
+    )
+    feasible = set[bool]()
+    for one, limited in _instances(seed, cases):
+        with tally.case(f"{one}, limits {limited.limits}"):
+            ratio = _plain(limited, random.Random(f"limit prices of {one}"))
+            feasible.add(ratio is not None)
+            tally.seen(ratio or 0)
+        if solver is not None:
+            with tally.case(f"{one}, limits {limited.limits}, by price_and_branch"):
+                _ours(solver, limited)
+            for method in REFUSE:
+                with tally.case(f"{one}, limits {limited.limits}, {method} refuses"):
+                    _require_refusal(solver, limited, method)
+    with tally.case("with and without a schedule"):
+        require(feasible == {False, True}, f"there is a schedule: only {feasible}")
+    return tally.finding()
+
+
+def _instances(seed: int, cases: int) -> Iterator[tuple[Instance, Limited]]:
+    for one in stream(seed, cases, (costs, anything, mig)):
+        rng = random.Random(f"limits of {one}")
+        yield one, Limited(one.tiny, tuple(rng.randint(0, 3) for _ in range(one.tiny.c)))
+    # One that has a schedule and one that has none, whatever the seed.
+    pair = Tiny.of([3], [[1]], [[1], [2]], [1, 3])
+    yield Instance("a pair", 0, pair), Limited(pair, (1, 5))
+    yield Instance("a pair", 0, pair), Limited(pair, (1, 0))
+
+
+def _plain(limited: Limited, rng: random.Random) -> Fraction | None:
+    tiny, best = limited.tiny, best_fleet(limited)
+    rows: list[Row] = [({C: -1}, -limit) for C, limit in enumerate(limited.limits)]
+    program = lp_dw_with(tiny, rows)
+    if program is None:
+        require(best is None, f"no fractional schedule, but one of cost {best}")
+        return None
+    solution, sigma = program
+    require(holds(tiny, solution.prices, sigma), "the duals break the conditions")
+    value = limited_bound(limited, solution.prices, sigma)
+    require(value == solution.value, f"the duals prove {value}, the program {solution.value}")
+    _require_certificate(limited, solution.prices, sigma)
+    for _ in range(3):
+        prices = tuple(Fraction(rng.randint(0, 4), 4) for _ in range(tiny.k))
+        over = (
+            worth(prices, row) - cost
+            for row, cost in zip(tiny.configurations, tiny.costs, strict=True)
+        )
+        some = tuple(max(Fraction(0), each) for each in over)
+        low = limited_bound(limited, prices, some)
+        require(low <= value, f"prices prove {low}, the program's value is {value}")
+        _require_certificate(limited, prices, some)
+    if best is None:
+        return None
+    require(value <= best, f"LP_DW with limits is {value}, the best fleet costs {best}")
+    return value / best
+
+
+def _require_certificate(limited: Limited, prices: Prices, sigma: Prices) -> None:
+    leaf = BlockPrices(
+        {f"b{i}": prices[i] for i in limited.tiny.held},
+        {f"m{C}": price for C, price in enumerate(sigma)},
+    )
+    said, low = leaf.bound(limited.problem()), limited_bound(limited, prices, sigma)
+    require(said == low, f"BlockPrices proves {said}, the definition {low}")
+
+
+def _ours(solver: Solver, limited: Limited) -> None:
+    best, problem = best_fleet(limited), limited.problem()
+    solution = answered(solver, problem, "price_and_branch")
+    said = proved(solution, problem)
+    require(best is None or said <= best, f"the certificate proves {said}, the best costs {best}")
+    require(solution.cost == best, f"cost {solution.cost}, the best fleet costs {best}")
+    infeasible = solution.status is Status.INFEASIBLE
+    require(infeasible == (best is None), f"the answer is {solution.status}, the best costs {best}")
+
+
+def _require_refusal(solver: Solver, limited: Limited, method: str) -> None:
+    try:
+        answered(solver, limited.problem(), method)
+    except Breach as breach:
+        fault = breach.__cause__
+        if not isinstance(fault, CmsError):
+            raise
+        require(isinstance(fault, UnsupportedProblem), f"{method} does not refuse: {breach}")
+        return
+    raise Breach(f"{method} takes a problem with limits")

@@ -1,0 +1,96 @@
+"""All theorem files, by name, and how to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
+
+from . import (
+    bound_chain,
+    few_configurations,
+    g_int,
+    g_real,
+    huge_demands,
+    inner_problem,
+    limits,
+    list_hardness,
+    lp_version,
+    monotone,
+    prices,
+    ptas_switch,
+    rounding_lemma,
+    set_cover,
+    structure_theorem,
+    t2_tadd,
+    theorem_a,
+    theorem_b,
+)
+from .finding import Finding
+from .promises import Solver
+
+#: The check of every file, in the order of the theory.
+CHECKS: Mapping[str, Callable[..., Finding]] = {
+    "bound_chain": bound_chain.check,
+    "rounding_lemma": rounding_lemma.check,
+    "t2_tadd": t2_tadd.check,
+    "inner_problem": inner_problem.check,
+    "g_int": g_int.check,
+    "g_real": g_real.check,
+    "lp_version": lp_version.check,
+    "huge_demands": huge_demands.check,
+    "set_cover": set_cover.check,
+    "theorem_a": theorem_a.check,
+    "few_configurations": few_configurations.check,
+    "theorem_b": theorem_b.check,
+    "ptas_switch": ptas_switch.check,
+    "structure_theorem": structure_theorem.check,
+    "list_hardness": list_hardness.check,
+    "prices": prices.check,
+    "limits": limits.check,
+    "monotone": monotone.check,
+}
+
+
+def runs_algorithms(name: str) -> bool:
+    """Whether a file also runs algorithms of the package.
+
+    Examples
+    --------
+    >>> runs_algorithms("theorem_a"), runs_algorithms("monotone")
+    (True, False)
+    """
+    return "solver" in signature(CHECKS[name]).parameters
+
+
+def run(
+    name: str, *, seed: int = 0, cases: int | None = None, solver: Solver | None = None
+) -> Finding:
+    """Run one file's check.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`CHECKS`.
+    seed : int, default 0
+        Another seed takes other instances.
+    cases : int, optional
+        About how many instances; by default as many as the file says.
+    solver : callable, optional
+        In the place of :func:`cms.solve`.
+
+    Returns
+    -------
+    Finding
+
+    Examples
+    --------
+    >>> run("monotone", cases=1).ok
+    True
+    """
+    check = partial(CHECKS[name], seed=seed)
+    if cases is not None:
+        check = partial(check, cases=cases)
+    if solver is not None and runs_algorithms(name):
+        check = partial(check, solver=solver)
+    return check()

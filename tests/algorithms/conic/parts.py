@@ -1,0 +1,130 @@
+"""Problems on size-bounded sets, and their optimum by a program over all maximal contents."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from algorithms.conic import Conic
+from algorithms.conic.polytope import Point, Polytope
+from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution
+from cms.solve import run_checked
+from tests.oracle import given
+
+
+def solved(problem: Problem, *, start: Any = None, **options: Any) -> Solution:
+    """Solve as if by name: the solver's word is accepted."""
+    return run_checked(
+        Conic(), True, problem, options=options, time_limit=None, threads=1, start=start
+    )
+
+
+def of(
+    sizes: Mapping[str, Any],
+    capacity: Any,
+    jobs: Mapping[str, tuple[Any, Mapping[str, Any]]],
+    *,
+    max_blocks: int | None = None,
+    machine: MachineType | None = None,
+) -> Problem:
+    """A problem on one size-bounded set."""
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, capacity, max_blocks=max_blocks),
+        jobs=[Job(name, demand, supply) for name, (demand, supply) in jobs.items()],
+        machine_types=[machine or MachineType("machine")],
+    )
+
+
+def random_problem(number: int) -> Problem:
+    """Tiny problems of every kind: one to three types, fractions, zeros, limits, costs."""
+    rng = random.Random(f"conic {number}")
+    blocks = [f"b{i}" for i in range(rng.choice([1, 2, 2, 2, 3]))]
+    unit = rng.choice([Fraction(1), Fraction(1, 3), Fraction("0.1")])
+    jobs = {}
+    for j in range(rng.randint(1, 3)):
+        supply = {b: 0 if rng.random() < 0.2 else rng.randint(1, 8) for b in blocks}
+        least = min((f for f in supply.values() if f), default=1)
+        demand = 0 if rng.random() < 0.1 else rng.randint(1, 6 * least)
+        jobs[f"j{j}"] = demand * unit, {b: f * unit for b, f in supply.items()}
+    return of(
+        {b: rng.randint(2, 9) * unit for b in blocks},
+        rng.randint(6, 20) * unit,
+        jobs,
+        max_blocks=rng.choice([None, None, 1, 2, 3]),
+        machine=MachineType(
+            "machine", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, None, 2, 4])
+        ),
+    )
+
+
+def maximal(problem: Problem) -> list[Point]:
+    """All contents of a machine to which no block can be added."""
+    (shape,) = problem.size_bounded_configurations
+    sizes = [shape.sizes[block] for block in problem.blocks]
+    most = shape.max_blocks
+    found = []
+    for counts in itertools.product(*(range(shape.largest_count(b) + 1) for b in problem.blocks)):
+        room = shape.capacity - sum(n * s for n, s in zip(counts, sizes, strict=True))
+        full = most is not None and sum(counts) == most
+        if room >= 0 and (full or room < min(sizes)) and (most is None or sum(counts) <= most):
+            found.append(counts)
+    return found
+
+
+def by_milp(problem: Problem) -> int:
+    """The least number of machines, from scipy's integer program over all maximal contents."""
+    contents, blocks, jobs = maximal(problem), problem.blocks, list(problem.jobs)
+    c, k, n = len(contents), len(blocks), len(jobs)
+    held = np.array(contents, dtype=float).T
+    taken = np.kron(np.ones(n), np.eye(k))
+    serves = np.zeros((n, n * k))
+    for j, job in enumerate(jobs):
+        serves[j, j * k : (j + 1) * k] = [float(given(job, block)) for block in blocks]
+    result = milp(
+        c=np.concatenate([np.ones(c), np.zeros(n * k)]),
+        integrality=np.ones(c + n * k, dtype=int),
+        bounds=Bounds(0, np.inf),
+        constraints=[
+            LinearConstraint(np.hstack([held, -taken]), lb=0),
+            LinearConstraint(
+                np.hstack([np.zeros((n, c)), serves]), lb=[float(job.demand) for job in jobs]
+            ),
+        ],
+        options={"mip_rel_gap": 0},
+    )
+    assert result.success, result.message
+    return round(result.fun)
+
+
+def polytopes() -> list[Polytope]:
+    """Small polytopes in one, two and three dimensions, with and without a second row."""
+    rng = random.Random(5)
+    found = []
+    for k, most, number in ((1, 60, 10), (2, 70, 40), (3, 24, 15)):
+        for _ in range(number):
+            sizes = tuple(rng.randint(1 if k < 3 else 3, 11) for _ in range(k))
+            rows, right = [sizes], [rng.randint(0, most)]
+            if rng.random() < 0.5:
+                rows.append((1,) * k)
+                right.append(rng.randint(1, 8))
+            found.append(Polytope(tuple(rows), tuple(right)))
+    return found
+
+
+def listed(polytope: Polytope) -> list[Point]:
+    """All integer points, one by one from their definition."""
+    ranges = (range(most + 1) for most in polytope.highest)
+    return [point for point in itertools.product(*ranges) if inside(polytope, point)]
+
+
+def inside(polytope: Polytope, point: Sequence[int]) -> bool:
+    return min(point) >= 0 and all(
+        sum(a * x for a, x in zip(row, point, strict=True)) <= most
+        for row, most in zip(polytope.rows, polytope.right, strict=True)
+    )

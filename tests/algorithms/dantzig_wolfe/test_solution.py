@@ -1,0 +1,215 @@
+"""LP_DW against its definition, its rows and its certificate; and what its solver may not spoil."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import algorithms.dantzig_wolfe.generation
+import algorithms.dantzig_wolfe.master
+import algorithms.dantzig_wolfe.vertex
+from algorithms.dantzig_wolfe import rounded, solve_dantzig_wolfe
+from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Problem, check
+from cms.reduction import reduce
+from instances import hard, small
+from instances.families import generate
+from tests.algorithms.dantzig_wolfe.parts import (
+    built,
+    cases,
+    every_case,
+    refuse_faults,
+    restored,
+    solved,
+    split,
+    value,
+)
+from tests.algorithms.price_and_branch.parts import Counting, Unlimited, lp_dw
+from tests.families import FAMILIES
+
+FEW = 16
+NAMED = [
+    one
+    for module in (hard, small)
+    for one in vars(module).values()
+    if isinstance(one, NamedProblem) and "LP_DW" in one.bounds
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_value_is_the_bound_and_what_the_definition_says(family: str) -> None:
+    for case in cases(family, FEW):
+        reduction = reduce(case.problem)
+        solution = solved(reduction.problem)
+        refuse_faults(solution)
+        by_definition = lp_dw(reduction.problem) if reduction.problem.n_jobs else 0.0
+        assert by_definition is not None, case.name
+        assert float(solution.bound) == pytest.approx(by_definition, rel=1e-6, abs=1e-9), case.name
+        assert value(solution) == solution.bound == restored(reduction, solution), case.name
+        assert solution.bound <= case.best, case.name
+        k, p = len(solution.problem.blocks), len(solution.machines)
+        assert p + split(solution) <= k, case.name
+
+
+@pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
+def test_named_instances_have_their_exact_values(one: Any) -> None:
+    solution = solved(reduce(one.make()).problem)
+    refuse_faults(solution)
+    assert value(solution) == solution.bound == one.bounds["LP_DW"]
+
+
+@pytest.mark.parametrize("family", ["sparse", "identical_jobs", "costs", "max_blocks"])
+def test_groups_of_jobs_change_nothing(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = [solved(reduce(case.problem).problem).bound for case in cases(family, FEW)]
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_MOST_SINGLE", 1)
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_GROUPS", 2)
+    for case, bound in zip(cases(family, FEW), alone, strict=True):
+        solution = solved(reduce(case.problem).problem)
+        refuse_faults(solution)
+        assert value(solution) == solution.bound == bound, case.name
+
+
+@pytest.mark.parametrize(("n", "m"), [(300, 1), (300, 5), (1000, 5)])
+def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
+    reduction = reduce(generate("real-rows", n=n, seed=1, m=m))
+    solution = solved(reduction.problem)
+    refuse_faults(solution)
+    assert 0 <= value(solution) - solution.bound <= Fraction(1, 10**4)
+    assert restored(reduction, solution) == solution.bound
+    assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_passes_are_needed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_MOST_STEPS", 100)
+    solution = solved(reduce(generate("arbitrary", n=200, seed=seed)).problem)
+    assert value(solution) - solution.bound <= Fraction(1, 10**4)
+
+
+@pytest.mark.parametrize("exponent", [6, 12, 30])
+def test_demands_of_any_size_are_right_to_the_block(exponent: int) -> None:
+    problem = small.huge_fleet(10**exponent)
+    solution = solved(reduce(problem).problem)
+    refuse_faults(solution)
+    assert value(solution) == solution.bound
+
+
+def test_sizes_that_are_far_apart_do_not_hide_each_other() -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 4}), Configuration({"b": 3}), Configuration({"a": 1})],
+        jobs=[Job("huge", 10**12, {"a": 1}), Job("tiny", 7, {"b": 1})],
+    )
+    solution = solved(reduce(problem).problem)
+    assert value(solution) == solution.bound == Fraction(10**12, 4) + Fraction(7, 3)
+
+
+# --- what the solver may not spoil ----------------------------------------------------------------
+
+
+def test_without_the_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "propose", lambda *_: None)
+    for case in every_case(6):
+        reduction = reduce(case.problem)
+        solution = solved(reduction.problem)
+        refuse_faults(solution)
+        assert split(solution) == 0
+        assert not check(case.problem, built(solution, reduction)), case.name
+
+
+def test_floats_alone_still_round_to_valid_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms.dantzig_wolfe.vertex, "MOST_EXACT", 0)
+    for case in every_case(8):
+        reduction = reduce(case.problem)
+        solution = solved(reduction.problem)
+        assert restored(reduction, solution) == solution.bound <= case.best
+        assert float(value(solution)) == pytest.approx(float(solution.bound), rel=1e-4, abs=1e-6)
+        assert not check(case.problem, built(solution, reduction)), case.name
+
+
+def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proposals whose weights are turned round and whose machines are left out."""
+    honest = algorithms.dantzig_wolfe.master.propose
+
+    def wrong(*arguments: Any) -> Any:
+        proposal = honest(*arguments)
+        if proposal is None:
+            return None
+        return proposal._replace(
+            machines={},
+            prices=[price * (i + 1) for i, price in enumerate(proposal.prices)],
+            weights=[{max(weights): 1.0} for weights in proposal.weights],
+        )
+
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "propose", wrong)
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_MOST_STEPS", 12)
+    for case in every_case(6):
+        reduction = reduce(case.problem)
+        solution = solved(reduction.problem)
+        refuse_faults(solution)
+        assert restored(reduction, solution) == solution.bound <= value(solution), case.name
+        assert not check(case.problem, built(solution, reduction)), case.name
+
+
+# --- the edges ------------------------------------------------------------------------------------
+
+
+def test_it_ends_whenever_it_is_stopped() -> None:
+    problem = reduce(generate("arbitrary", n=6, seed=2)).problem
+    whole = Counting(10**9)
+    assert solve_dantzig_wolfe(problem, whole) is not None
+    for questions in range(0, whole.asked, max(1, whole.asked // 40)):
+        assert solve_dantzig_wolfe(problem, Counting(questions)) is None
+    assert solve_dantzig_wolfe(problem, Counting(whole.asked)) is not None
+
+
+def test_no_jobs_need_no_machines() -> None:
+    problem = reduce(Problem(configurations=Configuration({"a": 1}))).problem
+    solution = solved(problem)
+    assert (solution.machines, solution.options, solution.bound) == ({}, [], 0)
+    assert solution.leaf == BlockPrices()
+    assert rounded(solution) == ({}, {})
+
+
+def test_free_machines_cost_nothing() -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 2}, "free"), Configuration({"b": 1}, "paid")],
+        jobs=[Job("x", 5, {"a": 1}), Job("y", 3, {"b": 1})],
+        machine_types=[MachineType("free", 0), MachineType("paid", "3/2")],
+    )
+    solution = solved(problem)
+    refuse_faults(solution)
+    assert value(solution) == solution.bound == Fraction(9, 2)
+
+
+def test_a_job_that_nobody_serves_is_named() -> None:
+    problem = Problem(
+        configurations=Configuration({"a": 1}),
+        jobs=[Job("fine", 1, {"a": 1}), Job("lost", 1, {})],
+    )
+    with pytest.raises(ValueError, match="'lost'"):
+        solve_dantzig_wolfe(problem, Unlimited())
+
+
+def test_limits_are_refused() -> None:
+    problem = Problem(
+        configurations=Configuration({"a": 1}), machine_types=[MachineType("machine", limit=3)]
+    )
+    with pytest.raises(ValueError, match="limit"):
+        solve_dantzig_wolfe(problem, Unlimited())
+
+
+def test_more_block_types_than_the_exact_program_takes() -> None:
+    q = 6
+    vectors = range(1, 2**q)
+    member = np.array([[(e & v).bit_count() % 2 for v in vectors] for e in vectors])
+    problem = Problem.from_arrays(
+        demands=np.ones(len(member), dtype=np.int64),
+        supply=np.diag(np.ones(len(member), dtype=np.int64)),
+        configurations=member,
+    )
+    reduction = reduce(problem)
+    solution = solved(reduction.problem)
+    assert solution.bound == Fraction(2**q - 1, 2 ** (q - 1))
+    assert not check(problem, built(solution, reduction))

@@ -1,0 +1,165 @@
+"""Greedy as a whole: traps, guarantees, huge numbers, the compiled loop, conformance."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from algorithms.greedy import Greedy, GreedyOptions, opened
+from algorithms.greedy.opened import Opened
+from algorithms.linear.tables import Tables
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    UnsupportedProblem,
+    check,
+    solve,
+)
+from cms.errors import InvalidOption
+from cms.guarantee import Verdict
+from cms.reduction import reduce
+from cms.testing import CHECKS, Check
+from instances.families import generate
+from tests.families import FAMILIES, instance
+from tests.hard import hard_problem
+from tests.oracle import optimum
+
+PLAIN = {"variant": "units", "inner": "exact", "plain": True}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=str)
+def test_conformance(check: Check) -> None:
+    check("greedy")
+
+
+@pytest.mark.parametrize(
+    ("name", "machines"),
+    [
+        ("greedy-trap-3", 3),
+        ("greedy-trap-4", 4),
+        ("harmonic-trap-2", 4),
+        ("harmonic-trap-3", 8),
+        ("harmonic-trap-4", 13),
+    ],
+)
+def test_traps_catch_the_textbook_algorithm(name: str, machines: int) -> None:
+    problem = hard_problem(name)
+    assert solve(problem, "greedy", options=PLAIN).machine_count == machines
+
+
+@pytest.mark.parametrize("variant", ["best", "units", "inflated", "lp"])
+@pytest.mark.parametrize("inner", ["greedy", "independent", "dependent", "exact"])
+def test_every_variant_keeps_its_guarantee(variant: str, inner: str) -> None:
+    seen = 0
+    for family in sorted(FAMILIES):
+        for number in range(2):
+            problem = instance(family, number)
+            options = {"variant": variant, "inner": inner}
+            best = optimum(problem)
+            if best is None or not Greedy().support(problem, GreedyOptions(variant, inner)):
+                continue
+            seen += 1
+            for plain in (False, True):
+                solution = solve(problem, "greedy", options={**options, "plain": plain})
+                assert solution.cost is not None
+                assert solution.cost >= best
+                if solution.guarantee is None:  # no jobs to serve: nothing ran
+                    assert [line.source for line in solution.history] == ["trivial"]
+                    continue
+                promised = solution.guarantee.guarantee
+                if promised.against == "OPT":
+                    assert solution.cost <= promised.allows(best), (family, number)
+                assert solution.guarantee.verdict is not Verdict.BREACHED
+    assert seen > 10
+
+
+def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = reduce(generate("real-rows", n=400, seed=2, m=5)).problem
+    tables = Tables.of(problem)
+    plain = Opened(tables, "greedy", Fraction(1, 7), by_job=True).finish(None, None)
+    monkeypatch.setattr(opened, "_COMPILED_FROM", 1)
+    assert Opened(tables, "greedy", Fraction(1, 7), by_job=True).finish(None, None) == plain
+
+
+@pytest.mark.parametrize("exponent", [9, 12, 40])
+def test_huge_demands_take_few_steps(exponent: int) -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 3, "b": 1}), Configuration({"b": 2})],
+        jobs=[Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 10**exponent + 1, {"b": 2})],
+    )
+    for variant in ("units", "inflated", "best"):
+        solution = solve(problem, "greedy", options={"variant": variant})
+        assert check(problem, solution.schedule) == ()
+        assert solution.cost is not None
+        assert solution.guarantee is not None
+        assert solution.guarantee.verdict is not Verdict.BREACHED
+
+
+def test_a_unit_of_one_job_does_not_outweigh_another_job() -> None:
+    # Scaling a job changes nothing where every job's demand counts as 1 (theory 9.4).
+    rng = random.Random(3)
+    for _ in range(10):
+        rows = [(rng.randint(3, 30), [rng.randint(0, 9), rng.randint(1, 9)]) for _ in range(5)]
+        counts = []
+        for factor in (1, 1000):
+            jobs = [
+                Job(
+                    f"j{j}",
+                    d * (factor if j == 2 else 1),
+                    {"a": f * (factor if j == 2 else 1), "b": g * (factor if j == 2 else 1)},
+                )
+                for j, (d, (f, g)) in enumerate(rows)
+            ]
+            shapes = [
+                Configuration({"a": 2}),
+                Configuration({"b": 3}),
+                Configuration({"a": 1, "b": 1}),
+            ]
+            options = {"variant": "inflated", "plain": True, "delta": "1/3"}
+            problem = Problem(configurations=shapes, jobs=jobs)
+            counts.append(solve(problem, "greedy", options=options).machine_count)
+        assert counts[0] == counts[1]
+
+
+def test_costs_decide_between_machines_that_gain_the_same() -> None:
+    types = [MachineType("dear", 3), MachineType("cheap", 2)]
+    shapes = [Configuration({"a": 2}, "dear"), Configuration({"a": 1}, "cheap")]
+    problem = Problem(configurations=shapes, machine_types=types, jobs=[Job("x", 4, {"a": 1})])
+    solution = solve(problem, "greedy", options=PLAIN)
+    assert solution.cost == 6
+
+
+def test_refusals_say_why() -> None:
+    shape = Configuration({"a": 2})
+    limited = Problem(configurations=shape, machine_types=[MachineType("machine", limit=1)])
+    with pytest.raises(UnsupportedProblem, match="limit of 1 machines"):
+        solve(limited, "greedy")
+    many = Problem(configurations=Configuration({"a": 20}), jobs=[Job("x", 3, {"a": 1})])
+    with pytest.raises(UnsupportedProblem, match="up to 20 blocks"):
+        solve(many, "greedy", options={"inner": "exact"})
+    sizes = {f"b{i}": 40 + i for i in range(30)}
+    jobs = [Job("x", 3, dict.fromkeys(sizes, 1))]
+    shares = Problem(configurations=SizeBoundedConfigurations(sizes, 500), jobs=jobs)
+    with pytest.raises(UnsupportedProblem, match="more than 2000 maximal configurations"):
+        solve(shares, "greedy")
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"variant": "bets"}, "expected one of best, units"),
+        ({"inner": "fast"}, "expected one of auto, greedy"),
+        ({"delta": 0}, "expected a number > 0"),
+        ({"plain": 1}, "expected True or False"),
+    ]
+    for options, words in wrong:
+        with pytest.raises(InvalidOption, match=words):
+            solve(Problem(configurations=shape), "greedy", options=options)
+
+
+def test_nothing_to_do_and_nobody_to_serve() -> None:
+    shape = Configuration({"a": 2})
+    assert solve(Problem(configurations=shape), "greedy").machine_count == 0
+    lost = Problem(configurations=shape, jobs=[Job("x", 1, {})])
+    assert solve(lost, "greedy").status == "infeasible"

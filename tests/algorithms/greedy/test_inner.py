@@ -1,0 +1,114 @@
+"""Filling a single machine: every inner method keeps its factor of the best allocation."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from algorithms.greedy.inner import FACTORS, INNER, assignment
+from algorithms.greedy.opened import Opened
+from algorithms.greedy.paths import PathRounding
+from algorithms.linear.tables import Tables
+from cms import Configuration, Job, Problem
+
+Floats = NDArray[np.float64]
+
+
+def case(rng: random.Random) -> tuple[list[int], Floats, Floats]:
+    k, m = rng.randint(1, 3), rng.randint(1, 3)
+    blocks = [rng.randint(0, 2) for _ in range(k)]
+    budgets = np.array([rng.choice([1.0, 2.0, 3.0, 5.0]) for _ in range(m)])
+    bids = np.array(
+        [[rng.choice([0.0, 1.0, 1.0, 2.0, 2.5, 3.0]) for _ in range(m)] for _ in blocks]
+    )
+    return blocks, np.minimum(bids, budgets), budgets
+
+
+def worth(given: NDArray[np.int64], bids: Floats, budgets: Floats) -> float:
+    return float(np.minimum((given * bids).sum(axis=0), budgets).sum())
+
+
+def brute_force(blocks: list[int], bids: Floats, budgets: Floats) -> float:
+    m = bids.shape[1]
+    units = [i for i, number in enumerate(blocks) for _ in range(number)]
+    best = 0.0
+    for owners in itertools.product(range(m), repeat=len(units)):
+        got = np.zeros(m)
+        for i, j in zip(units, owners, strict=True):
+            got[j] += bids[i, j]
+        best = max(best, float(np.minimum(got, budgets).sum()))
+    return best
+
+
+@pytest.mark.parametrize("method", sorted(INNER))
+def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str) -> None:
+    rng = random.Random(method)
+    for _ in range(250):
+        blocks, bids, budgets = case(rng)
+        given = INNER[method](blocks, bids, budgets)
+        assert (given >= 0).all()
+        assert (given.sum(axis=1) <= blocks).all()
+        best = brute_force(blocks, bids, budgets)
+        assert worth(given, bids, budgets) >= float(FACTORS[method]) * best - 1e-9
+
+
+@pytest.mark.parametrize("method", ["independent", "dependent"])
+def test_rounding_keeps_its_factor_of_the_linear_program_itself(method: str) -> None:
+    rng = random.Random(method + " against the program")
+    for _ in range(250):
+        blocks, bids, budgets = case(rng)
+        program = float((assignment(blocks, bids, budgets) * bids).sum())
+        given = INNER[method](blocks, bids, budgets)
+        assert worth(given, bids, budgets) >= float(FACTORS[method]) * program - 1e-9
+
+
+def test_the_gap_of_the_program_is_nearly_reached() -> None:
+    # Two jobs with budget 1 want the small block a bit, and share the large one.
+    blocks, budgets = [1, 1, 1], np.array([2.0, 2.0])
+    bids = np.array([[2.0, 2.0], [1.0, 0.0], [0.0, 1.0]])
+    program = float((assignment(blocks, bids, budgets) * bids).sum())
+    assert program == pytest.approx(4.0)
+    assert brute_force(blocks, bids, budgets) == 3.0
+    assert worth(INNER["dependent"](blocks, bids, budgets), bids, budgets) == 3.0
+
+
+def test_path_rounding_opens_cycles_without_loss() -> None:
+    parts = np.array([[0.5, 0.5], [0.5, 0.5]])
+    bids, budgets = np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.5, 1.5])
+    rounding = PathRounding(parts, np.minimum(bids, 1.5), budgets)
+    whole = rounding.rounded()
+    assert (whole == np.rint(whole)).all()
+    assert (whole.sum(axis=1) <= 1 + 1e-9).all()
+
+
+def test_item_greedy_falls_to_half_on_the_trap_and_the_exact_method_does_not() -> None:
+    less = Fraction(9, 10)
+    problem = Problem(
+        configurations=Configuration({"first": 1, "second": 1}),
+        jobs=[Job("a", 1, {"first": 1, "second": less}), Job("b", 1, {"first": less})],
+    )
+    tables = Tables.of(problem)
+    simple = Opened(tables, "greedy", Fraction(0), by_job=True)
+    exact = Opened(tables, "exact", Fraction(0), by_job=True)
+    counts, better = simple.finish(None, None), exact.finish(None, None)
+    assert counts is not None
+    assert better is not None
+    # One machine: item greedy gives job a the first block, nothing to b, who needs two more.
+    assert counts[0] == [3]
+    assert better[0] == [2]
+
+
+def test_a_run_that_is_too_dear_is_left() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}), jobs=[Job("x", 50, {"b": 1}), Job("y", 7, {"b": 2})]
+    )
+    tables = Tables.of(problem)
+    assert Opened(tables, "greedy", Fraction(0), by_job=False).finish(Fraction(10), None) is None
+    assert (
+        Opened(tables, "greedy", Fraction(0), by_job=False).finish(Fraction(54), None) is not None
+    )

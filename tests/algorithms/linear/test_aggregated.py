@@ -1,0 +1,139 @@
+"""The aggregated program, its roundings and the clean-up, on the tiny families."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from algorithms.linear.aggregated import (
+    Aggregated,
+    Counts,
+    certificate,
+    doubled,
+    one_block_each,
+    repaired,
+    with_machines,
+)
+from algorithms.linear.tables import Tables, schedule, without_limits
+from algorithms.linear.tidy import without_waste
+from cms import Configuration, Job, Problem, check
+from cms.reduction import Reduction, reduce
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+
+CASES = [(family, number) for family in sorted(FAMILIES) for number in range(12)]
+
+
+def reduced(family: str, number: int) -> tuple[Reduction, Tables] | None:
+    problem = instance(family, number)
+    if not without_limits(problem):
+        return None
+    small = reduce(problem)
+    tables = Tables.of(small.problem)
+    return None if tables.unservable or not tables.n else (small, tables)
+
+
+def serves(small: Reduction, tables: Tables, counts: Counts) -> None:
+    assert check(small.original, schedule(small, tables, *counts)) == ()
+
+
+def test_roundings_serve_everyone_within_their_bounds_and_prices_prove_the_program() -> None:
+    seen = 0
+    for family, number in CASES:
+        pair = reduced(family, number)
+        if pair is None:
+            continue
+        small, tables = pair
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None, (family, number)
+        seen += 1
+        slack = 1 + Fraction(1, 10**6)
+        best = optimum(small.original)
+        assert best is not None
+        assert vertex.value <= best * slack
+        twice = doubled(vertex, tables)
+        serves(small, tables, twice)
+        allowed = (1 + tables.phi) * vertex.value + tables.dearest(tables.p)
+        assert tables.cost(twice[0]) <= allowed * slack, (family, number)
+        added = one_block_each(vertex, tables)
+        serves(small, tables, added)
+        each = max(tables.costs[tables.cheapest_with(i)] for i in range(tables.k))
+        allowed = vertex.value + tables.dearest(tables.p) + tables.n * each
+        assert tables.cost(added[0]) <= allowed * slack, (family, number)
+        proof = certificate(small, vertex.prices)
+        if proof is None:
+            assert not any(tables.costs) or vertex.value == 0, (family, number)
+        else:
+            bound = proof.claim.bound(small.original)  # type: ignore[union-attr]
+            assert vertex.value <= bound * slack, (family, number)
+            assert bound <= best
+    assert seen > 100
+
+
+@pytest.mark.parametrize("rounding", [doubled, one_block_each])
+def test_clean_up_keeps_schedules_valid_and_never_dearer(rounding: object) -> None:
+    for family, number in CASES[::3]:
+        pair = reduced(family, number)
+        if pair is None:
+            continue
+        small, tables = pair
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None
+        counts = rounding(vertex, tables)  # type: ignore[operator]
+        clean = without_waste(tables, *counts)
+        serves(small, tables, clean)
+        assert tables.cost(clean[0]) <= tables.cost(counts[0])
+        assert clean == without_waste(tables, *clean)
+
+
+def test_whole_machines_are_milp_c() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job(f"j{i}", 1, {"b": "0.9"}) for i in range(5)],
+    )
+    tables = Tables.of(reduce(problem).problem)
+    whole = Aggregated(tables, whole=True).solve(None)
+    assert whole is not None
+    assert whole.value == 6
+    vertex = Aggregated(tables).solve(None)
+    assert vertex is not None
+    assert vertex.value == Fraction(50, 9)
+
+
+def test_twice_the_machines_are_enough_for_a_block_more_each() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 5}), jobs=[Job(f"j{i}", 1, {"b": 1}) for i in range(5)]
+    )
+    tables = Tables.of(reduce(problem).problem)
+    vertex = Aggregated(tables).solve(None)
+    assert vertex is not None
+    assert with_machines([1], vertex, tables) is None
+    given = with_machines([2], vertex, tables)
+    assert given is not None
+    assert sorted(given.values()) == [2] * 5
+
+
+@pytest.mark.parametrize("exponent", [3, 12, 30])
+def test_huge_demands_lose_no_block(exponent: int) -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 3, "b": 1}), Configuration({"b": 2})],
+        jobs=[Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 10**exponent + 1, {"b": 2})],
+    )
+    small = reduce(problem)
+    tables = Tables.of(small.problem)
+    vertex = Aggregated(tables).solve(None)
+    assert vertex is not None
+    for rounding in (doubled, one_block_each):
+        serves(small, tables, rounding(vertex, tables))
+    machines, _ = without_waste(tables, *one_block_each(vertex, tables))
+    assert tables.cost(machines) <= vertex.value * (1 + Fraction(1, 10**6)) + tables.p + tables.n
+
+
+def test_repair_uses_idle_blocks_before_new_machines() -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 4}), jobs=[Job("x", 3, {"b": 1}), Job("y", 9, {"b": 2})]
+    )
+    tables = Tables.of(problem)
+    assert repaired(tables, [1], {(0, 0): 2}) == ([2], {(0, 0): 3, (0, 1): 5})
+    assert repaired(tables, [0], {}) == ([2], {(0, 0): 3, (0, 1): 5})

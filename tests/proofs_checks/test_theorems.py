@@ -1,0 +1,258 @@
+"""Every theorem file on a few instances, and the plain parts that all of them rest on."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from proofs_checks import bounds, families, theorems
+from proofs_checks.__main__ import main
+from proofs_checks.brute_force import optimum
+from proofs_checks.finding import Breach, Finding, Tally, require
+from proofs_checks.lp import minimise
+from proofs_checks.tiny import Tiny, require_schedule
+from tests import oracle
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+#: Instances for each file where its own number would take more than a few seconds.
+FEW = {
+    "bound_chain": 20,
+    "rounding_lemma": 30,
+    "t2_tadd": 30,
+    "inner_problem": 15,
+    "g_int": 20,
+    "g_real": 10,
+    "lp_version": 20,
+    "huge_demands": 10,
+    "set_cover": 15,
+    "theorem_a": 30,
+    "few_configurations": 10,
+    "theorem_b": 40,
+    "ptas_switch": 9,
+    "structure_theorem": 20,
+    "list_hardness": 60,
+    "prices": 20,
+    "limits": 15,
+    "monotone": 10,
+}
+#: Those whose default solver runs algorithms of the package.
+RUN_ALGORITHMS = [name for name in FEW if theorems.runs_algorithms(name)]
+
+
+def test_every_theorem_file_is_listed_and_says_what_stays_on_paper() -> None:
+    files = {path.stem: path.read_text("utf-8") for path in (ROOT / "proofs_checks").glob("*.py")}
+    checks = {name for name, text in files.items() if "\ndef check(" in text}
+    assert checks == set(theorems.CHECKS) == set(FEW)
+    for name in checks:
+        for part in ("**Statement.**", "**Machine-checked.**", "**On paper.**"):
+            assert part in files[name], name
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_theorem_and_the_algorithms_it_speaks_of_hold(name: str) -> None:
+    finding = theorems.run(name, cases=FEW[name])
+    assert finding.ok, finding.failures
+    assert finding.cases >= FEW[name] or name in ("set_cover", "structure_theorem")
+    assert finding.worst is not None
+
+
+@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+def test_a_theorem_holds_for_its_plain_version_alone(name: str) -> None:
+    finding = theorems.CHECKS[name](seed=1, cases=FEW[name], solver=None)
+    assert finding.ok, finding.failures
+
+
+@pytest.mark.parametrize("name", ["theorem_b", "t2_tadd", "monotone"])
+def test_another_seed_takes_other_instances(name: str) -> None:
+    one, two = (list(map(str, families.stream(seed, 5))) for seed in (0, 1))
+    assert not set(one) & set(two)
+    options = {"solver": None} if name in RUN_ALGORITHMS else {}
+    findings = [theorems.CHECKS[name](seed=seed, cases=5, **options) for seed in (3, 3, 4)]
+    assert findings[0].worst == findings[1].worst
+    assert all(finding.ok for finding in findings)
+
+
+# --- the plain parts --------------------------------------------------------------------------
+
+
+def random_program(rng: random.Random) -> tuple[list[int], list[list[int]], list[int]]:
+    columns, rows = rng.randint(1, 6), rng.randint(1, 5)
+    return (
+        [rng.randint(0, 4) for _ in range(columns)],
+        [[rng.randint(-2, 3) for _ in range(columns)] for _ in range(rows)],
+        [rng.randint(-3, 5) for _ in range(rows)],
+    )
+
+
+def test_exact_linear_programs_have_the_value_scipy_finds() -> None:
+    rng, feasible = random.Random(4), 0
+    for _ in range(300):
+        costs, rows, rights = random_program(rng)
+        found = minimise(costs, rows, rights)
+        known = linprog(
+            costs, A_ub=-np.array(rows, dtype=float), b_ub=-np.array(rights, dtype=float)
+        )
+        assert (found is not None) == (known.status == 0), (costs, rows, rights)
+        if found is None:
+            continue
+        feasible += 1
+        assert float(found.value) == pytest.approx(known.fun, abs=1e-7)
+        assert min(found.point) >= 0
+        assert min(found.duals) >= 0
+        for row, right in zip(rows, rights, strict=True):
+            assert sum(a * x for a, x in zip(row, found.point, strict=True)) >= right
+        for column, cost in enumerate(costs):
+            weights = (y * row[column] for y, row in zip(found.duals, rows, strict=True))
+            assert sum(weights) <= cost
+        assert sum(y * b for y, b in zip(found.duals, rights, strict=True)) == found.value
+    assert feasible > 100
+
+
+def test_fractional_and_scaled_rows_change_nothing_but_the_duals() -> None:
+    plain = minimise([1, 2], [[1, 1], [0, 1]], [2, 1])
+    third = Fraction(1, 3)
+    scaled = minimise([1, 2], [[third, third], [0, 1]], [2 * third, 1])
+    assert plain is not None
+    assert scaled is not None
+    assert (plain.value, plain.point) == (scaled.value, scaled.point)
+    assert scaled.duals[0] == 3 * plain.duals[0]
+
+
+def test_costs_below_zero_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected numbers >= 0"):
+        minimise([-1], [[1]], [1])
+
+
+@pytest.mark.parametrize("family", [family.__name__ for family in families.ALL])
+def test_enumeration_agrees_with_the_other_oracle(family: str) -> None:
+    for number in range(8):
+        tiny = families.instance(family, number).tiny
+        best = optimum(tiny)
+        assert best.cost == oracle.optimum(tiny.problem()), number
+        require_schedule(tiny, best.machines, best.given)
+        assert tiny.cost(best.machines) == best.cost
+
+
+@pytest.mark.parametrize("family", [family.__name__ for family in families.ALL])
+def test_a_family_has_problems_of_the_size_it_promises(family: str) -> None:
+    for number in range(200):
+        tiny = families.instance(family, number).tiny
+        assert tiny.n <= 6
+        assert tiny.k <= 4
+        assert tiny.c <= 5
+        assert min(tiny.demands) > 0
+        assert tiny.problem().n_jobs == tiny.n
+        assert all(any(row) for row in tiny.configurations)
+        for row in tiny.supply:
+            assert any(row[i] for i in tiny.held)
+        assert tiny.has_unit_costs or family == "costs"
+
+
+def test_a_problem_without_a_schedule_is_refused() -> None:
+    lost = Tiny.of([1], [[0, 1]], [[1, 0]])
+    with pytest.raises(ValueError, match="no block that any machine holds"):
+        optimum(lost)
+    with pytest.raises(ValueError, match="no block that any machine holds"):
+        bounds.lp_agg(lost)
+
+
+@pytest.mark.parametrize(
+    ("machines", "given", "words"),
+    [
+        ([1], [[1], [2]], "3 blocks of type 0 are given, there are 2"),
+        ([2], [[1], [0]], "job 1 is given 0 of 1"),
+        ([-1], [[1], [1]], "no numbers of machines"),
+        ([1], [[2], [-1]], "no numbers of blocks"),
+        ([1], [[Fraction(1, 2)], [1]], "no numbers of blocks"),
+    ],
+)
+def test_what_is_no_schedule_is_refused(
+    machines: list[int], given: list[list[int]], words: str
+) -> None:
+    with pytest.raises(Breach, match=words):
+        require_schedule(Tiny.of([1, 1], [[1], [1]], [[2]]), machines, given)
+
+
+# --- findings and the command line --------------------------------------------------------------
+
+
+def test_a_check_without_cases_is_no_success() -> None:
+    assert not Tally("none", "nothing", ratio="", proved="").finding().ok
+
+
+def test_only_the_first_failures_are_spelled_out() -> None:
+    tally = Tally("many", "all", ratio="", proved="")
+    for number in range(9):
+        with tally.case(number):
+            require(number > 7, "too small")
+    finding = tally.finding()
+    assert finding.failures[0] == "0: too small"
+    assert finding.failures[-1] == "and 3 more"
+    assert not finding.ok
+
+
+def test_the_command_prints_a_line_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rounding_lemma", "proofs_checks/monotone.py", "--cases", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "ok  Rounding lemma",
+        "ok  Monotone, invariant",
+    ]
+    assert "proved < 1" in lines[0]
+
+
+def test_the_command_prints_a_table_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "300")):
+        monkeypatch.setenv(name, value)
+    assert main(["rounding_lemma", "--cases", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("what was checked" in line for line in lines)
+    (row,) = (line for line in lines if "Rounding lemma" in line)
+    assert "ok" in row
+    assert "K(3,3)" in row
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["monotone", "--cases", "1", "--seed", "5", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["ok"] is True
+    assert row["failures"] == []
+    assert set(row) == {*Finding.__dataclass_fields__, "ok"}
+
+
+def test_the_command_fails_and_names_the_case(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("proofs_checks.rounding_lemma.rounds_up", lambda owner: True)
+    assert main(["rounding_lemma", "--cases", "9"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("FAILED  Rounding lemma")
+    assert lines[1].startswith("Rounding lemma: ")
+    family, number = lines[1].split(": ")[1].split()
+    assert families.instance(family, int(number)).family == family
+
+
+@pytest.mark.parametrize("wrong", [["no_such_theorem"], ["--seed", "-1"], ["--cases", "x"]])
+def test_bad_usage_ends_with_2(wrong: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(wrong)
+    assert stop.value.code == 2
+
+
+def test_python_runs_the_folder() -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "proofs_checks", "rounding_lemma", "--cases", "3"],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.startswith("ok  Rounding lemma")

@@ -1,0 +1,291 @@
+"""Planted faults: a rounding weakened by one, a factor too small, a step left out.
+
+Each is put into the plain version of an algorithm in `proofs_checks`; the theorem's check has to
+report it, naming a case. That the same check is content without the fault is part of the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+from typing import Any, NamedTuple
+
+import pytest
+
+from proofs_checks import (
+    bound_chain,
+    bounds,
+    cells,
+    few_configurations,
+    g_int,
+    g_real,
+    greedy,
+    huge_demands,
+    inner_problem,
+    limits,
+    list_hardness,
+    lp_version,
+    monotone,
+    prices,
+    ptas_switch,
+    rounding_lemma,
+    set_cover,
+    structure_theorem,
+    t2_tadd,
+    theorem_a,
+    theorem_b,
+    theorems,
+)
+from proofs_checks.brute_force import options
+from proofs_checks.tiny import Blocks, Counts, Tiny
+
+true_at_once = huge_demands.at_once
+true_kappa = g_real.kappa
+true_largest_gain = g_int.largest_gain
+true_schedule_of = set_cover.schedule_of
+true_single_job = bounds.single_job
+true_slack_class = cells.slack_class
+
+
+class Fault(NamedTuple):
+    """What replaces a name of a module, and the check that has to notice it."""
+
+    words: str
+    module: Any
+    name: str
+    replacement: Any
+    check: str
+    cases: int = 40
+
+
+def second_best(tiny: Tiny, machines: Sequence[greedy.Machine]) -> greedy.Machine:
+    ranked = sorted(machines, key=lambda m: -m.gain / tiny.costs[m.configuration])
+    return ranked[min(1, len(ranked) - 1)]
+
+
+def all_but_the_last(tiny: Tiny, amounts: Sequence[Fraction]) -> bool:
+    pairs = list(zip(amounts, tiny.demands, strict=True))
+    return all(v >= d for v, d in pairs[:-1]) and pairs[-1][0] > 0
+
+
+def all_for_the_last(
+    tiny: Tiny, C: int, weights: greedy.Numbers, residual: greedy.Numbers
+) -> greedy.Assignment:
+    nothing = (0,) * tiny.k
+    return (*[nothing] * (tiny.n - 1), tiny.configurations[C])
+
+
+def dearest_option(tiny: Tiny, j: int, at: prices.Prices) -> Blocks:
+    return max(options(tiny, j), key=lambda option: prices.worth(at, option))
+
+
+def rescaled_demand(tiny: Tiny, rng: object) -> Tiny:
+    return replace(tiny, demands=tuple(3 * d for d in tiny.demands))
+
+
+def one_machine_too_few(tiny: Tiny, machines: list[int]) -> Counts | None:
+    """Theorem A on one machine too few."""
+    counts = theorem_a.doubled(tiny, machines)
+    if counts is None:
+        return None
+    first = next(C for C, number in enumerate(counts.machines) if number)
+    fewer = [number - (C == first) for C, number in enumerate(counts.machines)]
+    return Counts(fewer, counts.given)
+
+
+def scaled_dual(factor: Fraction) -> Callable[[Tiny], prices.Prices]:
+    original = prices.dual_prices
+    return lambda tiny: tuple(factor * p for p in original(tiny))
+
+
+FAULTS = [
+    Fault("up becomes down", rounding_lemma, "rounds_up", lambda owner: False, "rounding_lemma"),
+    Fault("down becomes up", rounding_lemma, "rounds_up", lambda owner: True, "rounding_lemma"),
+    Fault(
+        "types round down, jobs up",
+        rounding_lemma,
+        "rounds_up",
+        lambda owner: owner[0] == "job",
+        "rounding_lemma",
+    ),
+    Fault("T-2 by 3/2", t2_tadd, "FACTOR", Fraction(3, 2), "t2_tadd"),
+    Fault(
+        "T-2 opens floors",
+        t2_tadd,
+        "machines_for",
+        lambda amounts, factor: [floor(factor * x) for x in amounts],
+        "t2_tadd",
+    ),
+    Fault(
+        "T-add repairs nothing",
+        t2_tadd,
+        "repaired",
+        lambda tiny: (t2_tadd.scaled(tiny, Fraction(1)), []),
+        "t2_tadd",
+    ),
+    Fault("Theorem A without doubling", theorem_a, "FACTOR", 1, "theorem_a"),
+    Fault(
+        "A'' opens floors",
+        few_configurations,
+        "machines_for",
+        lambda amounts, factor: [floor(factor * x) for x in amounts],
+        "few_configurations",
+    ),
+    Fault(
+        "A' one machine too few",
+        few_configurations,
+        "doubled",
+        one_machine_too_few,
+        "few_configurations",
+    ),
+    Fault("Theorem B rounds down", theorem_b, "whole_blocks", floor, "theorem_b", 200),
+    Fault(
+        "Theorem B buys no missing block",
+        theorem_b,
+        "with_missing",
+        lambda tiny, counts, lacking: counts,
+        "theorem_b",
+        400,
+    ),
+    Fault(
+        "K one too small",
+        theorem_b,
+        "additive_loss",
+        lambda k: max(k, (k - 1) ** 2) - 1,
+        "theorem_b",
+    ),
+    Fault("greedy takes the second best, units", greedy, "choose", second_best, "g_int"),
+    Fault("greedy takes the second best, shares", greedy, "choose", second_best, "g_real", 10),
+    Fault("greedy stops early, units", greedy, "enough", all_but_the_last, "g_int"),
+    Fault("greedy stops early, shares", greedy, "enough", all_but_the_last, "g_real", 10),
+    Fault("no inflation", g_real, "targets", lambda tiny, delta: list(tiny.demands), "g_real", 5),
+    Fault("kappa too small", g_real, "kappa", lambda n: true_kappa(n) - 0.01, "g_real", 5),
+    Fault(
+        "kappa too small for the tail",
+        lp_version,
+        "kappa",
+        lambda n: true_kappa(n) - 0.01,
+        "lp_version",
+        5,
+    ),
+    Fault(
+        "half as many machines opened",
+        lp_version,
+        "alpha",
+        lambda N: Fraction(1, 2),
+        "lp_version",
+        20,
+    ),
+    Fault(
+        "harmonic number off by one",
+        g_int,
+        "harmonic",
+        lambda m: sum((Fraction(1, unit) for unit in range(1, m)), Fraction(0)),
+        "g_int",
+    ),
+    Fault(
+        "largest gain off by one",
+        g_int,
+        "largest_gain",
+        lambda tiny: true_largest_gain(tiny) - 1,
+        "g_int",
+    ),
+    Fault(
+        "a cover's last machine is left out",
+        set_cover,
+        "schedule_of",
+        lambda system, cover: true_schedule_of(system, cover[:-1]),
+        "set_cover",
+        5,
+    ),
+    Fault("box one too large", cells, "box", lambda: (-2, 2), "structure_theorem", 5),
+    Fault(
+        "classes too coarse",
+        cells,
+        "slack_class",
+        lambda slack, dimension: true_slack_class(slack, 1),
+        "structure_theorem",
+        5,
+    ),
+    Fault(
+        "mirrored at the farther end",
+        structure_theorem,
+        "nearer_end",
+        lambda mu, low, high: low if 2 * mu >= low + high else high,
+        "structure_theorem",
+        20,
+    ),
+    Fault(
+        "one slot too few", structure_theorem, "slots", lambda D: 2**D - 1, "structure_theorem", 5
+    ),
+    Fault(
+        "a machine's blocks all go to one job",
+        inner_problem,
+        "best_pair_first",
+        all_for_the_last,
+        "inner_problem",
+        10,
+    ),
+    Fault(
+        "limits cost nothing",
+        limits,
+        "limited_bound",
+        lambda limited, at, sigma: prices.bound(limited.tiny, at),
+        "limits",
+    ),
+    Fault(
+        "one block too many at once",
+        huge_demands,
+        "at_once",
+        lambda supply, b, demand: true_at_once(supply, b, demand) + 1,
+        "huge_demands",
+        10,
+    ),
+    Fault("always rounding", ptas_switch, "rounds", lambda k, value, eps: True, "ptas_switch", 45),
+    Fault(
+        "a loss of K is overlooked", ptas_switch, "additive_loss", lambda k: 0, "ptas_switch", 45
+    ),
+    Fault(
+        "one block of the total is missing",
+        list_hardness,
+        "other_demand",
+        lambda width, machines, total: (total, machines * width - total - 1 or 1),
+        "list_hardness",
+    ),
+    Fault(
+        "duals too high",
+        prices,
+        "dual_prices",
+        scaled_dual(Fraction(11, 10)),
+        "prices",
+    ),
+    Fault("duals too low", prices, "dual_prices", scaled_dual(Fraction(9, 10)), "prices"),
+    Fault("jobs buy dearly", prices, "cheapest", dearest_option, "prices"),
+    Fault(
+        "a job by itself off by one",
+        bound_chain,
+        "single_job",
+        lambda tiny: true_single_job(tiny) + 1,
+        "bound_chain",
+    ),
+    Fault("scaling forgets the supply", monotone, "SAME", (rescaled_demand,), "monotone", 10),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.words)
+def test_a_planted_fault_is_reported(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_plain = {"solver": None} if theorems.runs_algorithms(fault.check) else {}
+    check = theorems.CHECKS[fault.check]
+    assert check(cases=5, **only_plain).ok
+    assert hasattr(fault.module, fault.name)
+    monkeypatch.setattr(fault.module, fault.name, fault.replacement)
+    finding = check(cases=fault.cases, **only_plain)
+    assert not finding.ok
+    assert finding.failures
+
+
+def test_there_is_a_fault_for_every_theorem_file() -> None:
+    assert {fault.check for fault in FAULTS} == set(theorems.CHECKS)
+    assert len({fault.words for fault in FAULTS}) == len(FAULTS) >= 10

@@ -1,0 +1,151 @@
+"""The theorem files notice an algorithm that is missing, wasteful, too good to be true, or stuck.
+
+Every stand-in below takes the place of `cms.solve`; so these tests need none of the algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from cms import (
+    BlockPrices,
+    MachineGroup,
+    Problem,
+    Schedule,
+    Solution,
+    StopReason,
+    UnsupportedProblem,
+    solve,
+)
+from proofs_checks import limits, theorems
+from proofs_checks.promises import Solver
+
+RUN_ALGORITHMS = [name for name in theorems.CHECKS if theorems.runs_algorithms(name)]
+CASES = 4
+
+
+def optimal(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Answers optimally whatever the method, and refuses what that method has to refuse."""
+    if method == "conic" and problem.listed_configurations:
+        raise UnsupportedProblem("the configurations are listed")
+    if method in limits.REFUSE and any(m.limit is not None for m in problem.machine_types):
+        raise UnsupportedProblem("there are limits")
+    return solve(problem, "price_and_branch", time_limit=time_limit)
+
+
+def wasteful(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Opens a thousand machines more than needed."""
+    solution = optimal(problem, method, options=options, time_limit=time_limit)
+    groups = list(solution.schedule.groups)
+    if not groups:
+        return solution
+    more = MachineGroup(groups[0].configuration, {}, 1000)
+    schedule = Schedule([*groups, more])
+    return replace(solution, schedule=schedule, cost=schedule.cost(problem))
+
+
+def short_of_blocks(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Leaves out a machine, and says that nothing is missing."""
+    solution = optimal(problem, method, options=options, time_limit=time_limit)
+    if solution.cost is None:
+        return solution
+    first, *others = solution.schedule.groups
+    fewer = [first._replace(count=first.count - 1)] if first.count > 1 else []
+    schedule = Schedule([*fewer, *others])
+    return replace(solution, schedule=schedule, cost=schedule.cost(problem))
+
+
+def missing(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Is installed under another name."""
+    return solve(problem, f"{method}-of-old", options=options, time_limit=time_limit)
+
+
+def stuck(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Runs into the time limit."""
+    solution = optimal(problem, method, options=options, time_limit=time_limit)
+    return replace(solution, stop_reason=StopReason.TIME_LIMIT)
+
+
+def boastful(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Claims a bound that its prices do not prove."""
+    solution = optimal(problem, method, options=options, time_limit=time_limit)
+    dear = BlockPrices(dict.fromkeys(problem.blocks, Fraction(1000)))
+    return replace(solution, certificate=dear)
+
+
+def willing(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Takes what has to be refused."""
+    return solve(problem, "price_and_branch", time_limit=time_limit)
+
+
+def failures(name: str, solver: Solver) -> tuple[str, ...]:
+    return theorems.run(name, cases=CASES, solver=solver).failures
+
+
+@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+def test_an_optimal_answer_keeps_every_theorem(name: str) -> None:
+    assert not failures(name, optimal)
+
+
+@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+def test_a_method_that_is_not_installed_is_a_failure(name: str) -> None:
+    found = failures(name, missing)
+    assert found
+    assert all("-of-old" in failure for failure in found if not failure.startswith("and "))
+
+
+# list_hardness asks for a refusal, which no answer at all can spoil.
+@pytest.mark.parametrize("name", [name for name in RUN_ALGORITHMS if name != "list_hardness"])
+def test_an_answer_cut_short_is_a_failure(name: str) -> None:
+    found = failures(name, stuck)
+    assert found
+    assert all("ended by time_limit" in one for one in found if not one.startswith("and "))
+
+
+# prices looks at certificates alone, structure_theorem at schedules alone.
+SCHEDULES = [name for name in RUN_ALGORITHMS if name not in ("list_hardness", "prices")]
+CERTIFICATES = [
+    name for name in RUN_ALGORITHMS if name not in ("list_hardness", "structure_theorem")
+]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("solver", [wasteful, short_of_blocks], ids=["wasteful", "short"])
+def test_a_wrong_schedule_is_a_failure(name: str, solver: Solver) -> None:
+    assert failures(name, solver)
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_a_certificate_that_does_not_hold_is_a_failure(name: str) -> None:
+    found = failures(name, boastful)
+    assert found
+    assert all("the certificate of" in one for one in found if not one.startswith("and "))
+
+
+def test_taking_a_list_where_it_must_be_refused_is_a_failure() -> None:
+    (failure,) = failures("list_hardness", willing)
+    assert failure == "conic refuses a list: conic takes a list of configurations"
+
+
+def test_taking_a_problem_with_limits_is_a_failure() -> None:
+    found = failures("limits", willing)
+    assert found
+    assert all("takes a problem with limits" in one for one in found if not one.startswith("and "))

@@ -1,0 +1,358 @@
+"""Problems for the property tests, drawn by Hypothesis: of every kind, most of them degenerate.
+
+They shrink to what a person can read: one machine, one job, one block, small integers, names of a
+letter. A counterexample is written out as the code that rebuilds it.
+
+The optimum of a ``TINY`` problem is within the reach of ``tests.oracle``: no job demands more than
+four blocks of the weakest type that serves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+from hypothesis import note, settings
+from hypothesis import strategies as st
+
+from cms import (
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    SizeBoundedConfigurations,
+    solve,
+)
+
+BLOCKS, JOBS, MACHINES = ("a", "b", "c", "d"), ("x", "y", "z", "w"), ("m", "n")
+#: What a job demands at most, in blocks of the weakest type that serves it.
+MOST_BLOCKS = 4
+
+Exact: TypeAlias = int | Fraction
+Shape: TypeAlias = Configuration | SizeBoundedConfigurations
+#: A demand, and what one block of each type satisfies of it.
+Row: TypeAlias = tuple[Exact, dict[str, Exact]]
+
+# A third of all entries are 0; the first is what a counterexample shrinks to.
+_SUPPLY = st.sampled_from((1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0))
+_THIRDS: st.SearchStrategy[Exact] = st.sampled_from(
+    [Fraction(part) for part in ("1/3", "1", "1/7", "3/10", "0")]
+)
+_COSTS = st.sampled_from([Fraction(cost) for cost in ("1", "2", "1/2", "3", "2/3", "5/4")])
+_LIMITS = st.sampled_from((None, 3, 2, 1, 0, 5))
+_HUGE = st.sampled_from((10**9, 10**12, 10**12 + 1, 10**9 + 7))
+
+
+def share(parts: int) -> settings:
+    """Take a part of the profile's examples: what solves many times a case takes fewer cases."""
+    return settings(max_examples=max(1, settings().max_examples // parts))
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _shapes(blocks: Sequence[str], least: int = 1) -> st.SearchStrategy[list[Configuration]]:
+    counts = st.dictionaries(st.sampled_from(blocks), st.integers(1, 4), min_size=1)
+    return st.lists(counts.map(Configuration), min_size=least, max_size=4)
+
+
+@st.composite
+def a_row(
+    draw: st.DrawFn, blocks: Sequence[str], numbers: st.SearchStrategy[Exact] = _SUPPLY
+) -> Row:
+    """A job that some of the blocks serves."""
+    table = {block: draw(numbers) for block in blocks}
+    table[draw(st.sampled_from(blocks))] = draw(numbers.filter(bool))
+    weakest = min(gives for gives in table.values() if gives)
+    if isinstance(weakest, int):
+        return draw(st.integers(1, MOST_BLOCKS * weakest)), table
+    # In fractions: exactly as much as some blocks give, or a little more.
+    little = draw(st.sampled_from((Fraction(0), Fraction(0), weakest / 1000)))
+    return weakest * draw(st.integers(1, MOST_BLOCKS - 1)) + little, table
+
+
+def _rows(blocks: Sequence[str], most: int) -> st.SearchStrategy[list[Row]]:
+    return st.lists(a_row(blocks), min_size=1, max_size=most)
+
+
+def held(shapes: Iterable[Shape]) -> list[str]:
+    """The block types that configurations speak of."""
+    blocks = {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
+    return sorted(blocks)
+
+
+def made(
+    shapes: Iterable[Shape], rows: Iterable[Row], types: Iterable[MachineType] = ()
+) -> Problem:
+    """The problem of these rows, its jobs named x, y, z, w."""
+    jobs = [Job(name, *row) for name, row in zip(JOBS, rows, strict=False)]
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+
+
+# --- kinds ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def listed(draw: st.DrawFn, *, jobs: int = 3, blocks: int = 3) -> Problem:
+    """Up to four configurations, equal and dominated ones among them."""
+    shapes = draw(_shapes(BLOCKS[:blocks]))
+    return made(shapes, draw(_rows(held(shapes), jobs)))
+
+
+@st.composite
+def equal_rows(draw: st.DrawFn) -> Problem:
+    """The same row again and again, now and then in another unit."""
+    shapes = draw(_shapes(BLOCKS[:2]))
+    demand, table = draw(a_row(held(shapes)))
+    unit: st.SearchStrategy[Exact] = st.sampled_from([Fraction(u) for u in ("1", "1", "3", "1/3")])
+    units = draw(st.lists(unit, min_size=2, max_size=4))
+    return made(shapes, [(demand * u, {b: f * u for b, f in table.items()}) for u in units])
+
+
+@st.composite
+def equal_ratios(draw: st.DrawFn) -> Problem:
+    """Supply in proportion to size, so that all types are equally good, or off by one unit."""
+    sizes = draw(
+        st.dictionaries(st.sampled_from(BLOCKS[:3]), st.integers(1, 4), min_size=2, max_size=3)
+    )
+    capacity = max(sizes.values()) + draw(st.integers(0, 3))
+    shapes = [Configuration({block: capacity // size}) for block, size in sizes.items()]
+    rows: list[Row] = []
+    for unit in draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)):
+        table: dict[str, Exact] = {
+            block: size * unit + draw(st.sampled_from((0, 0, 0, 1)))
+            for block, size in sizes.items()
+        }
+        most = MOST_BLOCKS * int(min(table.values()))
+        rows.append((draw(st.integers(1, most)), table))
+    return made(shapes, rows)
+
+
+@st.composite
+def thirds(draw: st.DrawFn) -> Problem:
+    """Thirds, sevenths and tenths that must add up exactly: three blocks of 1/3 make 1."""
+    shapes = draw(_shapes(BLOCKS[:2]))
+    rows = st.lists(a_row(held(shapes), _THIRDS), min_size=1, max_size=3)
+    return made(shapes, draw(rows))
+
+
+@st.composite
+def by_a_hair(draw: st.DrawFn) -> Problem:
+    """Demands that blocks meet exactly, or miss by a part in millions or more that floats round."""
+    shapes = draw(_shapes(BLOCKS[:2]))
+    rows: list[Row] = []
+    for demand, table in draw(_rows(held(shapes), 3)):
+        unit, hair = draw(st.sampled_from((10**6, 10**12))), draw(st.sampled_from((1, 0, -1)))
+        rows.append((demand * unit + hair, {block: f * unit for block, f in table.items()}))
+    return made(shapes, rows)
+
+
+@st.composite
+def useless(draw: st.DrawFn) -> Problem:
+    """A block type that serves nobody, a configuration twice, one that another one beats."""
+    shapes = draw(_shapes(BLOCKS[:2]))
+    rows = draw(_rows(held(shapes), 3))
+    some = draw(st.sampled_from(shapes))
+    number = draw(st.integers(1, 3))
+    extra = [
+        Configuration({"d": number}),
+        some,
+        Configuration({**some.blocks, "d": number}),
+        Configuration(dict.fromkeys(some.blocks, 1)),
+    ]
+    return made([*shapes, *extra], rows)
+
+
+@st.composite
+def zero_demands(draw: st.DrawFn) -> Problem:
+    """No jobs, or some without a demand, which nobody need serve."""
+    shapes = draw(_shapes(BLOCKS[:2]))
+    rows: list[Row] = []
+    for _ in range(draw(st.integers(0, 3))):
+        demand, table = draw(a_row(held(shapes)))
+        idle = draw(st.sampled_from(("busy", "idle", "idle and unserved")))
+        rows.append((demand, table) if idle == "busy" else (0, table if idle == "idle" else {}))
+    return made(shapes, rows)
+
+
+@st.composite
+def partition(draw: st.DrawFn) -> Problem:
+    """Two jobs that want half of what a machine's blocks give each: one machine, or two."""
+    weights = draw(st.lists(st.integers(1, 4), min_size=2, max_size=4))
+    table: dict[str, Exact] = dict(zip(BLOCKS, weights, strict=False))
+    return made([Configuration(dict.fromkeys(table, 1))], [(Fraction(sum(weights), 2), table)] * 2)
+
+
+@st.composite
+def set_cover(draw: st.DrawFn) -> Problem:
+    """One job and one block type an element, one configuration a set."""
+    sets = draw(st.lists(st.sets(st.sampled_from(BLOCKS), min_size=1), min_size=1, max_size=5))
+    shapes = [Configuration(dict.fromkeys(sorted(elements), 1)) for elements in sets]
+    return made(shapes, [(1, {element: 1}) for element in held(shapes)])
+
+
+@st.composite
+def fleets(
+    draw: st.DrawFn,
+    costs: st.SearchStrategy[Fraction] = _COSTS,
+    limits: st.SearchStrategy[int | None] = st.none(),  # noqa: B008 (a strategy never changes)
+) -> Problem:
+    """Two machine types that share blocks; one of them may have no configuration."""
+    types = [MachineType(name, draw(costs), draw(limits)) for name in MACHINES]
+    shapes = [
+        Configuration(shape.blocks, draw(st.sampled_from(MACHINES)))
+        for shape in draw(_shapes(BLOCKS[:3]))
+    ]
+    return made(shapes, draw(_rows(held(shapes), 3)), types)
+
+
+@st.composite
+def size_bounded(draw: st.DrawFn, *, machine: str | None = None, beside: bool = False) -> Problem:
+    """All multisets up to a capacity, and to a number of blocks; listed ones on another type."""
+    sizes = draw(st.dictionaries(st.sampled_from(BLOCKS[:3]), st.integers(2, 7), min_size=1))
+    capacity = max(sizes.values()) + draw(st.integers(0, 7))
+    unit = draw(st.sampled_from((Fraction(1), Fraction(1, 3))))
+    most = draw(st.none() | st.integers(1, 4))
+    scaled = {block: size * unit for block, size in sizes.items()}
+    shapes: list[Shape] = [SizeBoundedConfigurations(scaled, capacity * unit, machine, most)]
+    types: list[MachineType] = []
+    if beside:
+        types = [MachineType(name, draw(_COSTS)) for name in MACHINES]
+        shapes += [Configuration(shape.blocks, "n") for shape in draw(_shapes(BLOCKS[:2]))]
+    return made(shapes, draw(_rows(held(shapes), 3)), types)
+
+
+@st.composite
+def unservable(draw: st.DrawFn) -> Problem:
+    """A job that no block serves, or only one that is too large for every machine."""
+    shapes: list[Shape] = list(draw(_shapes(BLOCKS[:2])))
+    rows = draw(_rows(held(shapes), 2))
+    table: dict[str, Exact] = {}
+    if draw(st.booleans()):
+        shapes.append(SizeBoundedConfigurations({"a": 1, "d": 3}, capacity=2))
+        table = {"d": draw(st.integers(1, 9))}
+    rows.insert(draw(st.integers(0, len(rows))), (draw(st.integers(1, 3)), table))
+    return made(shapes, rows)
+
+
+@st.composite
+def huge(draw: st.DrawFn, kind: str = "listed") -> Problem:
+    """Demands of 10^9 to 10^13 blocks: nothing may be done a machine at a time."""
+    problem = draw(TINY[kind])
+    jobs = [
+        Job(job.name, job.demand * draw(_HUGE) + draw(st.integers(0, 2)), job.demand_function)
+        for job in problem.jobs
+    ]
+    return shown(rebuilt(problem, jobs=jobs))
+
+
+#: Kinds whose optimum ``tests.oracle`` finds in milliseconds.
+TINY: dict[str, st.SearchStrategy[Problem]] = {
+    "listed": listed(),
+    "one job": listed(jobs=1),
+    "one block": listed(jobs=4, blocks=1),
+    "equal rows": equal_rows(),
+    "equal ratios": equal_ratios(),
+    "thirds": thirds(),
+    "by a hair": by_a_hair(),
+    "useless": useless(),
+    "zero demands": zero_demands(),
+    "partition": partition(),
+    "set cover": set_cover(),
+    "costs": fleets(),
+    "free machines": fleets(st.just(Fraction(0)) | _COSTS),
+    "limits": fleets(_COSTS, _LIMITS),
+    "size-bounded": size_bounded(),
+    "size-bounded beside listed": size_bounded(machine="m", beside=True),
+    "unservable": unservable(),
+}
+#: Those with one machine type of cost 1 and no limit, and numbers that linear programs in floats
+#: can tell apart: for these the theory states its bounds.
+UNIT = (
+    *("listed", "one job", "one block", "equal rows", "equal ratios", "thirds", "useless"),
+    *("zero demands", "partition", "set cover", "size-bounded"),
+)
+#: Those which only list configurations, on machines that cost something.
+LISTED = (*UNIT[:-1], "costs", "by a hair")
+#: Those without limits.
+UNLIMITED = tuple(kind for kind in TINY if kind != "limits")
+
+
+def problems(kinds: Collection[str] = tuple(TINY)) -> st.SearchStrategy[Problem]:
+    """Problems of these kinds, each as often; the one that a failure shrinks to is written out."""
+    return st.one_of([TINY[kind] for kind in kinds]).map(shown)
+
+
+# --- what is known, and how it is shown -----------------------------------------------------------
+
+
+def proved_optimum(problem: Problem) -> Fraction | None:
+    """The least cost, None if there is no schedule; held to the oracle by ``test_differential``."""
+    solution = solve(problem, threads=1, time_limit=60)
+    assert solution.proof in (Proof.CHECKED, Proof.SOLVER), source(problem)
+    return solution.cost
+
+
+def rebuilt(
+    problem: Problem,
+    *,
+    jobs: Iterable[Job] | None = None,
+    configurations: Iterable[Shape] | None = None,
+    machine_types: Iterable[MachineType] | None = None,
+) -> Problem:
+    """The problem with some parts exchanged; block types that are gone are gone from all tables."""
+    shapes = list(problem.configurations if configurations is None else configurations)
+    blocks = set(held(shapes))
+    return Problem(
+        configurations=shapes,
+        jobs=[
+            Job(job.name, job.demand, {b: f for b, f in supply(job).items() if b in blocks})
+            for job in (problem.jobs if jobs is None else jobs)
+        ],
+        machine_types=problem.machine_types if machine_types is None else machine_types,
+    )
+
+
+def supply(job: Job) -> DemandFunction:
+    """A job's demand function, which is a table in every problem."""
+    assert isinstance(job.demand_function, DemandFunction)
+    return job.demand_function
+
+
+def shown(problem: Problem) -> Problem:
+    """Have the problem written out where a test fails; its own name only counts its parts."""
+    note(source(problem))
+    return problem
+
+
+def source(problem: Problem) -> str:
+    """The code that rebuilds a problem."""
+    shapes = ", ".join(map(_shape, problem.configurations))
+    jobs = ", ".join(
+        f"Job({job.name!r}, {_number(job.demand)}, {_numbers(supply(job))})" for job in problem.jobs
+    )
+    types = ", ".join(
+        f"MachineType({machine.name!r}, {_number(machine.cost)}, {machine.limit})"
+        for machine in problem.machine_types
+    )
+    return f"Problem(configurations=[{shapes}], jobs=[{jobs}], machine_types=[{types}])"
+
+
+def _shape(shape: Shape) -> str:
+    if isinstance(shape, Configuration):
+        return f"Configuration({dict(shape.blocks)}, {shape.machine!r})"
+    return (
+        f"SizeBoundedConfigurations({_numbers(shape.sizes)}, {_number(shape.capacity)}, "
+        f"{shape.machine!r}, {shape.max_blocks})"
+    )
+
+
+def _numbers(numbers: Mapping[str, Fraction]) -> str:
+    return "{" + ", ".join(f"{name!r}: {_number(n)}" for name, n in numbers.items()) + "}"
+
+
+def _number(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else repr(str(value))

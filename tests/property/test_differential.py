@@ -1,0 +1,111 @@
+"""All methods on the same problems: whatever one of them proves, none of the others contradicts.
+
+The judge is enumeration (``tests.oracle``), which shares nothing with any of them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cms import Configuration, Job, Problem, Proof, Solution, Status, solve
+from tests.algorithms.test_guarantees import METHODS, examine
+from tests.oracle import optimum
+from tests.property.problems import LISTED, TINY, problems, share, source
+
+#: These decide every tiny problem, whatever its kind.
+EXACT = ("price_and_branch", "cp_sat", "auto")
+ALL = (*EXACT, *METHODS)
+
+
+def contradictions(problem: Problem, best: Fraction | None, solution: Solution) -> list[str]:
+    """What a solution says that the optimum refutes."""
+    status, cost = solution.status, solution.cost
+    infeasible = solution.certificate.proves_infeasible(problem)
+    if best is None:
+        said = {
+            "an infeasible problem has a schedule": cost is not None,
+            "an infeasible problem is called optimal": status is Status.OPTIMAL,
+        }
+    else:
+        lines = solution.history
+        said = {
+            "a feasible problem is called infeasible": status is Status.INFEASIBLE or infeasible,
+            "a schedule is below the optimum": cost is not None and cost < best,
+            "it is called optimal and is not": status is Status.OPTIMAL and cost != best,
+            "its bound is above the optimum": solution.lower_bound > best,
+            "its certificate proves too much": solution.certificate.bound(problem) > best,
+            "a bound of its history is above the optimum": any(
+                line.lower_bound > best or (line.claimed_bound or 0) > best for line in lines
+            ),
+        }
+    return [words for words, holds in said.items() if holds]
+
+
+@pytest.mark.parametrize("kind", TINY)
+@share(5)
+@given(st.data())
+def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
+    problem = data.draw(problems([kind]))
+    best = optimum(problem)
+    for method in ALL:
+        solution = examine(problem, best, method, {})
+        if solution is None:
+            continue
+        assert contradictions(problem, best, solution) == [], method
+        if method in EXACT or method == "conic":
+            assert solution.proof is not Proof.NONE, method
+            assert solution.cost == best, method
+
+
+@given(problems(LISTED))
+@example(
+    Problem(
+        configurations=[Configuration({"a": 3, "b": 17}), Configuration({"a": 7, "b": 13})],
+        jobs=[Job("x", 10, {"a": 1}), Job("y", 30, {"b": 1})],
+    )
+)
+def test_conic_takes_nothing_that_is_listed(problem: Problem) -> None:
+    assert examine(problem, optimum(problem), "conic", {}) is None
+
+
+#: Once, GLOP did not return from the first program over its prices.
+ENDLESS = Problem(
+    configurations=[Configuration({"a": 4, "b": 4}), Configuration({"a": 1, "b": 2, "c": 3})],
+    jobs=[
+        Job("x", 18 * 10**12, {"a": 9, "b": 5}),
+        Job("z", 8 * 10**12 + 2, {"a": 5, "b": 7, "c": 2}),
+    ],
+)
+
+
+@pytest.mark.parametrize("method", ["price_and_branch", "cp_sat"])
+def test_the_prices_of_huge_demands_come_to_an_end(method: str) -> None:
+    # In a process of its own: a thread that does not return would slow down all later tests.
+    code = (
+        "from cms import *; from cms import solve; "
+        f"found = solve({source(ENDLESS)}, {method!r}, threads=1, time_limit=5); "
+        "print(found.status, found.cost)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["optimal", str(solve(ENDLESS, "ptas").cost)]
+
+
+def test_a_contradiction_is_noticed() -> None:
+    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 2, {"a": 1})])
+    solution = examine(problem, Fraction(2), "auto", {})
+    assert solution is not None
+    assert contradictions(problem, Fraction(2), solution) == []
+    assert contradictions(problem, Fraction(1), solution) == [
+        "it is called optimal and is not",
+        "its bound is above the optimum",
+        "its certificate proves too much",
+        "a bound of its history is above the optimum",
+    ]
+    assert "a schedule is below the optimum" in contradictions(problem, Fraction(3), solution)
+    assert len(contradictions(problem, None, solution)) == 2
