@@ -24,7 +24,7 @@ _COMPILED_FROM = 5_000
 #: Numbers below this can be added and multiplied by small ones in int64.
 _FITS = 2**61
 #: Machines opened between two looks at the clock: some hundredths of a second.
-_CHUNK, _COMPILED_CHUNK = 20, 1_000
+_CHUNK = 1_000
 #: Jobs put into the trees at once.
 _ROWS = 1_000
 #: The largest number that is surely no infinity as a float, in bits.
@@ -124,10 +124,7 @@ class Opened:
             Or None if stopped or too dear.
         """
         state, tables = self._state, self._tables
-        start, advance, chunk = steps.start, steps.advance, _CHUNK
-        if self._compiled:
-            start, advance = steps.compiled()
-            chunk = _COMPILED_CHUNK
+        start, advance = steps.compiled() if self._compiled else (steps.start, steps.advance)
         for first in range(0, tables.n, _ROWS):
             if budget is not None and budget.stopped:
                 return None
@@ -135,8 +132,10 @@ class Opened:
         while state.tally[0]:
             if budget is not None and budget.stopped:
                 return None
-            if self._inner == "greedy":
-                stuck = advance(state, chunk) < 0
+            if self._compiled:
+                stuck = advance(state, _CHUNK) < 0
+            elif self._inner == "greedy":
+                stuck = not self._step(budget)
             else:
                 stuck = not self._open_one(budget)
             if stuck:
@@ -150,6 +149,24 @@ class Opened:
             if state.given[j * tables.k + i]
         }
         return [int(x) for x in state.machines], given
+
+    def _step(self, budget: Budget | None) -> bool:
+        """Do a step of the plain loop, looking at the clock between two configurations.
+
+        As ``steps.choose`` does; with a hundred block types that takes seconds.
+        """
+        state = self._state
+        first = steps.top(state)
+        if first < 0:
+            return False
+        chosen, best = steps.consider(state, first, -1, 0.0)
+        for c in range(self._tables.c):
+            if budget is not None and budget.stopped:
+                return True
+            if c != first:
+                chosen, best = steps.consider(state, c, chosen, best)
+        steps.take(state, chosen)
+        return True
 
     def _open_one(self, budget: Budget | None) -> bool:
         """Open the best machine by another inner method; False if nothing gains anything."""

@@ -21,8 +21,11 @@ _COMPILED = (
     "fill",
     "undo",
     "bound",
+    "top",
+    "consider",
     "choose",
     "apply",
+    "take",
     "start",
     "advance",
 )
@@ -160,25 +163,37 @@ def bound(s: State, c: int) -> float:
     return rate(most, s.costs[c]) * (1.0 + 1e-12)
 
 
-def choose(s: State) -> int:
-    """Return the configuration whose filling gains most for its cost, the first of equal ones."""
-    # The one that could gain most first: it rules most of the others out.
-    top, highest = -1, 0.0
+def top(s: State) -> int:
+    """Return the configuration that could gain most for its cost; -1 if none gains anything."""
+    found, highest = -1, 0.0
     for c in range(len(s.costs)):
         could = bound(s, c)
         if could > highest:
-            top, highest = c, could
-    if top < 0:
-        return -1
-    chosen, best = top, rate(fill(s, top), s.costs[top])
+            found, highest = c, could
+    return found
+
+
+def consider(s: State, c: int, chosen: int, best: float) -> tuple[int, float]:
+    """Return the better one of a configuration and the one chosen so far, with its rate."""
+    if c == chosen or bound(s, c) < best:
+        return chosen, best
+    gain = rate(fill(s, c), s.costs[c])
     undo(s)
+    if chosen < 0 or gain > best or (gain == best and c < chosen):
+        return c, gain
+    return chosen, best
+
+
+def choose(s: State) -> int:
+    """Return the configuration whose filling gains most for its cost, the first of equal ones."""
+    # The one that could gain most first: it rules most of the others out.
+    first = top(s)
+    if first < 0:
+        return -1
+    chosen, best = consider(s, first, -1, 0.0)
     for c in range(len(s.costs)):
-        if c == top or bound(s, c) < best:
-            continue
-        gain = rate(fill(s, c), s.costs[c])
-        undo(s)
-        if gain > best or (gain == best and c < chosen):
-            chosen, best = c, gain
+        if c != first:
+            chosen, best = consider(s, c, chosen, best)
     return chosen
 
 
@@ -232,17 +247,22 @@ def apply(s: State) -> int:
     return copies
 
 
+def take(s: State, c: int) -> None:
+    """Open the machine that a configuration is filled to, as often as it gains the same."""
+    fill(s, c)
+    picked = s.tally[1]
+    undo(s)
+    s.tally[1] = picked
+    s.machines[c] += apply(s)
+
+
 def advance(s: State, steps: int) -> int:
     """Open machines for so many steps, or until all jobs are met; returns the steps left over."""
     while steps > 0 and s.tally[0] > 0:
         c = choose(s)
         if c < 0:
             return -1
-        fill(s, c)
-        picked = s.tally[1]
-        undo(s)
-        s.tally[1] = picked
-        s.machines[c] += apply(s)
+        take(s, c)
         steps -= 1
     return steps
 
