@@ -110,7 +110,7 @@ class Greedy:
     Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines, APPROX 2024,
     doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22, the general case. Budgeted allocation:
     arXiv:1403.7519. Checked in ``proofs_checks/g_int.py``, ``g_real.py``, ``lp_version.py``,
-    ``t2_tadd.py`` and ``set_cover.py``.
+    ``inner_problem.py``, ``huge_demands.py``, ``t2_tadd.py`` and ``set_cover.py``.
 
     Examples
     --------

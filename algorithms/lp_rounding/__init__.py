@@ -105,7 +105,8 @@ class LpRounding:
     ----------
     Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines, APPROX 2024,
     doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22, O(1) configurations; arXiv:2312.05416v1. Checked in
-    ``proofs_checks/theorem_a.py``, ``rounding_lemma.py`` and ``t2_tadd.py``.
+    ``proofs_checks/theorem_a.py``, ``few_configurations.py``, ``rounding_lemma.py`` and
+    ``t2_tadd.py``.
 
     Examples
     --------
