@@ -187,22 +187,32 @@ def faults_in_inputs(laboratory: Laboratory) -> Faults:
 
 
 def faults_in_clock(laboratory: Laboratory) -> Faults:
-    """The algorithm has ended half a second after its time limit or the caller's cancel."""
+    """The algorithm has ended half a second after its time limit or the caller's cancel.
+
+    Late means late twice: once may be the machine, busy with something else.
+    """
     for named in CROWDS:
         problem = named.make()
         if not laboratory.supports(problem):
             continue
         for seconds in (0.02, 0.2):
-            seen = laboratory.watch(problem, time_limit=seconds)
-            if seen.started and not seen.ended:
+            if all(_late(laboratory.watch(problem, time_limit=seconds)) for _ in range(2)):
                 yield f"{named.name}: still at work half a second after its {seconds} s were over"
-        cancel = threading.Event()
-        timer = threading.Timer(0.1, cancel.set)
-        timer.start()
-        seen = laboratory.watch(problem, time_limit=None, cancel=cancel)
-        timer.cancel()
-        if seen.started and not seen.ended:
+        if all(_late(_cancelled(laboratory, problem)) for _ in range(2)):
             yield f"{named.name}: still at work half a second after the caller's cancel"
+
+
+def _late(seen: Observation) -> bool:
+    return seen.started and not seen.ended
+
+
+def _cancelled(laboratory: Laboratory, problem: Problem) -> Observation:
+    cancel = threading.Event()
+    timer = threading.Timer(0.1, cancel.set)
+    timer.start()
+    seen = laboratory.watch(problem, time_limit=None, cancel=cancel)
+    timer.cancel()
+    return seen
 
 
 def faults_in_reproducible(laboratory: Laboratory) -> Faults:

@@ -209,8 +209,7 @@ def price_jobs(
     if weights is not None:
         weights = _checked(weights, n)
     if compiled is None:
-        loaded = "cms.knapsack_compiled" in sys.modules
-        compiled = n >= (min(_LOADED_FROM, COMPILED_FROM) if loaded else COMPILED_FROM)
+        compiled = n >= (min(_LOADED_FROM, COMPILED_FROM) if _loaded() else COMPILED_FROM)
     tally = _Tally(prices, rows, weights, want_options)
     if not compiled:
         if not tally.price(range(n), special, stopped, patience=_PATIENCE):
@@ -219,6 +218,12 @@ def price_jobs(
             return tally.pricing()
         tally = _Tally(prices, rows, weights, want_options)
     return _price_compiled(tally, inner, special, threads, stopped)
+
+
+def _loaded() -> bool:
+    """Whether compiled code is there to be called: importing its module does not compile it yet."""
+    module = sys.modules.get("cms.knapsack_compiled")
+    return module is not None and module.loaded()
 
 
 def largest_price(rows: Rows) -> int:

@@ -122,6 +122,19 @@ _price_rows.__qualname__ += "_" + _version
 _compiled_price_rows = numba.njit(nogil=True, cache=True, error_model="numpy")(_price_rows)
 
 
+def loaded() -> bool:
+    """Whether the code was compiled, or loaded from the cache, by a first call.
+
+    Examples
+    --------
+    >>> marks = np.full(1, PRICED, dtype=np.int8)
+    >>> part = Kernel([1], 1, None).price(np.array([3]), np.array([[2]]), None, marks, None)
+    >>> part.total, loaded()
+    (2, True)
+    """
+    return bool(_compiled_price_rows.signatures)
+
+
 class Part(NamedTuple):
     """What a kernel found for some rows.
 

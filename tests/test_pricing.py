@@ -381,3 +381,14 @@ def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_few_jobs_do_not_wait_for_compiling_where_its_module_is_imported() -> None:
+    code = (
+        "import numpy as np, cms.knapsack_compiled as compiled; from cms.rows import Rows\n"
+        "from cms.knapsack import price_jobs\n"
+        "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
+        "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
+        "assert not compiled.loaded()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
