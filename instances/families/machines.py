@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 A100 = "a100-80gb"
 #: GPU types of 7 compute slices and 5 plain profiles each, oldest first.
 FLEET = ("a100-40gb", "a100-80gb", "h100-80gb", "h200-141gb", "b200-180gb")
-SHARES = range(5, 101, 5)
 
 
 class Machines(NamedTuple):
@@ -114,14 +113,17 @@ def mig(key: str = A100, prefix: str = "") -> Machines:
 
 
 @cache
-def mps(machine: str) -> Machines:
-    """Whole GPUs shared under MPS in steps of 5 %.
+def mps(machine: str, step: int = 5) -> Machines:
+    """Whole GPUs shared under MPS in steps of so many per cent.
 
     Examples
     --------
     >>> found = mps("gpu")
     >>> len(found.blocks), found.blocks[:2], found.counts[0, 0]
     (20, ('mps:5', 'mps:10'), np.int64(20))
+    >>> mps("gpu", step=30).blocks
+    ('mps:30', 'mps:60', 'mps:90')
     """
-    shape = mps_shares(SHARES, machine=machine)
-    return made([f"mps:{share}" for share in SHARES], [shape], [MachineType(machine)], SHARES)
+    shares = range(step, 101, step)
+    shape = mps_shares(shares, machine=machine)
+    return made([f"mps:{share}" for share in shares], [shape], [MachineType(machine)], shares)

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.errors import InvalidOption
 from cms.model import MachineType
 from cms.numbers import Number, exact
 
 from .family import Tabular
-from .machines import A100, SHARES, Machines, joined, mig, mps
+from .machines import A100, Machines, joined, mig, mps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SHARES = np.array(SHARES, dtype=np.int64)
-
 
 @dataclass(frozen=True)
 class SizeBounded(Tabular):
-    """GPUs shared under MPS in steps of 5 %: k = 20, capacity 100.
+    """GPUs shared under MPS in steps of 5 %, say: k = 20, capacity 100.
 
     A share s of a GPU gives a job T (1 + c) s / (s + c): increasing, concave, T for the whole GPU,
     with a T from 10^4 to 10^5 and a c from 0.1 to 10, both log-uniform and the job's own. Half of
@@ -30,9 +27,11 @@ class SizeBounded(Tabular):
 
     Parameters
     ----------
+    step : int, default 5
+        Per cent, at most 50: the shares are its multiples, 100 // ``step`` of them.
     floor : int, default 50
-        The largest share in per cent that a job may need, a multiple of 5; 5: no job needs more
-        than the smallest.
+        The largest share in per cent that a job may need; ``step``: no job needs more than the
+        smallest.
     """
 
     name = "size-bounded"
@@ -41,16 +40,16 @@ class SizeBounded(Tabular):
     stresses = "20 prices instead of 5, knapsacks for the configurations, bins to fill exactly"
     source = "gpulet, USENIX ATC '22 (shares, and the least one that meets a limit); theory 6.8"
 
+    step: int = 5
     floor: int = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._whole("floor", least=5, most=100)
-        if self.floor not in SHARES:
-            raise InvalidOption(f"{self._what('floor')} is {self.floor}; expected a multiple of 5")
+        self._whole("step", least=1, most=50)
+        self._whole("floor", least=self.step, most=100)
 
     def _machines(self, rng: np.random.Generator) -> Machines:
-        return mps("gpu")
+        return mps("gpu", self.step)
 
     def _supply(
         self, rng: np.random.Generator, count: int, machines: Machines
@@ -64,24 +63,25 @@ class SizeBounded(Tabular):
         most: NDArray[np.float64],
         bend: NDArray[np.float64],
     ) -> NDArray[np.int64]:
-        """Draw what the shares give: shape (count, 20)."""
-        supply = _curve(most, bend, _SHARES / 100)
-        least = 5 * rng.integers(1, self.floor // 5, count, endpoint=True)
-        least[rng.random(count) < 0.5] = 5
-        supply[least[:, None] > _SHARES] = 0
+        """Draw what the shares give: shape (count, 100 // step)."""
+        shares = np.arange(self.step, 101, self.step)
+        supply = _curve(most, bend, shares / 100)
+        least = self.step * rng.integers(1, self.floor // self.step, count, endpoint=True)
+        least[rng.random(count) < 0.5] = self.step
+        supply[least[:, None] > shares] = 0
         return supply
 
 
 @dataclass(frozen=True)
 class SizeBoundedMixed(SizeBounded):
-    """GPUs shared under MPS beside GPUs cut up by MIG: k = 25.
+    """GPUs shared under MPS beside GPUs cut up by MIG: k = 25, say.
 
     What a MIG instance gives is the share's curve at its sevenths of a GPU times a factor of the
     job's own for each profile, uniform from 0.9 to 1.3: isolation against interference.
 
     Parameters
     ----------
-    floor : int, default 50
+    step, floor : int, default 5 and 50
         As for ``size-bounded``.
     mig_cost : number, default 1
         What a GPU under MIG costs; one under MPS costs 1.
@@ -102,7 +102,7 @@ class SizeBoundedMixed(SizeBounded):
     def _machines(self, rng: np.random.Generator) -> Machines:
         cost = exact(self.mig_cost, "mig_cost")
         listed = mig()._replace(machine_types=(MachineType(A100, cost=cost),))
-        return joined([mps(f"{A100}-mps"), listed])
+        return joined([mps(f"{A100}-mps", self.step), listed])
 
     def _supply(
         self, rng: np.random.Generator, count: int, machines: Machines

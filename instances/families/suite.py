@@ -25,7 +25,15 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
         for types in (3, 5, 2, 4)
         for limits, step in (("none", "1/2"), ("tight", "0.01"), ("ample", "1"), ("tight", "1/2"))
     ),
-    "size-bounded": ({"m": 5}, {"m": 1}, {"m": 30}, {"m": 5, "floor": 5}),
+    "size-bounded": (
+        {"m": 5},
+        {"m": 1, "step": 20},
+        {"m": 1},
+        {"m": 5, "step": 15},
+        {"m": 30},
+        {"m": 5, "step": 30},
+        {"m": 5, "floor": 5},
+    ),
     "size-bounded-mixed": (
         {"m": 5},
         {"m": 1, "mig_cost": "3/2"},

@@ -218,6 +218,14 @@ def test_shares_are_size_bounded_and_give_a_concave_increasing_supply() -> None:
     assert np.std(supply[:, 0] / supply[:, -1]) > 0.05  # the curves differ
 
 
+@pytest.mark.parametrize("step", [1, 15, 50])
+def test_shares_come_in_steps(step: int) -> None:
+    problem = generate("size-bounded", n=300, seed=1, step=step)
+    (shape,) = problem.size_bounded_configurations
+    assert [shape.sizes[block] for block in problem.blocks] == list(range(step, 101, step))
+    assert (problem.rows.supplies[:, -1] > 0).all()
+
+
 def test_the_demand_of_shares_is_measured_by_the_best_way_to_fill_a_gpu() -> None:
     rows = generate("size-bounded", n=200, seed=1, m=14, sigma=0).rows
     copies = np.array([100 // share for share in range(5, 101, 5)])
