@@ -270,9 +270,9 @@ def _refuse_missing_families(module: str) -> None:
         found = importlib.import_module(module)
     except ImportError as fault:
         raise _usage_error(f"--families: {module} cannot be imported: {fault}") from None
-    lacking = [name for name in ("generate", "suite") if not hasattr(found, name)]
+    lacking = [name for name in ("generate", "suite", "VARIANTS") if not hasattr(found, name)]
     if lacking:
-        raise _usage_error(f"--families: {module} has no function {' and no '.join(lacking)}")
+        raise _usage_error(f"--families: {module} has no {' and no '.join(lacking)}")
 
 
 def _refuse_missing_peers(groups: Sequence[str]) -> None:

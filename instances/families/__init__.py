@@ -25,12 +25,12 @@ from .listed import RandomConfigurations
 from .measured import RealRows
 from .rounding import Rounding
 from .shares import SizeBounded, SizeBoundedMixed
-from .suite import suite
+from .suite import VARIANTS, suite
 
 if TYPE_CHECKING:
     from cms.problem import Problem
 
-__all__ = ["Family", "UnknownFamily", "families", "family", "generate", "suite"]
+__all__ = ["VARIANTS", "Family", "UnknownFamily", "families", "family", "generate", "suite"]
 
 _FAMILIES: dict[str, type[Family]] = {
     one.name: one

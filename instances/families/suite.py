@@ -54,7 +54,9 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
 }
 
 
-def suite(instances: int, largest: int, seed: int) -> Iterator[tuple[str, dict[str, object]]]:
+def suite(
+    instances: int, largest: int, seed: int, names: Sequence[str] = tuple(VARIANTS)
+) -> Iterator[tuple[str, dict[str, object]]]:
     """List problems of all families and sizes; all of them have a schedule.
 
     Families come in turn, and each takes its variants in turn. The sizes of a family's problems
@@ -69,6 +71,8 @@ def suite(instances: int, largest: int, seed: int) -> Iterator[tuple[str, dict[s
         with a single problem takes it.
     seed : int
         Gives each problem a seed of its own.
+    names : sequence of str, optional
+        The families to draw from; all of :data:`VARIANTS` by default.
 
     Yields
     ------
@@ -80,7 +84,7 @@ def suite(instances: int, largest: int, seed: int) -> Iterator[tuple[str, dict[s
     Raises
     ------
     InvalidOption
-        If an argument is no such number.
+        If an argument is no such number or no such name.
 
     Examples
     --------
@@ -93,13 +97,17 @@ def suite(instances: int, largest: int, seed: int) -> Iterator[tuple[str, dict[s
     count = whole(instances, "instances", least=0, error=InvalidOption)
     most = whole(largest, "largest", least=1, error=InvalidOption)
     rng = np.random.default_rng(whole(seed, "seed", least=0, error=InvalidOption))
-    return _listed(count, most, rng)
+    for name in names:
+        if name not in VARIANTS:
+            raise InvalidOption(
+                f"there is no family {name!r} in the selection; it has {', '.join(VARIANTS)}"
+            )
+    return _listed(count, most, rng, names)
 
 
 def _listed(
-    count: int, largest: int, rng: np.random.Generator
+    count: int, largest: int, rng: np.random.Generator, names: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, object]]]:
-    names = list(VARIANTS)
     for at in range(count):
         turn, which = divmod(at, len(names))
         name = names[which]

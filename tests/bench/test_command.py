@@ -170,7 +170,7 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
         (("--suite", "proof", "--peers", "gurobi"), "there is no 'gurobi'; there are highs"),
         (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),
         (("--suite", "proof", "--seeds", "0"), "--seeds"),
-        (("--suite", "proof", "--families", "json"), "json has no function generate and no suite"),
+        (("--suite", "proof", "--families", "json"), "json has no generate and no suite"),
         (("--suite", "proof", "--families", "no.such"), "no.such cannot be imported"),
         (("--suite", "peers", "--largest", "3"), "--largest 3 leaves nothing of suite 'peers'"),
         (("--suite", "small", "--out", __file__), "test_command.py"),

@@ -264,6 +264,13 @@ def test_the_suite_spreads_over_families_variants_and_sizes() -> None:
     assert not seeds & {arguments["seed"] for _, arguments in suite(2000, 1000, seed=2)}
 
 
+def test_a_suite_of_some_families_spreads_over_the_sizes_as_well() -> None:
+    listed = list(suite(100, 12, 1, ("sparse", "rounding")))
+    assert Counter(name for name, _ in listed) == {"sparse": 50, "rounding": 50}
+    sizes = [arguments["n"] for _, arguments in listed]
+    assert set(sizes) == set(range(1, 13))
+
+
 @given(st.integers(0, 60), st.integers(1, 500), st.integers(0, 2**40))
 def test_a_suite_of_any_length_keeps_to_its_sizes(instances: int, largest: int, seed: int) -> None:
     sizes: list[Any] = [arguments["n"] for _, arguments in suite(instances, largest, seed)]
@@ -279,7 +286,12 @@ def test_the_suite_can_be_generated() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
-    [((-1, 5, 1), "instances"), ((5, 0, 1), "largest"), ((5, 5, "x"), "seed")],
+    [
+        ((-1, 5, 1), "instances"),
+        ((5, 0, 1), "largest"),
+        ((5, 5, "x"), "seed"),
+        ((5, 5, 1, ["sparse", "dense"]), "no family 'dense' in the selection"),
+    ],
 )
 def test_a_suite_of_nonsense_is_refused_at_once(arguments: Any, expected: str) -> None:
     with pytest.raises(InvalidOption, match=expected):
