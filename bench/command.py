@@ -116,8 +116,8 @@ def bench(
         str, typer.Option(metavar="MODULE", help="With generate() and suite().")
     ] = FAMILIES,
     warm_up: Annotated[
-        bool, typer.Option(help="Two unmeasured solves in every process before its first.")
-    ] = True,
+        bool | None, typer.Option(help="Two unmeasured solves in every process before its first.")
+    ] = None,
     jobs: Annotated[
         int, typer.Option(min=1, metavar="N", help="Runs at a time; more than one blurs times.")
     ] = 1,
