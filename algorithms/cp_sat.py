@@ -17,17 +17,17 @@ from cms.reduction import Reduction, reduce
 
 from .price_and_branch.certificates import certificate, ray
 from .price_and_branch.closing import Found, Task, close, improvements, schedule_of
-from .price_and_branch.costs import supported_costs
 from .price_and_branch.covering import filled
 from .price_and_branch.exact import every_block, every_option, solver_bound
 from .price_and_branch.found import PricePoint
 from .price_and_branch.fraction import fractional
-from .price_and_branch.jobs import Jobs
-from .price_and_branch.machines import listed
 from .price_and_branch.prices import PriceSearch
-from .price_and_branch.program import Settings
 from .price_and_branch.rounding import rounded
 from .price_and_branch.shapes import Shapes
+from .shared.costs import supported_costs
+from .shared.jobs import Jobs
+from .shared.machines import listed
+from .shared.program import Settings
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget, Claim

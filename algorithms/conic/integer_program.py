@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..price_and_branch.program import LARGEST, Program
+from ..shared.program import LARGEST, Program
 from .demands import Demand, Priced, Window
 from .polytope import HalfSpace, Point, Polytope, dot
 

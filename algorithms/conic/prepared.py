@@ -8,7 +8,7 @@ from cms.algorithm import Support
 from cms.model import SizeBoundedConfigurations
 from cms.reduction import Reduction, reduce
 
-from ..price_and_branch.machines import maximal_contents
+from ..shared.machines import maximal_contents
 from .cells import MOST_POINTS
 from .demands import Demand, demands_of, simple_count
 from .polytope import Point, Polytope, contents

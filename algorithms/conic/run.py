@@ -15,7 +15,7 @@ from cms.model import Configuration, MachineType
 from cms.schedule import Schedule
 
 from ..dantzig_wolfe import rounded, solve_dantzig_wolfe
-from ..price_and_branch.program import Outcome, Settings
+from ..shared.program import Outcome, Settings
 from .cells import cover
 from .demands import Priced, priced, windows
 from .integer_program import ContentProgram, Found, Task, columns_of

@@ -15,7 +15,7 @@ from cms.knapsack import common_denominator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from algorithms.price_and_branch.region import Region
+    from algorithms.shared.region import Region
 
     from .passes import Groups, Point
 

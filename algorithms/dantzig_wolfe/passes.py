@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from algorithms.price_and_branch.choices import shortened
-from algorithms.price_and_branch.jobs import Jobs
-from algorithms.price_and_branch.recognise import recognised
-from algorithms.price_and_branch.region import Region
+from algorithms.shared.choices import shortened
+from algorithms.shared.jobs import Jobs
+from algorithms.shared.recognise import recognised
+from algorithms.shared.region import Region
 from cms.knapsack import COMPILED_FROM, common_denominator, price_jobs
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from algorithms.price_and_branch.region import Vector
+    from algorithms.shared.region import Vector
     from cms.algorithm import Budget
     from cms.problem import Problem
 

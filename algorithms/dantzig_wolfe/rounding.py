@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from algorithms.price_and_branch.region import Region
+from algorithms.shared.region import Region
 
 from .vertex import cheapest_holder, configuration_of
 

@@ -20,7 +20,7 @@ from .simplex import cheapest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from algorithms.price_and_branch.region import Region, Row
+    from algorithms.shared.region import Region, Row
     from cms.problem import Problem
 
     from .master import Proposal
@@ -129,7 +129,7 @@ def cheapest_holder(region: Region, block: int) -> int:
 
     Examples
     --------
-    >>> from algorithms.price_and_branch.region import Region
+    >>> from algorithms.shared.region import Region
     >>> from cms import Configuration, Problem
     >>> shapes = [Configuration({"a": 1}), Configuration({"a": 2}), Configuration({"b": 1})]
     >>> cheapest_holder(Region(Problem(configurations=shapes)), 0)
@@ -147,7 +147,7 @@ def configuration_of(problem: Problem, row: Row) -> Configuration:
 
     Examples
     --------
-    >>> from algorithms.price_and_branch.region import Region
+    >>> from algorithms.shared.region import Region
     >>> from cms import Problem, SizeBoundedConfigurations
     >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 7))
     >>> [configuration_of(problem, row) for row in Region(problem).rows]

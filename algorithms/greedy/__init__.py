@@ -13,7 +13,7 @@ from cms.reduction import reduce
 from ..linear.aggregated import Aggregated, certificate, doubled, one_block_each
 from ..linear.tables import MOST_SHAPES, Tables, schedule, without_limits
 from ..linear.tidy import with_fewer_machines, without_waste
-from ..price_and_branch.machines import listed
+from ..shared.machines import listed
 from . import machinewise, promises
 from .factors import best_inflation
 from .opened import Opened

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from cms.algorithm import Named
 
-from ..price_and_branch.recognise import recognised
-from ..price_and_branch.region import Region
+from ..shared.recognise import recognised
+from ..shared.region import Region
 from .program import LinearProgram
 from .pseudoforest import exact_assignment, largest_pseudoforest, round_pseudoforest
 

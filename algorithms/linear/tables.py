@@ -13,8 +13,8 @@ from cms.algorithm import Support
 from cms.columns import whole_array
 from cms.schedule import Schedule
 
-from ..price_and_branch.costs import supported_costs
-from ..price_and_branch.machines import listed
+from ..shared.costs import supported_costs
+from ..shared.machines import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

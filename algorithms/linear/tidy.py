@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..price_and_branch.program import Program, Settings, TooLarge
+from ..shared.program import Program, Settings, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

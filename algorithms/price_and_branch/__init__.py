@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cms.reduction import reduce
 
-from .costs import supported_costs
+from ..shared.costs import supported_costs
 from .run import Run
 
 if TYPE_CHECKING:

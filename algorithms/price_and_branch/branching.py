@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from cms.certificate import LARGEST_DEPTH, first_certificate, round_up
 from cms.price_conditions import Condition
 
+from ..shared.jobs import Jobs
+from ..shared.region import Region
 from .branchable import branchable
 from .found import PricePoint, Warm
-from .jobs import Jobs
 from .node_schedules import NodeSchedules
 from .pool import Pool
 from .prices import PriceSearch
 from .quantities import TYPES, Mixture, Split, mixture, schedule_of, splits
-from .region import Region
 from .tree import Grower, Node, leaves
 
 if TYPE_CHECKING:

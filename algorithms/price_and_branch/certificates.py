@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cms.algorithm import Budget
     from cms.reduction import Reduction
 
-    from .jobs import Jobs
+    from ..shared.jobs import Jobs
 
 
 def certificate(reduction: Reduction, search: PriceSearch, point: PricePoint) -> Named:
@@ -49,7 +49,7 @@ def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:
     >>> from cms.driver import RunBudget
     >>> from cms.ledger import Ledger
     >>> from cms.reduction import reduce
-    >>> from algorithms.price_and_branch.jobs import Jobs
+    >>> from algorithms.shared.jobs import Jobs
     >>> problem = Problem(
     ...     configurations=Configuration({"a": 2}),
     ...     machine_types=[MachineType("machine", limit=1)],

@@ -14,8 +14,8 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from .choices import Choices, choices_of
-from .program import Outcome, Program, Settings, TooLarge, terms_of
+from ..shared.choices import Choices, choices_of
+from ..shared.program import Outcome, Program, Settings, TooLarge, terms_of
 from .rounding import Box
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cms.rows import Row
     from cms.schedule import Schedule
 
-    from .jobs import Jobs
+    from ..shared.jobs import Jobs
     from .shapes import Shapes
 
 Option = tuple[int, ...]

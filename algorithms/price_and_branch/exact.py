@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from cms.algorithm import SolverBound
 
-from .choices import no_choices
+from ..shared.choices import no_choices
+from ..shared.region import Region
 from .closing import Answer, Task, shortened
 from .near import NearOptions
-from .region import Region
 from .rounding import Box
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from cms.algorithm import Budget
 
+    from ..shared.jobs import Jobs
     from .found import PricePoint
-    from .jobs import Jobs
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
@@ -92,7 +92,7 @@ def every_block(
     --------
     >>> from fractions import Fraction
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.price_and_branch.jobs import Jobs
+    >>> from algorithms.shared.jobs import Jobs
     >>> job = Job("x", 7, {"a": 3, "b": 8})
     >>> problem = Problem(configurations=Configuration({"a": 2, "b": 1}), jobs=[job])
     >>> every_block(Jobs(problem), Fraction(1), None).boxes
@@ -123,7 +123,7 @@ def solver_bound(answer: Answer, task: Task, step: Fraction) -> SolverBound | No
     --------
     >>> from fractions import Fraction
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.price_and_branch.jobs import Jobs
+    >>> from algorithms.shared.jobs import Jobs
     >>> problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 3, {"a": 1})])
     >>> task = every_block(Jobs(problem), Fraction(0), Fraction(2))
     >>> solver_bound(Answer("infeasible", None), task, Fraction(1))

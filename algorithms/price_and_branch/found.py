@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .region import Vector
+    from ..shared.region import Vector
 
 
 class PricePoint(NamedTuple):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from .equations import solve_exactly
 
 if TYPE_CHECKING:
+    from ..shared.region import Row
     from .prices import PriceSearch
-    from .region import Row
 
 #: Blocks of a type in which machines and jobs differ by more (relatively) idle.
 _TOLERANCE = Fraction(1, 10**6)

@@ -12,7 +12,7 @@ from .equations import solve_exactly
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .region import Region, Row, Vector
+    from ..shared.region import Region, Row, Vector
 
 #: Coefficients of a cut that are this many times smaller than its largest would be bad pivots; the
 #: master's value is a hint, never a bound.

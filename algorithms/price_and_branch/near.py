@@ -11,8 +11,8 @@ from cms.knapsack import cheapest_option, common_denominator
 from .options import minimal_options
 
 if TYPE_CHECKING:
+    from ..shared.jobs import Jobs
     from .found import PricePoint
-    from .jobs import Jobs
 
 
 class NearOptions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .choices import choices_of
+from ..shared.choices import choices_of
 from .closing import Task, close, schedule_of
 from .fraction import fractional
 from .near import NearOptions
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cms.algorithm import Budget
     from cms.schedule import Schedule
 
+    from ..shared.jobs import Jobs
     from .found import PricePoint
-    from .jobs import Jobs
     from .prices import PriceSearch
     from .quantities import Mixture
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .choices import block_totals
+from ..shared.choices import block_totals
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from .jobs import Jobs
+    from ..shared.jobs import Jobs
+    from ..shared.region import Region, Vector
     from .prices import PriceSearch
-    from .region import Region, Vector
 
 #: A search starts from at most so many choices of each group of kinds.
 _MOST = 16

@@ -19,12 +19,12 @@ import numpy as np
 from cms.certificate import round_up
 from cms.knapsack import COMPILED_FROM, cheapest_option, common_denominator, price_jobs
 
-from .choices import shortened
+from ..shared.choices import shortened
+from ..shared.recognise import recognised
+from ..shared.region import Region, Row, Vector
 from .found import PricePoint, Share, Warm
 from .fraction import fractional
 from .master import Cut, Master
-from .recognise import recognised
-from .region import Region, Row, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cms.algorithm import Budget
     from cms.price_conditions import Condition
 
-    from .jobs import Jobs
+    from ..shared.jobs import Jobs
 
 _MOST_PASSES = 400
 #: The relative difference at which the master and the best bound count as equal.

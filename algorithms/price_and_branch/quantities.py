@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from cms.problem import Problem
     from cms.quantity import Quantity
 
+    from ..shared.region import Row
     from .found import Share
     from .prices import PriceSearch
-    from .region import Row
 
 #: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.
 _NEAR = 1e-5

@@ -17,7 +17,7 @@ import numpy as np
 
 from cms.knapsack import common_denominator
 
-from .choices import Choices
+from ..shared.choices import Choices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,6 +11,7 @@ import numpy as np
 from cms.algorithm import Claim, Named
 from cms.certificate import round_up
 
+from ..shared.jobs import Jobs
 from .branching import prove_cost, prove_infeasible
 from .certificates import certificate, ray
 from .closing import Found, Task, close, schedule_of
@@ -18,7 +19,6 @@ from .covering import covering, filled
 from .exact import every_block, every_option, solver_bound
 from .found import PricePoint
 from .fraction import Fractional, fractional
-from .jobs import Jobs
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .prices import EARLY_FROM, PriceSearch
 from .rounding import Rounded, everyone, rounded

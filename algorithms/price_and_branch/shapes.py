@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from cms.model import Configuration
 
-from .machines import listed
-from .region import Row
+from ..shared.machines import listed
+from ..shared.region import Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cms.problem import Problem
 
+    from ..shared.region import Region, Vector
     from .fraction import Fractional
-    from .region import Region, Vector
 
 #: Maximal multisets of size-bounded sets that are listed one by one; of larger sets only those
 #: machines are used that the prices brought up.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate import BlockPrices, Branch, Certificate
 
+from ..shared.region import Region
 from .found import PricePoint
 from .prices import PriceSearch
-from .region import Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cms.price_conditions import Condition
     from cms.reduction import Reduction
 
-    from .jobs import Jobs
+    from ..shared.jobs import Jobs
     from .quantities import Split
 
 #: Decimal digits a leaf's numbers are tried with, in the region's unit.

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from algorithms.dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
-from algorithms.price_and_branch.costs import supported_costs
-from algorithms.price_and_branch.machines import listed
+from algorithms.shared.costs import supported_costs
+from algorithms.shared.machines import listed
 from cms.algorithm import Named, SolverBound, Support
 from cms.certificate import round_up
 from cms.errors import UnsupportedProblem

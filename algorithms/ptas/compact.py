@@ -10,7 +10,7 @@ from contextlib import closing
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from algorithms.price_and_branch.program import Outcome, Program, Settings, TooLarge, terms_of
+from algorithms.shared.program import Outcome, Program, Settings, TooLarge, terms_of
 from cms.errors import UnsupportedProblem
 
 from .fleet import Fleet, Found

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from algorithms.dantzig_wolfe.rounding import with_missing
-from algorithms.price_and_branch.machines import listed
+from algorithms.shared.machines import listed
 from cms.errors import UnsupportedProblem
 from cms.numbers import common_step
 from cms.schedule import Schedule

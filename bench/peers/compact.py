@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorithms.price_and_branch.machines import listed
+from algorithms.shared.machines import listed
 from cms.errors import UnsupportedProblem
 from cms.reduction import Reduction, reduce
 from cms.schedule import Schedule

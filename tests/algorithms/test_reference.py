@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import pytest
 
-import algorithms.price_and_branch.jobs
 import algorithms.price_and_branch.prices
+import algorithms.shared.jobs
 import cms.knapsack
 from cms import Problem, Proof, Solution, Status, check, solve
 from cms.files import problem_to_json, solution_to_json
@@ -34,7 +34,7 @@ def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "compiled":
         for module in (
             cms.knapsack,
-            algorithms.price_and_branch.jobs,
+            algorithms.shared.jobs,
             algorithms.price_and_branch.prices,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)

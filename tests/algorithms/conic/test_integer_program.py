@@ -14,7 +14,7 @@ from algorithms.conic.integer_program import ContentProgram, Found, Task, column
 from algorithms.conic.polytope import Point
 from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import _is_open, _near
-from algorithms.price_and_branch.program import Settings
+from algorithms.shared.program import Settings
 from cms.knapsack import common_denominator
 from cms.packing import fullest_machine
 from instances import hard

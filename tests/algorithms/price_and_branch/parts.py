@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from algorithms.price_and_branch.fraction import Fractional
-from algorithms.price_and_branch.jobs import Jobs
 from algorithms.price_and_branch.prices import PriceSearch
+from algorithms.shared.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, Schedule
 from cms.reduction import reduce
 from tests.oracle import Vector, given, machines, options

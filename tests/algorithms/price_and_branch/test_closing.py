@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.choices import choices_of, no_choices
 from algorithms.price_and_branch.closing import (
     Answer,
     Found,
@@ -22,11 +21,12 @@ from algorithms.price_and_branch.closing import (
     shortened,
 )
 from algorithms.price_and_branch.fraction import fractional
-from algorithms.price_and_branch.jobs import Jobs
 from algorithms.price_and_branch.options import minimal_options
-from algorithms.price_and_branch.program import Settings
 from algorithms.price_and_branch.rounding import Box, rounded
 from algorithms.price_and_branch.shapes import Shapes
+from algorithms.shared.choices import choices_of, no_choices
+from algorithms.shared.jobs import Jobs
+from algorithms.shared.program import Settings
 from cms import Configuration, Job, MachineType, Problem, check
 from cms.rows import Row
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched, single

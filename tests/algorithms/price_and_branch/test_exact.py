@@ -19,10 +19,10 @@ from algorithms.price_and_branch.closing import (
     shortened,
 )
 from algorithms.price_and_branch.exact import every_block, every_option, solver_bound
-from algorithms.price_and_branch.jobs import Jobs
 from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.program import Settings
 from algorithms.price_and_branch.shapes import Shapes
+from algorithms.shared.jobs import Jobs
+from algorithms.shared.program import Settings
 from cms import Configuration, Job, MachineType, Problem, SolverBound, check
 from cms.reduction import Reduction, reduce
 from cms.rows import Row
@@ -166,8 +166,8 @@ def test_outer_rows_leave_room_for_the_blocks_that_long_rows_need() -> None:
 
 
 def test_the_rest_of_a_box_is_short_where_its_least_blocks_serve_nearly_all() -> None:
-    from algorithms.price_and_branch.choices import no_choices
     from algorithms.price_and_branch.rounding import Box
+    from algorithms.shared.choices import no_choices
 
     problem = Problem(
         configurations=Configuration({"a": 1, "b": 1}),

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.price_and_branch.machines import listed
-from algorithms.price_and_branch.region import Row
 from algorithms.price_and_branch.shapes import Shapes
+from algorithms.shared.machines import listed
+from algorithms.shared.region import Row
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
 from instances.families import generate
 

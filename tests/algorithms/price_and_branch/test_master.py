@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from algorithms.price_and_branch.master import Cut, Master
-from algorithms.price_and_branch.region import Region, Vector
+from algorithms.shared.region import Region, Vector
 from cms import Configuration, Job, MachineType, Problem
 from cms.price_conditions import Condition
 from cms.quantity import BlocksOf, BlocksOfJob, MachinesOfType

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import algorithms.price_and_branch.prices as prices_module
 from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.recognise import recognised
+from algorithms.shared.recognise import recognised
 from cms import Configuration, Job, MachineType, Problem, load_instance
 from cms.certificate import round_up
 from instances.families import generate

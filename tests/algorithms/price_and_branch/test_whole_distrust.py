@@ -11,7 +11,7 @@ import pytest
 
 from algorithms.price_and_branch import covering
 from algorithms.price_and_branch.master import Master, Proposal
-from algorithms.price_and_branch.program import Outcome, Program, TooLarge
+from algorithms.shared.program import Outcome, Program, TooLarge
 from cms import Problem, check, solve
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

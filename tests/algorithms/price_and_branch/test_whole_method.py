@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import algorithms.price_and_branch.jobs
 import algorithms.price_and_branch.prices
+import algorithms.shared.jobs
 import cms.knapsack
 from algorithms.price_and_branch import PriceAndBranch
 from bench.peers import CompactProgram
@@ -34,7 +34,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "compiled":
         for module in (
             cms.knapsack,
-            algorithms.price_and_branch.jobs,
+            algorithms.shared.jobs,
             algorithms.price_and_branch.prices,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)

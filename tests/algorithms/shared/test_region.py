@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.price_and_branch.jobs import Jobs
 from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.region import Region
+from algorithms.shared.jobs import Jobs
+from algorithms.shared.region import Region
 from cms import (
     BlockPrices,
     Configuration,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from algorithms.price_and_branch.program import LARGEST, Outcome, Program, Settings, TooLarge
+from algorithms.shared.program import LARGEST, Outcome, Program, Settings, TooLarge
 from cms import load_instance
 from tests.algorithms.price_and_branch.parts import Unlimited
 

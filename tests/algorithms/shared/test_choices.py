@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.choices import Choices, block_totals, choices_of, no_choices
-from algorithms.price_and_branch.jobs import Jobs
 from algorithms.price_and_branch.shapes import Shapes
+from algorithms.shared.choices import Choices, block_totals, choices_of, no_choices
+from algorithms.shared.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
 from cms.knapsack import largest_price
 from instances.families import generate
