@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LARGEST = 2**60
 #: Seconds between two calls that stop the solver.
 _POLL_SECONDS = 0.01
+#: Seconds after the end of the budget at which a solver ends by itself. It is stopped before: one
+#: that ended by itself just before the clock would pass for one that had come to its end.
+_AFTER_THE_END = 1.0
 
 
 class TooLarge(Exception):
@@ -123,7 +126,7 @@ class Program:
         on_solution: Callable[[tuple[int, ...]], None] | None = None,
         on_start: Callable[[Callable[[], None]], None] | None = None,
     ) -> Outcome:
-        """Solve within the budget.
+        """Solve within the budget, whose ``on_stop`` ends it.
 
         ``effort`` limits the work in CP-SAT's deterministic time (about seconds), so that runs stay
         reproducible; ``on_solution`` is called from the solver's thread; ``on_start`` is given what
@@ -146,7 +149,7 @@ class Program:
         if left <= 0:
             return Outcome("unknown", None, None)
         if left != float("inf"):
-            parameters.max_time_in_seconds = left
+            parameters.max_time_in_seconds = left + _AFTER_THE_END
         wrapper = core.SolveWrapper()
         wrapper.set_parameters(parameters)
         if on_start is not None:
@@ -212,7 +215,7 @@ class Program:
         if not solver.SetSolverSpecificParametersAsString(settings):
             raise AssertionError(f"SCIP does not know one of the parameters {settings!r}")
         if left != float("inf"):
-            solver.SetTimeLimit(max(1, int(left * 1000)))
+            solver.SetTimeLimit(int((left + _AFTER_THE_END) * 1000))
         parameters = pywraplp.MPSolverParameters()
         # Ask for the optimum itself: a gap of 1e-4 is a machine in ten thousand.
         parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)

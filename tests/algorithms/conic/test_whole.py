@@ -258,9 +258,24 @@ def test_cells_have_two_to_the_k_slots_and_points_none(k: int) -> None:
 def test_a_stopped_run_ends() -> None:
     budget = Unlimited()
     budget.stopped = True
-    claims = Conic().run(HUGE["small blocks"], ConicOptions("cells"), budget)
-    assert all(isinstance(claim, Named) for claim in claims)
+    assert not list(Conic().run(HUGE["small blocks"], ConicOptions("cells"), budget))
     assert not list(Conic().run(HUGE["small blocks"], ConicOptions("cells", plain=True), budget))
+
+
+def test_a_run_that_the_clock_ends_never_says_that_it_finished() -> None:
+    sizes = {"a": 76, "b": 22, "c": 44, "d": 50, "e": 37, "f": 79, "g": 30, "h": 27}
+    problem = of(
+        sizes,
+        86,
+        {
+            "x": ("685895053348/3", {"d": 7, "e": 8, "f": 207, "g": 1, "h": 2}),
+            "y": (5433497820, {"a": 3, "b": 18, "c": 3, "d": 3, "e": 93, "f": 1, "g": 3, "h": 6}),
+        },
+    )
+    for _ in range(5):
+        options = {"route": "cells", "plain": True}
+        solution = solve(problem, Conic(), options=options, time_limit=0.2, threads=1)
+        assert (solution.stop_reason, solution.guarantee) == ("time_limit", None)
 
 
 # --- refusals and options -------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+import algorithms.shared.program
 from algorithms.shared.program import LARGEST, Outcome, Program, Settings, TooLarge
 from cms import load_instance
 from tests.algorithms.price_and_branch.parts import Unlimited
@@ -126,3 +129,56 @@ def test_without_time_nothing_is_solved() -> None:
     program, _ = knapsack()
     assert program.solve(budget, Settings()) == Outcome("unknown", None, None)
     assert program.search(budget, nodes=1000) is None
+
+
+# --- who stops a solver ---------------------------------------------------------------------------
+
+
+def market_split() -> Program:
+    """Equations in binaries that no solver decides before a long enumeration."""
+    rng, program = random.Random(1), Program()
+    x = [program.variable(1) for _ in range(50)]
+    for _ in range(6):
+        row = [rng.randint(1, 99) for _ in x]
+        program.equals(dict(zip(x, row, strict=True)), sum(row) // 2)
+    return program
+
+
+class Ending(Unlimited):
+    """A budget of a twentieth of a second that is stopped when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(seconds=0.05)
+        self.cancels: list[Callable[[], object]] = []
+        self.begun = threading.Event()
+
+    @contextmanager
+    def on_stop(self, cancel: Callable[[], object]) -> Iterator[None]:
+        self.cancels.append(cancel)
+        self.begun.set()
+        yield
+
+
+@pytest.mark.parametrize("name", ["CP-SAT", "SCIP"])
+def test_a_solver_ends_when_the_run_is_stopped_and_not_before(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that kept the time itself would end just before the clock: as if it had finished."""
+    monkeypatch.setattr(algorithms.shared.program, "_AFTER_THE_END", 60.0)
+    budget, program, ended = Ending(), market_split(), threading.Event()
+
+    def work() -> None:
+        if name == "CP-SAT":
+            program.solve(budget, Settings())
+        else:
+            program.search(budget, nodes=10**9)
+        ended.set()
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    assert budget.begun.wait(60)
+    assert not ended.wait(0.5)
+    while not ended.wait(0.05):
+        for cancel in budget.cancels:
+            cancel()
+    worker.join()
