@@ -4,5 +4,6 @@
 * ``machines``, ``costs``, ``region``: configurations that can matter, and the exact rules that
   prices must obey for each of them;
 * ``recognise``: the rational near a float;
-* ``program``: integer programs for CP-SAT and SCIP.
+* ``program``: integer programs for CP-SAT and SCIP;
+* ``simplex``: small linear programs in exact rationals.
 """

@@ -37,7 +37,7 @@ class Basic(NamedTuple):
 def cheapest(
     costs: Sequence[Fraction],
     rows: Sequence[Sequence[int]],
-    least: Sequence[int],
+    least: Sequence[int | Fraction],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Basic | None:
     """Minimise ``costs . x`` subject to ``rows x >= least`` and ``x >= 0``.
@@ -47,7 +47,7 @@ def cheapest(
     costs : sequence of n Fractions
         >= 0, so that the method needs no first phase.
     rows : m sequences of n ints
-    least : sequence of m ints
+    least : sequence of m ints or Fractions
     stopped : callable, optional
         Asked at every pivot.
 
@@ -86,7 +86,10 @@ class _Dictionary:
     """
 
     def __init__(
-        self, costs: Sequence[Fraction], rows: Sequence[Sequence[int]], least: Sequence[int]
+        self,
+        costs: Sequence[Fraction],
+        rows: Sequence[Sequence[int]],
+        least: Sequence[int | Fraction],
     ) -> None:
         self._n = len(costs)
         self._rows = [
