@@ -1,26 +1,17 @@
-"""What the jobs may take: integer rows, and how many blocks of each type can matter."""
+"""What the jobs may take: how many blocks of each type can matter, and what they cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack import cheapest_option, common_denominator
 
+from ..shared.demands import Demand
+
 if TYPE_CHECKING:
-    from cms.problem import Problem
-
     from .polytope import Point
-
-
-class Demand(NamedTuple):
-    """A job in integers; dividing supply by its common divisor keeps demands small."""
-
-    name: str
-    demand: int
-    supply: Point
 
 
 class Window(NamedTuple):
@@ -42,25 +33,6 @@ class Priced(NamedTuple):
     bound: Fraction
 
 
-def demands_of(problem: Problem) -> tuple[Demand, ...]:
-    """Return the jobs of a reduced problem.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> job = Job("x", 10**30, {"a": 3 * 10**29})
-    >>> demands_of(Problem(configurations=Configuration({"a": 1}), jobs=[job]))
-    (Demand(name='x', demand=4, supply=(1,)),)
-    """
-    found = []
-    for j, name in enumerate(problem.job_names):
-        row = problem.rows.row(j)
-        divisor = gcd(*row.supply)
-        supply = tuple(f // divisor for f in row.supply)
-        found.append(Demand(name, -(-row.demand // divisor), supply))
-    return tuple(found)
-
-
 def simple_count(demands: Sequence[Demand], highest: Point) -> int:
     """Return the machines of a simple schedule: each job alone, on blocks of its best type.
 
@@ -79,7 +51,7 @@ def simple_count(demands: Sequence[Demand], highest: Point) -> int:
     return sum(
         min(
             -(-blocks // most)
-            for blocks, most in zip(_enough(demand), highest, strict=True)
+            for blocks, most in zip(demand.enough, highest, strict=True)
             if blocks
         )
         for demand in demands
@@ -136,8 +108,7 @@ def windows(
     found = []
     for j, demand in enumerate(demands):
         high = [
-            min(enough, target * most)
-            for enough, most in zip(_enough(demand), highest, strict=True)
+            min(enough, target * most) for enough, most in zip(demand.enough, highest, strict=True)
         ]
         if known is not None:
             useful = [i for i, f in enumerate(demand.supply) if f]
@@ -154,8 +125,3 @@ def windows(
         ]
         found.append(Window(tuple(low), tuple(high)))
     return tuple(found)
-
-
-def _enough(demand: Demand) -> list[int]:
-    """How many blocks of each type serve a job alone; 0 where none do."""
-    return [-(-demand.demand // f) if f else 0 for f in demand.supply]

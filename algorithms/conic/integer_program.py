@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from ..shared.demands import Demand
 from ..shared.program import LARGEST, Program
-from .demands import Demand, Priced, Window
+from .demands import Priced, Window
 from .polytope import HalfSpace, Point, Polytope, dot
 
 

@@ -8,9 +8,10 @@ from cms.algorithm import Support
 from cms.model import SizeBoundedConfigurations
 from cms.reduction import Reduction, reduce
 
+from ..shared.demands import Demand, demands_of
 from ..shared.machines import maximal_contents
 from .cells import MOST_POINTS
-from .demands import Demand, demands_of, simple_count
+from .demands import simple_count
 from .polytope import Point, Polytope, contents
 
 if TYPE_CHECKING:

@@ -57,11 +57,9 @@ class Run:
         solution = solve_dantzig_wolfe(unit, self._budget)
         if solution is None:
             return
-        known = None
-        if solution.leaf is not None:
-            prices = [solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks]
-            known = priced(self._given.demands, prices)
-            yield from self._certificates(known)
+        prices = [solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks]
+        known = priced(self._given.demands, prices)
+        yield from self._certificates(known)
         machines, blocks = rounded(solution)
         if self._limit is None or sum(machines.values()) <= self._limit:
             schedule = Schedule.from_counts(self._small, machines, blocks)

@@ -58,7 +58,7 @@ class Fractional:
     options : list of lists of (blocks, weight)
         For each job its options, as blocks in the order of ``problem.blocks``; the weights are
         positive and add up to 1.
-    leaf : BlockPrices or None
+    leaf : BlockPrices
         Exact prices, a certificate of the reduced problem;
         :meth:`cms.reduction.Reduction.restore_prices` makes it one of the original.
     bound : Fraction
@@ -68,7 +68,7 @@ class Fractional:
     problem: Problem
     machines: dict[Configuration, Fraction]
     options: list[list[tuple[Option, Fraction]]]
-    leaf: BlockPrices | None
+    leaf: BlockPrices
     bound: Fraction
 
 

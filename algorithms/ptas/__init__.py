@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
-from algorithms.dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
-from algorithms.shared.costs import supported_costs
-from algorithms.shared.machines import listed
 from cms.algorithm import Named, SolverBound, Support
 from cms.certificate import round_up
 from cms.errors import UnsupportedProblem
@@ -17,17 +15,20 @@ from cms.numbers import exact
 from cms.reduction import reduce
 from cms.schedule import Schedule
 
+from ..dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
+from ..linear.tables import without_limits
 from .compact import CompactProgram, Ended
 from .dynamic import DynamicProgram, optimum
-from .fleet import MOST_SHAPES, Fleet, Found, too_many_shapes
+from .fleet import MOST_SHAPES, Fleet, Found
 from .trimming import trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from algorithms.dantzig_wolfe import Fractional
     from cms.algorithm import Budget, Claim
     from cms.problem import Problem
+
+    from ..dantzig_wolfe import Fractional
 
 #: Ways to the optimum in the exact part.
 _WAYS = ("auto", "dynamic", "program")
@@ -44,7 +45,8 @@ class PtasOptions:
     exact : str, default "auto"
         How few machines are found exactly: ``"dynamic"`` by dynamic programming, ``"program"`` by
         an integer program, ``"auto"`` by the first where its tables are small enough and otherwise,
-        unless the rounding is good enough already, by the second.
+        unless the rounding is good enough already, by the second. Where the numbers are too large
+        for the way asked for, a rounding that is good enough is the answer.
     plain : bool, default False
         Whether to run the bare algorithm: no certificate, no solver's word, and no schedule but the
         one that the guarantee is about.
@@ -112,19 +114,7 @@ class Ptas:
 
     def support(self, problem: Problem, options: PtasOptions) -> Support:
         """Refuse limits, and what the exact part could not list."""
-        for machine in problem.machine_types:
-            if machine.limit is not None:
-                return Support(
-                    False,
-                    f"machine type {machine.name!r} has a limit; rounding up may exceed it, so "
-                    "that nothing is guaranteed",
-                )
-        costs = supported_costs(problem)
-        if not costs:
-            return costs
-        if listed(problem, MOST_SHAPES).left_out:
-            return Support(False, too_many_shapes())
-        return Support(True)
+        return without_limits(reduce(problem).problem, MOST_SHAPES)
 
     def guarantee(self, problem: Problem, options: PtasOptions) -> Guarantee | None:
         """Return the factor 1 + epsilon, or 1 where rounding is optimal."""
@@ -153,7 +143,7 @@ class _Run:
         if solution is None:
             return
         lowest = round_up(solution.bound, small.cost_step)
-        if not options.plain and solution.leaf is not None:
+        if not options.plain:
             prices = self._reduction.restore_prices(solution.leaf, solution.bound)
             yield Named(prices, "block prices of LP_DW")
             lowest = max(lowest, self._budget.lower_bound)
@@ -191,46 +181,72 @@ class _Run:
         known = self._budget.best
         if known is not None and not options.plain:
             highest = min(highest, known.cost(original))
-        fleet = Fleet(self._small)
         if highest <= lowest:  # the cheap certificate: nothing costs less than the bound
-            yield from self._proved(fleet, schedule, highest, None, "LP_DW")
+            if options.plain:
+                yield Named(schedule, "rounding of LP_DW")
             return
-        table = DynamicProgram(fleet, highest)
-        if options.exact == "program" or (options.exact == "auto" and table.too_large):
-            if enough and options.exact == "auto":
+        fleet, refusals = Fleet(self._small), []
+        if options.exact != "program":
+            table = DynamicProgram(fleet, highest)
+            if table.too_large is None:
+                searched = table.run(lowest, lambda: self._budget.stopped)
+                if searched.finished:
+                    cost = highest if searched.found is None else searched.found.cost
+                    found = searched.found
+                    yield from self._proved(fleet, schedule, found, cost, "dynamic program")
                 return
-            yield from self._by_program(fleet, schedule, lowest, highest)
-            return
-        if table.too_large is not None:
-            raise UnsupportedProblem(table.too_large + '; take exact = "program"')
-        searched = table.run(lowest, lambda: self._budget.stopped)
-        if searched.finished:
-            yield from self._proved(fleet, schedule, highest, searched.found, "dynamic program")
+            refusals.append(table.too_large)
+        if options.exact == "program" or (options.exact == "auto" and not enough):
+            program = CompactProgram(fleet, lowest, highest, options.epsilon)
+            if program.too_large is None:
+                yield from self._by_program(fleet, program, schedule)
+                return
+            refusals.append(program.too_large)
+        if not enough:
+            reason = "; ".join(refusals)
+            raise UnsupportedProblem(f"{reason}; {self._advice(fleet, schedule, lowest, highest)}")
+
+    def _advice(self, fleet: Fleet, schedule: Schedule, lowest: Fraction, highest: Fraction) -> str:
+        """Say what would have worked."""
+        options, advice = self._options, []
+        if options.exact == "dynamic":
+            if CompactProgram(fleet, lowest, highest, options.epsilon).too_large is None:
+                advice.append('exact = "program"')
+        elif options.exact == "program" and DynamicProgram(fleet, highest).too_large is None:
+            advice.append('exact = "dynamic"')
+        if lowest:
+            epsilon = schedule.cost(self._reduction.original) / lowest - 1
+            if options.plain:
+                epsilon = max(epsilon, additive_loss_in_steps(self._small) / lowest)
+            enough = Fraction(ceil(100 * epsilon), 100)
+            if enough <= 1:
+                advice.append(f"epsilon = {enough}, which the rounding keeps to")
+        return f"take {', or '.join([*advice, 'the method price_and_branch'])}"
 
     def _by_program(
-        self, fleet: Fleet, schedule: Schedule, lowest: Fraction, highest: Fraction
+        self, fleet: Fleet, program: CompactProgram, schedule: Schedule
     ) -> Iterator[Named]:
         best: Found | None = None
-        for item in CompactProgram(fleet, lowest, highest).run(self._budget):
-            if isinstance(item, Ended):
-                if item.proved:
-                    yield from self._proved(fleet, schedule, highest, best, "CP-SAT")
-            else:
+        for item in program.run(self._budget):
+            if not isinstance(item, Ended):
                 best = item
                 if not self._options.plain:
                     yield self._named(fleet, item, "CP-SAT")
+            elif item.bound is not None:
+                yield from self._proved(fleet, schedule, best, item.bound, "CP-SAT")
 
     def _proved(
-        self, fleet: Fleet, schedule: Schedule, highest: Fraction, found: Found | None, way: str
+        self, fleet: Fleet, schedule: Schedule, found: Found | None, bound: Fraction, way: str
     ) -> Iterator[Named]:
-        """Yield the optimum: what was found, or the rounding if nothing costs less."""
-        plain = self._options.plain
-        if found is not None:
-            yield self._named(fleet, found, way)
-        elif plain:
+        """Yield what was found, or the rounding where that costs no more, and the bound."""
+        if not self._options.plain:
+            if found is not None:
+                yield self._named(fleet, found, way)
+            yield Named(SolverBound(bound, way), "exact part")
+        elif found is None or schedule.cost(self._reduction.original) <= found.cost:
             yield Named(schedule, "rounding of LP_DW")
-        if not plain:
-            yield Named(SolverBound(highest if found is None else found.cost, way), "exact part")
+        else:
+            yield self._named(fleet, found, way)
 
     def _named(self, fleet: Fleet, found: Found, way: str) -> Named:
         return Named(self._reduction.restore(fleet.schedule(found)), way)

@@ -10,6 +10,7 @@ instead, in the order of cost; the second table does so at the price of one pass
 from __future__ import annotations
 
 from fractions import Fraction
+from heapq import heappop, heappush
 from math import ceil, prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Blocks along the axes of the tables, and blocks of the last type.
 Option = tuple[tuple[int, ...], int]
-#: Cells of all tables together: 128 MiB.
+#: Cells of all tables of a kind, those of the jobs and those of the costs: 128 MiB each.
 MOST_CELLS = 2**24
 #: Cells that are gone through, a few seconds' work, and passes over tables, however small.
 MOST_WORK, MOST_PASSES = 2**29, 2**18
@@ -97,7 +98,7 @@ def optimum(problem: Problem, budget: Budget | None = None) -> Optimum | None:
         raise UnsupportedProblem("the dynamic program knows no limits on machine types")
     reduction = reduce(problem)
     fleet = Fleet(reduction.problem)
-    if not all(any(fleet.most_blocks(j)) for j in range(reduction.problem.n_jobs)):
+    if not all(any(demand.supply) for demand in fleet.demands):
         return Optimum(None, Schedule())
     apart = fleet.apart()
     # Fleets a little larger each time: the tables are not much larger than the optimum needs.
@@ -171,20 +172,19 @@ class DynamicProgram:
                 f"takes {MOST_CELLS} cells in all, of 2**40 blocks at most"
             )
         most = min(MOST_CELLS // cells, MOST_PASSES // max(1, len(fleet.shapes)))
-        if self._most > MOST_PASSES or len(self._reached()) > most:
+        if not self._reached(most):
             return (
-                f"the dynamic program has {cells} cells for each of up to {self._most} costs and "
-                f"{len(fleet.shapes)} configurations; it takes {MOST_CELLS} cells in all, and "
-                f"{MOST_PASSES} passes over them"
+                f"fleets can have more than {most} different costs, and the dynamic program has "
+                f"{cells} cells for each of them and {len(fleet.shapes)} configurations; it takes "
+                f"{MOST_CELLS} cells in all, and {MOST_PASSES} passes over them"
             )
         passes, leaves = len(self._values) * len(fleet.shapes), 0
         known: dict[tuple[int, tuple[int, ...]], list[Option]] = {}
-        for j in range(n):
-            row = fleet.problem.rows.row(j)
-            key = row.demand, row.supply
+        for demand in fleet.demands:
+            key = demand.demand, demand.supply
             if key not in known:
                 known[key] = []
-                for option in self._options_of(row.demand, row.supply):
+                for option in self._options_of(*key):
                     leaves += 1
                     if leaves > MOST_LEAVES:
                         return f"the jobs have more than {MOST_LEAVES} combinations of blocks"
@@ -199,14 +199,28 @@ class DynamicProgram:
                 )
         return None
 
-    def _reached(self) -> list[int]:
-        """Find the costs (in steps) that fleets of paid machines can have, in order."""
+    def _reached(self, most: int) -> bool:
+        """Find the costs (in steps) that fleets of paid machines have; say if they are so few.
+
+        They are sums of the machines' costs, of no more machines than there are useful blocks: few
+        of all multiples of a step where the costs have no short common denominator.
+        """
         paid = sorted({steps for steps in self._fleet.steps if steps})
-        reached = [True] + [False] * self._most
-        for value in range(1, self._most + 1):
-            reached[value] = any(reached[value - steps] for steps in paid if steps <= value)
-        self._values = [value for value, hit in enumerate(reached) if hit]
-        return self._values
+        useful = sum(self._caps)
+        waiting, machines = [0], {0: 0}  # the fewest machines of each cost
+        while waiting:
+            if len(self._values) == most:
+                return False
+            value = heappop(waiting)
+            self._values.append(value)
+            for steps in paid:
+                more = value + steps
+                if more > self._most or machines[value] == useful:
+                    break
+                if more not in machines:
+                    heappush(waiting, more)
+                machines[more] = min(machines.get(more, useful), machines[value] + 1)
+        return True
 
     def _options_of(self, demand: int, supply: Sequence[int]) -> Iterator[Option | None]:
         """Yield the minimal options of a job, and None for every other leaf of the search."""

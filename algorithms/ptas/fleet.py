@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from algorithms.dantzig_wolfe.rounding import with_missing
-from algorithms.shared.machines import listed
 from cms.errors import UnsupportedProblem
 from cms.numbers import common_step
 from cms.schedule import Schedule
+
+from ..dantzig_wolfe.rounding import with_missing
+from ..shared.demands import demands_of
+from ..shared.machines import listed
 
 if TYPE_CHECKING:
     from cms.model import Configuration
@@ -37,6 +39,7 @@ class Fleet:
 
     Attributes
     ----------
+    demands : tuple of Demands
     shapes : tuple of Configuration
     counts : list of tuples of k ints
         Blocks of each type.
@@ -65,7 +68,10 @@ class Fleet:
         self.problem = problem
         listing = listed(problem, MOST_SHAPES)
         if listing.left_out:
-            raise UnsupportedProblem(too_many_shapes())
+            raise UnsupportedProblem(
+                f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, which are "
+                "listed one by one here"
+            )
         self.shapes = listing.shapes
         self.counts = [
             tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
@@ -73,15 +79,11 @@ class Fleet:
         costs = [problem.machine_type(shape.machine).cost for shape in self.shapes]
         self.step = common_step(costs)
         self.steps = [int(cost / self.step) if cost else 0 for cost in costs]
+        self.demands = demands_of(problem)
         self.useful = [0] * len(problem.blocks)
-        for j in range(problem.n_jobs):
-            for i, most in enumerate(self.most_blocks(j)):
+        for demand in self.demands:
+            for i, most in enumerate(demand.enough):
                 self.useful[i] += most
-
-    def most_blocks(self, job: int) -> list[int]:
-        """Return how many blocks of each type serve a job alone; 0 where none does."""
-        row = self.problem.rows.row(job)
-        return [-(-row.demand // f) if f else 0 for f in row.supply]
 
     def apart(self) -> Found:
         """Serve every job by blocks of one type: a schedule, if not a good one."""
@@ -97,11 +99,11 @@ class Fleet:
         ]
         load = [0] * len(prices)
         given: dict[tuple[str, str], int] = {}
-        for j, name in enumerate(problem.job_names):
-            most = self.most_blocks(j)
-            i = min((i for i, n in enumerate(most) if n), key=lambda i: most[i] * prices[i])
-            given[problem.blocks[i], name] = most[i]
-            load[i] += most[i]
+        for demand in self.demands:
+            costs = [(n * prices[i], i) for i, n in enumerate(demand.enough) if n]
+            _, i = min(costs)
+            given[problem.blocks[i], demand.name] = demand.enough[i]
+            load[i] += demand.enough[i]
         return self.found(with_missing(problem, {}, load), given)
 
     def found(self, machines: dict[Configuration, int], given: dict[tuple[str, str], int]) -> Found:
@@ -116,11 +118,3 @@ class Fleet:
         """Build a schedule of the reduced problem."""
         schedule = Schedule.from_counts(self.problem, found.machines, found.given)
         return schedule.without_idle_machines()
-
-
-def too_many_shapes() -> str:
-    """Say why a problem's configurations cannot be listed."""
-    return (
-        f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, which the exact "
-        "part lists one by one"
-    )

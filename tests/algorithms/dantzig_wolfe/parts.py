@@ -86,7 +86,6 @@ def refuse_faults(solution: Fractional) -> None:
 
 def restored(reduction: Reduction, solution: Fractional) -> Fraction:
     """What the prices prove of the original problem, by the package's own check."""
-    assert solution.leaf is not None
     assert solution.leaf.bound(reduction.problem) == solution.bound
     return reduction.restore_prices(solution.leaf, solution.bound).bound(reduction.original)
 

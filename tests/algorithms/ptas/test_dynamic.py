@@ -91,6 +91,23 @@ def test_free_machines_supply_whatever_is_useful() -> None:
     assert not check(problem, found.schedule)
 
 
+def test_costs_are_the_sums_of_what_machines_cost_however_fine_their_step_is() -> None:
+    types = {"m": "1000003/1000033", "n": "999983/1000037", "o": "999979/1000039"}
+    problem = Problem(
+        configurations=[
+            Configuration({"a": 1, "b": 1}, "m"),
+            Configuration({"b": 1, "c": 1}, "n"),
+            Configuration({"a": 1, "c": 1}, "o"),
+        ],
+        jobs=[Job(name, 1, {name: 1}) for name in "abc"],
+        machine_types=[MachineType(name, cost) for name, cost in types.items()],
+    )
+    found = optimum(problem)
+    assert found is not None
+    assert found.cost == Fraction(types["n"]) + Fraction(types["o"])
+    assert not check(problem, found.schedule)
+
+
 def test_a_search_below_a_cost_finds_nothing_at_the_optimum() -> None:
     problem = reduce(hard.NON_IRUP.make()).problem
     fleet = Fleet(problem)
@@ -138,7 +155,7 @@ def test_a_set_that_cannot_be_listed_is_refused() -> None:
     [
         ("MOST_CELLS", 3, "cells for each of 2 jobs"),
         ("_MOST_LAST", 1, r"of 2\*\*40 blocks at most"),
-        ("MOST_PASSES", 1, "cells for each of up to"),
+        ("MOST_PASSES", 1, "more than 1 different costs"),
         ("MOST_WORK", 1, "times or more through"),
         ("MOST_LEAVES", 1, "more than 1 combinations"),
     ],

@@ -158,11 +158,89 @@ def test_a_good_rounding_is_enough_where_tables_are_too_large(
     assert programs < 10
 
 
-def test_dynamic_programming_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(algorithms.ptas.dynamic, "MOST_CELLS", 1)
-    with pytest.raises(UnsupportedProblem, match='cells .* take exact = "program"'):
-        run(hard.NON_IRUP.make(), exact="dynamic")
-    assert run(hard.NON_IRUP.make(), exact="program").cost == 3
+    advice = (
+        'cells .*; take exact = "program", or epsilon = 1/2, which the rounding keeps to, or the '
+        "method price_and_branch"
+    )
+    with pytest.raises(UnsupportedProblem, match=advice):
+        run(hard.NON_IRUP.make(), exact="dynamic", epsilon="1/10")
+    assert run(hard.NON_IRUP.make(), exact="program", epsilon="1/10").cost == 3
+    solution = run(hard.NON_IRUP.make(), exact="dynamic", epsilon="1/2")
+    assert (solution.cost, solution.stop_reason) == (3, "finished")
+    # The bare algorithm has no other check than the theorem: 2 machines and 4 - 1 more are 5.
+    with pytest.raises(UnsupportedProblem, match='"program", or the method price_and_branch'):
+        run(hard.NON_IRUP.make(), exact="dynamic", epsilon=1, plain=True)
+
+
+def test_a_program_out_of_range_is_named_with_what_would_do() -> None:
+    pairs = [Configuration(dict.fromkeys(pair, 1), "m") for pair in ("ab", "bc", "ac")]
+    problem = Problem(
+        configurations=[*pairs, Configuration({"d": 1}, "n")],
+        jobs=[Job(name, 1, {name: 1}) for name in "abcd"],
+        machine_types=[MachineType("m", "3/2"), MachineType("n", 10**20)],
+    )
+    options = {"exact": "program", "plain": True, "epsilon": "1/10"}
+    with pytest.raises(UnsupportedProblem, match='costs .* take exact = "dynamic"'):
+        run(problem, **options)
+    assert run(problem, **{**options, "exact": "dynamic"}).cost == 10**20 + 3
+
+
+def six_types() -> Problem:
+    """Six block types and machines of many blocks: a rounding in no time, and huge tables."""
+    blocks = [f"b{i}" for i in range(6)]
+    mixed = [{block: 1 + i * j % 3 for i, block in enumerate(blocks)} for j in range(1, 4)]
+    jobs = [
+        Job(f"x{j}", 30 + 7 * j, {block: 1 + (i * 5 + j * 3) % 7 for i, block in enumerate(blocks)})
+        for j in range(6)
+    ]
+    return Problem(
+        configurations=[Configuration(c) for c in [*mixed, *({block: 5} for block in blocks)]],
+        jobs=jobs,
+    )
+
+
+def test_a_rounding_within_the_guarantee_is_enough_where_no_table_fits() -> None:
+    solution = run(six_types(), exact="dynamic")
+    assert solution.stop_reason == "finished"
+    assert solution.cost is not None
+    assert solution.cost <= Fraction(3, 2) * solution.lower_bound
+    assert solution.guarantee is not None
+    assert solution.guarantee.verdict == "verified"
+
+
+def test_costs_without_a_common_step_are_no_obstacle() -> None:
+    types = {"m": "1000003/1000033", "n": "999983/1000037", "o": "999979/1000039"}
+    problem = Problem(
+        configurations=[
+            Configuration({"a": 1, "b": 1}, "m"),
+            Configuration({"b": 1, "c": 1}, "n"),
+            Configuration({"a": 1, "c": 1}, "o"),
+        ],
+        jobs=[Job(name, 1, {name: 1}) for name in "abc"],
+        machine_types=[MachineType(name, cost) for name, cost in types.items()],
+    )
+    best = Fraction(types["n"]) + Fraction(types["o"])
+    for way in ("auto", "dynamic"):
+        solution = run(problem, epsilon="1/10", exact=way)
+        assert (solution.cost, solution.status) == (best, "optimal")
+    # Counted in millionths, machines of nearly the same cost are the same.
+    solution = run(problem, epsilon="1/10", exact="program")
+    assert solution.cost is not None
+    assert best <= solution.cost <= best * (1 + Fraction(1, 2**20))
+    assert solution.guarantee is not None
+    assert solution.guarantee.verdict != "breached"
+
+
+def test_block_types_that_serve_nobody_are_not_listed() -> None:
+    problem = Problem(
+        configurations=SizeBoundedConfigurations({f"mps:{s}": s for s in range(1, 91)}, 100),
+        jobs=[Job("x", 7, {"mps:50": 3, "mps:25": 1})],
+    )
+    assert run(problem).cost == 2
 
 
 def test_prices_come_with_what_no_machine_has() -> None:
@@ -209,9 +287,10 @@ def test_limits_and_endless_sets_are_refused_with_the_reason() -> None:
         run(limited)
     shares = SizeBoundedConfigurations({f"mps:{s}": s for s in range(1, 91)}, 100, max_blocks=48)
     with pytest.raises(UnsupportedProblem, match="more than 20000 maximal"):
-        run(Problem(configurations=shares, jobs=[Job("x", 1, {"mps:1": 1})]))
+        run(Problem(configurations=shares, jobs=[Job("x", 1, dict.fromkeys(shares.sizes, 1))]))
     far = Problem(
         configurations=[Configuration({"a": 1}, "m"), Configuration({"a": 9}, "n")],
+        jobs=[Job("x", 9, {"a": 1})],
         machine_types=[MachineType("m", "1e-60"), MachineType("n", 10**60)],
     )
     with pytest.raises(UnsupportedProblem, match="costs more than"):
