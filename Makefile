@@ -76,7 +76,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt
 	$(environment)
-	@$(INSTALL) '.[test,dev]'
+	@$(INSTALL) '.[plot,bench,test,dev]'
 	@touch $(VENV)/.installed $@
 
 # Versions only, from an environment that holds nothing else: no hosts, no paths, not ourselves.

@@ -1,12 +1,11 @@
-"""The command line: ``python -m bench --suite NAME``."""
+"""The command line: ``python -m bench``."""
 
 from __future__ import annotations
 
 import importlib
-import json
+import importlib.util
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,22 +15,20 @@ import typer
 from cms.errors import CmsError
 from cms.registry import load_algorithm
 
-from .environment import code_digest, cores
-from .execution import execute, missing
 from .peers import GROUPS, PEERS
-from .processes import end_all
-from .results import Results, ResultsError
-from .row import Outcome, Row
+from .results import ResultsError
+from .session import Form, NothingToRun, Session
 from .suites import SUITES, Settings, Suite
-from .tables import failures
-from .task import FAMILIES, Task
+from .task import FAMILIES
 
+#: Not a suite: all of them, one after another.
+_ALL = "all"
 _DONE, _FAILED, _USAGE, _INTERRUPTED = 0, 1, 2, 130
 _EPILOG = (
     "Suites: "
     + "; ".join(f"{suite.name}: {suite.summary}" for suite in SUITES.values())
-    + ". Exit codes: 0 every run answered; 1 some failed (red); 2 bad usage; 130 interrupted "
-    "(--resume goes on). docs/benchmarks.md has the protocol."
+    + "; all: one after another. Exit codes: 0 every run answered; 1 some failed (red); "
+    "2 bad usage; 130 interrupted (--resume goes on). docs/benchmarks.md has the protocol."
 )
 # Where this class lives differs between versions of Typer; that it is this base does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -76,13 +73,15 @@ def _refuse(fault: object) -> int:
 
 @_application.command(epilog=_EPILOG)
 def bench(
-    suite: Annotated[str, typer.Option("--suite", metavar="NAME", help="What to run; see below.")],
+    suite: Annotated[
+        str, typer.Option("--suite", metavar="NAME", help="What to run; see below.")
+    ] = "overview",
     algorithms: Annotated[
         list[str] | None,
         typer.Option(
             "--algorithms", "-a", metavar="METHOD",
             help="An algorithm under test, by its registered name; may be repeated.  "
-            "[default: auto]",
+            "[default: the suite's]",
         ),
     ] = None,
     seeds: Annotated[
@@ -130,9 +129,19 @@ def bench(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the tables as JSON.")
     ] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print the tables as LaTeX (booktabs).")
+    ] = False,
+    figures: Annotated[
+        bool | None, typer.Option(help="Draw figures.  [default: if matplotlib is installed]")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, not here, whose scheduler "
+        "has this address."),
+    ] = None,
 ) -> int:  # fmt: skip
     """Run a suite of benchmarks: every answer rechecked, every run a row, tables at the end."""
-    chosen = _suite(suite)
     changes = {
         "methods": tuple(dict.fromkeys(algorithms)) if algorithms else None,
         "seeds": seeds,
@@ -147,102 +156,48 @@ def bench(
     }
     given: dict[str, Any] = {k: value for k, value in changes.items() if value is not None}
     assert set(given) <= {spec.name for spec in fields(Settings)}
-    settings = replace(chosen.defaults, **given)
-    for method in settings.methods:
-        load_algorithm(method)  # an unknown name is told now, not by the first run
-    _refuse_missing_families(settings.module)
-    _refuse_missing_peers(settings.peers)
-    tasks = list(chosen.tasks(settings))
-    if not tasks:
-        raise _usage_error(f"--largest {settings.largest} leaves nothing of suite {suite!r} to run")
-    wanted = {task.key for task in tasks}
-    with Results(out, chosen.name, resume=resume) as results:
-        left = missing(tasks, results)
-        _warn_of_other_code([row for row in results.rows if row.key in wanted])
-        _run(left, results, jobs, total=len(wanted))
-        rows = [row for row in results.rows if row.key in wanted]
-    _show(chosen, settings, rows, results.path, as_json=as_json)
-    return _FAILED if any(row.outcome is Outcome.FAILED for row in rows) else _DONE
-
-
-def _run(left: Sequence[Task], results: Results, jobs: int, *, total: int) -> None:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
+    if as_json and latex:
+        raise _usage_error("--json and --latex: expected at most one of the two")
+    session = Session(
+        out=out,
+        resume=resume,
+        jobs=jobs,
+        dask=dask,
+        form=Form.JSON if as_json else Form.LATEX if latex else Form.TERMINAL,
+        figures=_can_draw(figures),
     )
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TimeRemainingColumn(),
-    )  # fmt: skip
-    console = Console(stderr=True)
-    threads = max(1, cores() // jobs)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=total, completed=total - len(left))
-
-        def note(row: Row) -> None:
-            if row.outcome is Outcome.FAILED:
-                console.print(
-                    f"{row.instance}: {row.algorithm}: {row.error}", style="red", markup=False
-                )
-            progress.update(bar, advance=1, description=f"{row.instance}: {row.algorithm}"[:50])
-
-        pool = ThreadPoolExecutor(max_workers=jobs)
-        try:
-            execute(left, results, pool, threads=threads, on_row=note)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            end_all()
+    chosen = [(one, replace(one.defaults, **given)) for one in _suites(suite)]
+    # What is wrong is told now, not by the first run.
+    for _, settings in chosen:
+        for method in settings.methods:
+            load_algorithm(method)
+        _refuse_missing_families(settings.module)
+        _refuse_missing_peers(settings.peers)
+    try:
+        fine = [session.run(one, settings) for one, settings in chosen]
+    except NothingToRun as fault:
+        raise _usage_error(str(fault)) from None
+    return _DONE if all(fine) else _FAILED
 
 
-def _show(
-    suite: Suite, settings: Settings, rows: Sequence[Row], path: Path, *, as_json: bool
-) -> None:
-    tables = suite.tables(rows, settings)
-    failed = failures(rows)
-    tables += [failed] if failed else []
-    if as_json:
-        document = {
-            "suite": suite.name,
-            "runs": len(rows),
-            "rows": str(path),
-            "tables": [table.to_json() for table in tables],
-        }
-        print(json.dumps(document, indent=2, ensure_ascii=False, default=_as_json))
-        return
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:  # a file or a pipe has no width; cut nothing off
-        console = Console(width=200)
-    for table in tables:
-        console.print(table.rich())
-    console.print(f"{len(rows)} runs; their rows are in {path}", markup=False)
-
-
-def _as_json(value: Any) -> Any:
-    raise TypeError(f"a table holds {value!r}, which JSON does not know")
-
-
-def _warn_of_other_code(rows: Sequence[Row]) -> None:
-    others = sum(row.versions.get("code") != code_digest() for row in rows)
-    if others:
-        print(
-            f"bench: {others} of the rows kept are of other code than is here now; for figures of "
-            "one version start again with --out another folder",
-            file=sys.stderr,
-        )
-
-
-def _suite(name: str) -> Suite:
+def _suites(name: str) -> list[Suite]:
+    if name == _ALL:
+        return list(SUITES.values())
     if name not in SUITES:
-        raise _usage_error(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}")
-    return SUITES[name]
+        raise _usage_error(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}, {_ALL}")
+    return [SUITES[name]]
+
+
+def _can_draw(wanted: bool | None) -> bool:
+    """Whether to draw figures: as the user says, else if matplotlib is there."""
+    if wanted is False:
+        return False
+    there = importlib.util.find_spec("matplotlib") is not None
+    if wanted and not there:
+        raise _usage_error(
+            "--figures needs matplotlib: `pip install 'configurable-machines[plot]'`"
+        )
+    return there
 
 
 def _positive(value: float | None, option: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from .processes import run_task
 from .results import Results
-from .row import Row
+from .row import Outcome, Row
 from .task import Task
 
 
@@ -60,10 +60,15 @@ def execute(
     on_row : callable
         Called with every new row.
     """
-    waiting = [executor.submit(run_task, task, threads) for task in tasks]
+    waiting = {executor.submit(run_task, task, threads): task for task in tasks}
     try:
         for future in as_completed(waiting):
-            row = future.result()
+            fault = future.exception()
+            if fault is None:
+                row = future.result()
+            else:  # a cluster that lost the task again and again, say: it must not vanish
+                error = f"the executor has no answer: {type(fault).__name__}: {fault}"
+                row = Row.of(waiting[future], outcome=Outcome.FAILED, error=error)
             results.add(row)
             on_row(row)
     finally:

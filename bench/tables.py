@@ -50,6 +50,17 @@ def times(value: float) -> str:
     return f"{seconds(value)}x"
 
 
+def ratio(value: float) -> str:
+    """Write a ratio to a bound or an optimum with its thousandths.
+
+    Examples
+    --------
+    >>> ratio(1.0), ratio(1.03456)
+    ('1', '1.035')
+    """
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
 def exact(value: Fraction) -> str:
     """Write a cost exactly, or with three digits if that is long.
 
@@ -164,6 +175,48 @@ class Table:
             shown.add_row(*map(escape, texts), style=style)
         return shown
 
+    def latex(self) -> str:
+        r"""Return it as a LaTeX table; it needs the packages booktabs and, for red, xcolor.
+
+        Examples
+        --------
+        >>> table = Table("a_b", "", (Column("name", left=True), Column("n")), (("x & y", 2),))
+        >>> print(table.latex())
+        \begin{table}
+        \caption{a\_b.}
+        \begin{tabular}{lr}
+        \toprule
+        name & n \\
+        \midrule
+        x \& y & 2 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        sides = "".join("l" if column.left else "r" for column in self.columns)
+        lines = []
+        for number, texts in enumerate(self.texts()):
+            cells = [_escaped(text) for text in texts]
+            if number in self.red:
+                cells = [rf"\textcolor{{red}}{{{cell}}}" for cell in cells]
+            lines.append(" & ".join(cells) + r" \\")
+        heading = " & ".join(_escaped(column.name) for column in self.columns)
+        caption = f"{self.title}. {self.caption}".strip()
+        return "\n".join(
+            [
+                r"\begin{table}",
+                rf"\caption{{{_escaped(caption)}}}",
+                rf"\begin{{tabular}}{{{sides}}}",
+                r"\toprule",
+                heading + r" \\",
+                r"\midrule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+            ]
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values, exact where they are exact."""
         names = [column.name for column in self.columns]
@@ -172,6 +225,20 @@ class Table:
             "caption": self.caption,
             "rows": [dict(zip(names, map(_value, row), strict=True)) for row in self.rows],
         }
+
+
+#: What LaTeX takes for commands, and how it is written.
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+        "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    }
+)  # fmt: skip
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_LATEX)
 
 
 def _value(value: Any) -> Any:

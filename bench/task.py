@@ -25,12 +25,15 @@ NAMED = "cms.instances"
 class Kind(StrEnum):
     """What a task does: ``SOLVE`` with :func:`cms.solve`, ``PEER`` with a general solver.
 
+    ``RULE`` makes a schedule by a rule of :mod:`bench.rules`.
+
     ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
     with a yardstick that alternates with it.
     """
 
     SOLVE = "solve"
     PEER = "peer"
+    RULE = "rule"
     WARM = "warm"
     COLD = "cold"
 
@@ -88,7 +91,7 @@ class Task:
     kind : Kind
     source : Source
     method : str
-        An algorithm's name, or a peer's.
+        An algorithm's name, a peer's or a rule's.
     options : Mapping[str, object], optional
         The algorithm's own.
     seed : int, default 0

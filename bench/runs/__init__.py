@@ -10,6 +10,7 @@ from bench.row import Outcome, Row
 from bench.task import Kind, Task
 from cms.problem import Problem
 
+from .applying_rules import run_rule
 from .asking_peers import run_peer
 from .comparing import run_cold, run_warm
 from .solving import run_algorithm
@@ -20,6 +21,7 @@ __all__ = ["Stage", "Tell", "perform"]
 _RUNS: dict[Kind, Callable[[Task, Problem, int, Tell], Facts]] = {
     Kind.SOLVE: run_algorithm,
     Kind.PEER: run_peer,
+    Kind.RULE: run_rule,
     Kind.WARM: run_warm,
     Kind.COLD: run_cold,
 }

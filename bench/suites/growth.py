@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench.figures import growth, median
+from bench.plots import Plot, times_over_n
 from bench.row import Outcome, Row
 from bench.tables import Column, Table, grouped, seconds
 from bench.task import Task
@@ -71,10 +72,18 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [Table("growth", caption, columns, tuple(lines))]
 
 
+def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    """Draw the seconds over the number of jobs."""
+    done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
+    series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")
+    return [times_over_n("growth_times", "Time over the number of jobs", series)]
+
+
 SUITE = Suite(
     "growth",
     "the exponent of time over jobs, from 10^3 to 10^6",
     Settings(seeds=3, time_limit=600.0, largest=10**6),
     tasks,
     tables,
+    plots,
 )

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from bench.figures import median
 from bench.peers import GROUPS, PEERS
+from bench.plots import Plot, performance_profile
 from bench.row import Row
 from bench.tables import AtLeast, Column, Table, at_least, exact, grouped, seconds, times
-from bench.task import Kind, Task
+from bench.task import Task
 
 from .suite import Settings, Suite
-from .summary import how_measured
+from .summary import by_contestant, how_measured
 
 FAMILY, LOAD = "real-rows", 30
 SIZES = (50, 100, 300, 1_000)
@@ -40,8 +41,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     order = sorted(rows, key=lambda row: (row.arguments["n"], row.time_limit))
     for (n, limit), part in grouped(order, lambda r: (r.arguments["n"], r.time_limit)).items():
         first: AtLeast | None = None
-        for name, runs in _contestants(part, settings):
-            best = [_best(same) for same in grouped(runs, lambda row: row.instance).values()]
+        for name, best in by_contestant(part, settings.methods).items():
             to_proof = median([row.seconds_to_proof for row in best])
             gaps = [row.gap for row in best if row.gap is not None]
             proved = sum(row.proved for row in best)
@@ -77,28 +77,29 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [Table("peers", caption, columns, tuple(lines))]
 
 
-def _contestants(part: Sequence[Row], settings: Settings) -> Iterator[tuple[str, list[Row]]]:
-    for method in settings.methods:
-        runs = [row for row in part if row.kind == Kind.SOLVE and row.algorithm == method]
-        if runs:
-            yield method, runs
-    for group, peers in GROUPS.items():
-        runs = [row for row in part if row.kind == Kind.PEER and row.algorithm in peers]
-        if runs:
-            yield f"{group} (peer)", runs
+def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    """Draw the performance profile of all contestants."""
+    limits = {row.time_limit for row in rows}
+    seconds = {
+        name: {
+            f"{row.instance}, {row.time_limit:g} s": row.seconds if row.proved else None
+            for limit in limits
+            for row in runs
+            if row.time_limit == limit
+        }
+        for name, runs in _by_limit(rows, settings.methods).items()
+    }
+    title = "Performance profile: time to proof"
+    return [performance_profile("peers_profile", title, seconds)]
 
 
-def _best(runs: Sequence[Row]) -> Row:
-    """Of several settings on one instance, the one that proves first, or ends with the best gap."""
-    return min(
-        runs,
-        key=lambda row: (
-            row.seconds_to_proof,
-            not row.proved,
-            row.gap is None,
-            row.gap if row.gap is not None else 0,
-        ),
-    )
+def _by_limit(rows: Sequence[Row], methods: Sequence[str]) -> dict[str, list[Row]]:
+    """Return each contestant's best run on each instance under each limit."""
+    found: dict[str, list[Row]] = {}
+    for part in grouped(rows, lambda row: row.time_limit).values():
+        for name, runs in by_contestant(part, methods).items():
+            found.setdefault(name, []).extend(runs)
+    return found
 
 
 SUITE = Suite(
@@ -107,4 +108,5 @@ SUITE = Suite(
     Settings(seeds=10, time_limit=20.0, peers=("highs", "scip", "cp_sat")),
     tasks,
     tables,
+    plots,
 )

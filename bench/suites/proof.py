@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from math import floor
 
+from bench.plots import Plot, gap_over_time, proof_rate
 from bench.row import Row
-from bench.tables import Table
+from bench.tables import Table, grouped
 from bench.task import Task
 
 from .agreement import agreement
 from .suite import Settings, Suite
-from .summary import summary
+from .summary import by_contestant, solves, summary
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
@@ -37,6 +38,19 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [summary(title, rows, lambda row: row.family, settings), *agreement(rows)]
 
 
+def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    """Draw the proof rates over the sizes, and how the gaps fall."""
+    mine = grouped(solves(rows), lambda row: row.algorithm)
+    return [
+        proof_rate(
+            "proof_rate",
+            "Proof rate over the number of jobs",
+            by_contestant(rows, settings.methods),
+        ),
+        gap_over_time("proof_gaps", "Gap over time, all families", mine),
+    ]
+
+
 SUITE = Suite(
     "proof",
     "how often an answer is proved, over all families; agreement with peers",
@@ -49,4 +63,5 @@ SUITE = Suite(
     ),
     tasks,
     tables,
+    plots,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bench.figures import median
 from bench.peers import GROUPS
+from bench.plots import Plot, times_over_n
 from bench.row import Outcome, Row
 from bench.tables import Column, Table, exact, gibibytes, grouped, percent, seconds, times
 from bench.task import Kind, Task
@@ -119,10 +120,18 @@ def _relaxation_seconds(row: Row) -> float:
     return row.time_limit
 
 
+def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    """Draw the seconds over the number of jobs."""
+    done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
+    series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")
+    return [times_over_n("scale_times", "Time over the number of jobs", series)]
+
+
 SUITE = Suite(
     "scale",
     "seconds, passes, gap and memory from 10^3 to 10^7 jobs; HiGHS's linear relaxation",
     Settings(seeds=10, time_limit=600.0, largest=10**6, peers=("highs_lp",), peer_limit=120.0),
     tasks,
     tables,
+    plots,
 )

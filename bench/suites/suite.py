@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.peers import GROUPS
+from bench.plots import Plot
 from bench.row import Row
+from bench.rules import RULES
 from bench.tables import Table
 from bench.task import FAMILIES, Kind, Source, Task
 
@@ -67,6 +69,18 @@ class Settings:
             )
             yield replace(task, **changes)
 
+    def rules(self, suite: str, source: Source) -> Iterator[Task]:
+        """Yield a task for each rule of thumb."""
+        for rule in RULES:
+            yield Task(
+                suite=suite,
+                kind=Kind.RULE,
+                source=source,
+                method=rule,
+                time_limit=self.time_limit,
+                warm_up=False,
+            )
+
     def asks(self, suite: str, source: Source, limit: float) -> Iterator[Task]:
         """Yield a task for each peer of the groups chosen."""
         for group in self.peers:
@@ -82,6 +96,10 @@ class Settings:
                 )
 
 
+def _no_plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
     """A named list of tasks and what is shown of their rows.
@@ -94,6 +112,8 @@ class Suite:
         From settings to tasks.
     tables : callable
         From rows (of these tasks, in any order) and settings to tables.
+    plots : callable, optional
+        From the same to figures; none by default.
     """
 
     name: str
@@ -101,3 +121,4 @@ class Suite:
     defaults: Settings
     tasks: Callable[[Settings], Iterator[Task]]
     tables: Callable[[Sequence[Row], Settings], list[Table]]
+    plots: Callable[[Sequence[Row], Settings], list[Plot]] = _no_plots

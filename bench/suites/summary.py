@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bench.figures import median, quantile
+from bench.peers import GROUPS
 from bench.row import Outcome, Row
 from bench.tables import Column, Table, exact, grouped, percent, seconds
 from bench.task import Kind
@@ -26,6 +27,39 @@ def how_measured(settings: Settings) -> str:
 def solves(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of algorithms, without those of peers."""
     return [row for row in rows if row.kind == Kind.SOLVE]
+
+
+def by_contestant(rows: Sequence[Row], methods: Sequence[str] = ()) -> dict[str, list[Row]]:
+    """Return the runs of each algorithm, and of each group of peers the best run an instance.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    methods : sequence of str, optional
+        Algorithms that come first.
+    """
+    mine = grouped(solves(rows), lambda row: row.algorithm)
+    order = sorted(mine, key=lambda name: [*methods, name].index(name))
+    found: dict[str, list[Row]] = {name: mine[name] for name in order}
+    for group, peers in GROUPS.items():
+        theirs = [row for row in rows if row.kind == Kind.PEER and row.algorithm in peers]
+        if theirs:
+            alike = grouped(theirs, lambda row: row.instance).values()
+            found[f"{group} (peer)"] = [best_of(runs) for runs in alike]
+    return found
+
+
+def best_of(runs: Sequence[Row]) -> Row:
+    """Of several settings on one instance, the one that proves first, or ends with the best gap."""
+    return min(
+        runs,
+        key=lambda row: (
+            row.seconds_to_proof,
+            not row.proved,
+            row.gap is None,
+            row.gap if row.gap is not None else 0,
+        ),
+    )
 
 
 def is_checked(row: Row) -> bool:

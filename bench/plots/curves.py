@@ -1,0 +1,191 @@
+"""Figures of shares of runs: performance profiles, gaps over time, proof rates over sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.row import Row
+
+from .plot import Plot, looks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def performance_profile(
+    name: str, title: str, seconds: Mapping[str, Mapping[str, float | None]]
+) -> Plot:
+    """Show, for each contestant, the share of instances it proves within a factor of the fastest.
+
+    Parameters
+    ----------
+    name, title : str
+    seconds : Mapping[str, Mapping[str, float or None]]
+        Of each contestant and instance the seconds to proof; None without one.
+
+    References
+    ----------
+    E. D. Dolan, J. J. More: Benchmarking optimization software with performance profiles,
+    Mathematical Programming 91 (2002), doi:10.1007/s101070100263.
+    """
+
+    def fill(axes: Axes) -> None:
+        factors = profile(seconds)
+        last = max([f for found in factors.values() for f in found if f < inf], default=1.0)
+        for contestant, look in looks(list(factors)).items():
+            found = sorted(factors[contestant])
+            within = [f for f in found if f < inf]
+            share = np.arange(1, len(within) + 1) / max(1, len(found))
+            x = [1.0, *within, 1.3 * last]
+            y = [0.0, *share, share[-1] if len(share) else 0.0]
+            axes.step(x, y, where="post", label=contestant, **look)
+        axes.set_xscale("log")
+        axes.set_xlim(0.98, 1.3 * last)
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlabel("factor of the fastest contestant's seconds")
+        axes.set_ylabel("share of instances proved")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, loc="center right")
+
+    return Plot(
+        name,
+        title,
+        "For each contestant the share of instances whose optimum it proved within so many times "
+        "the seconds of the fastest one on the same instance; at the left edge: how often it was "
+        "the fastest; where a curve ends: how often it proved anything within the limit. Higher "
+        "is better.",
+        fill,
+    )
+
+
+def profile(seconds: Mapping[str, Mapping[str, float | None]]) -> dict[str, list[float]]:
+    """Return each contestant's factors of the fastest, infinite without a proof.
+
+    Instances that nobody proves are left out.
+
+    Examples
+    --------
+    >>> profile({"a": {"x": 1.0, "y": None}, "b": {"x": 4.0, "y": 2.0}})
+    {'a': [1.0, inf], 'b': [4.0, 1.0]}
+    """
+    best: dict[str, float] = {}
+    for found in seconds.values():
+        for instance, value in found.items():
+            if value is not None:
+                best[instance] = min(value, best.get(instance, inf))
+    return {
+        contestant: [
+            value / best[instance] if value is not None else inf
+            for instance, value in found.items()
+            if instance in best
+        ]
+        for contestant, found in seconds.items()
+    }
+
+
+def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot:
+    """Show how the relative gap falls as an algorithm runs, on average over its runs.
+
+    Parameters
+    ----------
+    name, title : str
+    runs : Mapping[str, sequence of Row]
+        By algorithm, with their histories.
+    """
+
+    def fill(axes: Axes) -> None:
+        moments = [
+            max(1e-3, entry[0]) for part in runs.values() for row in part for entry in row.history
+        ]
+        low, high = min(moments, default=1e-3), max(moments, default=1.0)
+        times = np.geomspace(low, max(1.01 * low, high), 200)
+        for algorithm, look in looks(list(runs)).items():
+            part = [row for row in runs[algorithm] if row.history]
+            if not part:
+                continue
+            gaps = np.mean([gaps_at(row, times) for row in part], axis=0)
+            axes.plot(times, 100 * gaps, label=f"{algorithm} ({len(part)} runs)", **look)
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=0.1)
+        axes.set_ylim(0, 110)
+        axes.set_yticks([0, 0.1, 1, 10, 100], ["0", "0.1", "1", "10", "100"])
+        axes.set_xlabel("seconds since the start")
+        axes.set_ylabel("mean gap, per cent of the cost")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+
+    return Plot(
+        name,
+        title,
+        "(cost - checked bound) / cost of what an algorithm has at a moment, 100 % before its "
+        "first schedule, averaged over its runs; after its end a run keeps its last value. An "
+        "algorithm that proves no bound of its own keeps the gap to the trivial one. Time is "
+        "logarithmic; the gap is linear below 0.1 %, logarithmic above.",
+        fill,
+    )
+
+
+def gaps_at(row: Row, times: Iterable[float]) -> list[float]:
+    """Return the relative gap at each of several increasing moments; 1 without a schedule."""
+    found, at, gap = [], 0, 1.0
+    for moment in times:
+        while at < len(row.history) and row.history[at][0] <= moment:
+            _, cost, bound, _ = row.history[at]
+            if cost is not None:
+                value = _float(cost)
+                gap = max(0.0, (value - _float(bound)) / value) if value else 0.0
+            at += 1
+        found.append(gap)
+    return found
+
+
+def _float(number: object) -> float:
+    """Read a number as a row's history has it: a JSON number, or an exact one as text."""
+    from fractions import Fraction
+
+    return float(Fraction(str(number)))
+
+
+def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot:
+    """Show the share of instances proved over the number of jobs.
+
+    Parameters
+    ----------
+    name, title : str
+    runs : Mapping[str, sequence of Row]
+        By contestant.
+    """
+
+    def fill(axes: Axes) -> None:
+        sizes = [row.n for part in runs.values() for row in part if row.n]
+        top = max(sizes, default=1)
+        edges = np.unique(np.rint(np.geomspace(1, top + 1, 9)).astype(int))
+        for contestant, look in looks(list(runs)).items():
+            x, y = [], []
+            for low, high in pairwise(edges.tolist()):
+                part = [row for row in runs[contestant] if row.n and low <= row.n < high]
+                if part:
+                    x.append(float(np.sqrt(low * max(low, high - 1))))
+                    y.append(100 * sum(row.proved for row in part) / len(part))
+            axes.plot(x, y, marker="o", label=f"{contestant} ({len(runs[contestant])})", **look)
+        axes.set_xscale("log")
+        axes.set_ylim(-2, 103)
+        axes.set_xlabel("jobs")
+        axes.set_ylabel("proved within the limit, per cent")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+
+    return Plot(
+        name,
+        title,
+        "The share of instances whose answer is proved within the limit, in classes of sizes (a "
+        "dot stands at the middle of its class, on a logarithmic axis). The algorithm's proofs are "
+        "checked certificates but for a few on a solver's word; a peer's are its own word. In "
+        "brackets: instances. Peers are asked on some of the instances only.",
+        fill,
+    )

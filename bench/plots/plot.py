@@ -1,0 +1,109 @@
+"""A figure: a name, what it shows, how it is to be read; written as PNG and SVG."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Colours that people who see few colours can tell apart (Okabe and Ito), and line styles.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F",
+)  # fmt: skip
+STYLES = ("-", "--", "-.", ":")
+_WIDTH, _DOTS, _LETTERS = 9.0, 150, 118
+#: Inches for a line of the caption.
+_LINE = 0.17
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A figure with one pair of axes.
+
+    Parameters
+    ----------
+    name : str
+        Of the files.
+    title, caption : str
+        The caption says how the figure is to be read.
+    fill : callable
+        Draws on matplotlib's axes.
+    height : float, default 4.5
+        Inches, without the caption.
+    """
+
+    name: str
+    title: str
+    caption: str
+    fill: Callable[[Axes], None]
+    height: float = 4.5
+
+
+def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
+    """Write figures as PNG and SVG.
+
+    Parameters
+    ----------
+    plots : sequence of Plot
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of Path
+        Two for each figure.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> line = Plot("line", "A line", "It rises.", lambda axes: axes.plot([1, 2], [3, 4]))
+    >>> [path.name for path in draw([line], Path(tempfile.mkdtemp()))]
+    ['line.png', 'line.svg']
+    """
+    if not plots:
+        return []
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for plot in plots:
+        caption = textwrap.fill(plot.caption, _LETTERS)
+        below = _LINE * (caption.count("\n") + 1) + 0.15
+        height = plot.height + below
+        # The same rows give the same files: no date, no random names in the SVG.
+        with rc_context({"svg.hashsalt": plot.name, "svg.fonttype": "none", "font.size": 10}):
+            figure = Figure(figsize=(_WIDTH, height))
+            figure.set_layout_engine("constrained", rect=(0, below / height, 1, 1 - below / height))
+            axes = figure.add_subplot()
+            axes.set_title(plot.title, loc="left", fontweight="bold")
+            axes.spines[["top", "right"]].set_visible(False)
+            plot.fill(axes)
+            figure.text(0.012, 0.01, caption, fontsize=8.5, va="bottom", color="#333333")
+            for ending, facts in (("png", {}), ("svg", {"Date": None})):
+                path = folder / f"{plot.name}.{ending}"
+                figure.savefig(path, dpi=_DOTS, metadata=facts)
+                written.append(path)
+    return written
+
+
+def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Give every name a colour and a line style of its own, the same in every figure.
+
+    Examples
+    --------
+    >>> looks(["auto", "greedy"])["greedy"]
+    {'color': '#D55E00', 'linestyle': '-'}
+    """
+    return {
+        name: {
+            "color": COLOURS[at % len(COLOURS)],
+            "linestyle": STYLES[at // len(COLOURS) % len(STYLES)],
+        }
+        for at, name in enumerate(names)
+    }

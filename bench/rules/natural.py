@@ -1,0 +1,172 @@
+"""Rules of thumb: whole GPUs, the smallest instances only, one fixed mix, first fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cms.errors import UnsupportedProblem
+from cms.model import Configuration
+from cms.schedule import Schedule
+
+from .rule import MOST_INSTANCES, Instance, Placement, Services, refuse_limits
+
+if TYPE_CHECKING:
+    from cms.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class WholeMachines:
+    """Every job gets whole machines of its own: GPUs as they come.
+
+    Where several machines are one block each, a job takes the ones that cost it least.
+
+    Examples
+    --------
+    >>> from bench.task import NAMED, Source
+    >>> WholeMachines().schedule(Source(family="S5", module=NAMED).problem()).machine_count
+    22
+    """
+
+    name: str = "whole_gpus"
+    summary: str = "whole GPUs, one model a GPU"
+
+    def schedule(self, problem: Problem) -> Schedule:
+        """Make the schedule."""
+        return _uniform(problem, lambda shape: sum(shape.blocks.values()) == 1, "a single block")
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """Every machine is cut into as many equal blocks as possible, and the jobs share them.
+
+    Examples
+    --------
+    >>> from bench.task import NAMED, Source
+    >>> Smallest().schedule(Source(family="S5", module=NAMED).problem()).machine_count
+    14
+    """
+
+    name: str = "smallest"
+    summary: str = "the configuration of most equal blocks alone (7 x 1g)"
+
+    def schedule(self, problem: Problem) -> Schedule:
+        """Make the schedule."""
+        alike = [s for s in problem.listed_configurations if len(s.blocks) == 1]
+        most = max((sum(s.blocks.values()) for s in alike), default=0)
+        return _uniform(problem, lambda s: s in alike and sum(s.blocks.values()) == most, "alike")
+
+
+def _uniform(problem: Problem, wanted: object, what: str) -> Schedule:
+    """Serve every job by one type of block, on configurations of nothing but these."""
+    assert callable(wanted)
+    refuse_limits(problem)
+    shapes = [shape for shape in problem.listed_configurations if wanted(shape)]
+    if not shapes:
+        raise UnsupportedProblem(f"no listed configuration is {what}")
+    given: dict[tuple[str, str], int] = {}
+    held: dict[Configuration, int] = {}
+    for j, name in enumerate(problem.job_names):
+        row = problem.rows.row(j)
+        if not row.demand:
+            continue
+        ways = []
+        for number, shape in enumerate(shapes):
+            ((block, count),) = shape.blocks.items()
+            supply = row.supply[problem.blocks.index(block)]
+            if supply:
+                blocks = -(-row.demand // supply)
+                cost = blocks * problem.machine_type(shape.machine).cost / count
+                ways.append((cost, number, blocks))
+        if not ways:
+            raise UnsupportedProblem(f"none of its blocks serves job {name!r}")
+        _, number, blocks = min(ways)
+        (block,) = shapes[number].blocks
+        given[block, name] = blocks
+        held[shapes[number]] = held.get(shapes[number], 0) + blocks
+    machines = {s: -(-blocks // sum(s.blocks.values())) for s, blocks in held.items()}
+    return Schedule.from_counts(problem, machines, given)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticMix:
+    """Every GPU is cut into 4g, 2g and 1g; each instance goes to the job that needs most of it.
+
+    What is missing of a job is counted in instances of the size at hand; the job with most missing
+    gets the next one, of equals the first.
+
+    Notes
+    -----
+    The mix is one of the baselines of MIG-serving (arXiv:2109.11067); who gets which instance is
+    not told there.
+
+    Examples
+    --------
+    >>> from bench.task import NAMED, Source
+    >>> StaticMix().schedule(Source(family="S1", module=NAMED).problem()).machine_count
+    2
+    """
+
+    name: str = "static_mix"
+    summary: str = "every GPU cut into 4g + 2g + 1g"
+
+    def schedule(self, problem: Problem) -> Schedule:
+        """Make the schedule."""
+        services = Services(problem)
+        mix = [services.slices.index(size) for size in (4, 2, 1) if size in services.slices]
+        shape = tuple(int(i in mix) for i in range(len(services.slices)))
+        if len(mix) < 3 or shape not in services.shapes:
+            raise UnsupportedProblem("the GPU has no layout of 4, 2 and 1 slices")
+        left = dict(enumerate(services.demands))
+        gpus: list[list[Instance]] = []
+        while any(left.values()):
+            taken = []
+            for block in mix:
+                missing = [
+                    (-left[job] / supply[block], job)
+                    for job, supply in enumerate(services.supply)
+                    if left[job] and block in supply
+                ]
+                if missing:
+                    _, job = min(missing)
+                    rate = min(left[job], services.supply[job][block])
+                    taken.append(Instance(block, job, rate))
+                    left[job] -= rate
+            if not taken:
+                raise UnsupportedProblem("an instance of 4, 2 or 1 slices serves not every job")
+            gpus.append(taken)
+            if len(gpus) > MOST_INSTANCES:
+                raise UnsupportedProblem(
+                    f"it would fill more than {MOST_INSTANCES} GPUs one by one"
+                )
+        return services.schedule(gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFit:
+    """Each job gets the smallest instance that meets its demand; GPUs are filled by first fit.
+
+    A job that no instance meets gets as many of the fastest as it fills, and the smallest that will
+    do for the rest. Instances are placed in the order of their slices, large ones first.
+
+    Examples
+    --------
+    >>> from bench.task import NAMED, Source
+    >>> FirstFit().schedule(Source(family="S1", module=NAMED).problem()).machine_count
+    2
+    """
+
+    name: str = "first_fit"
+    summary: str = "the smallest instance that meets a demand, first fit by decreasing slices"
+
+    def schedule(self, problem: Problem) -> Schedule:
+        """Make the schedule."""
+        services = Services(problem)
+        placement = Placement(services, services.shapes)
+        wanted = []
+        for job, supply in enumerate(services.supply):
+            if services.demands[job]:
+                fastest = max(supply, key=lambda i: (supply[i], -services.slices[i]))
+                wanted += services.instances(job, fastest)
+        placement.add(wanted, tightest=False)
+        return services.schedule(placement.gpus)

@@ -1,0 +1,110 @@
+"""GPUs on the published scenarios S1 to S6: the algorithms, and the schedulers people use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from bench.peers import PEERS
+from bench.plots import Plot, gpus_by_scenario
+from bench.row import Outcome, Row
+from bench.rules import RULES
+from bench.tables import Column, Table, exact, grouped, seconds
+from bench.task import NAMED, Kind, Source, Task
+from cms.registry import load_algorithm
+
+from .quality import label
+from .suite import Settings, Suite
+
+SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield, of every scenario, each algorithm, each rule and each peer."""
+    for name in SCENARIOS:
+        source = Source(family=name, module=NAMED)
+        yield from settings.solves("published", source)
+        yield from settings.rules("published", source)
+        yield from settings.asks("published", source, settings.time_limit)
+
+
+def gpus(rows: Sequence[Row]) -> dict[str, dict[str, Fraction]]:
+    """Return, for each method, what its schedule costs in each scenario where it has one."""
+    found: dict[str, dict[str, Fraction]] = {}
+    for name, part in grouped(rows, label).items():
+        costs = {
+            row.family: row.cost
+            for row in part
+            if row.outcome is Outcome.ANSWERED and row.cost is not None
+        }
+        found[name] = costs
+    return found
+
+
+def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    """Show each method in a line, each scenario in a column."""
+    lines: list[tuple[object, ...]] = []
+    red = set()
+    for name, part in grouped(rows, label).items():
+        costs = gpus(part)[name]
+        if any(row.outcome is Outcome.FAILED for row in part):
+            red.add(len(lines))
+        whole = sum(costs.values()) if len(costs) == len(SCENARIOS) else None
+        took = [row.seconds for row in part if row.seconds is not None]
+        what = _summary(part[0])
+        lines.append(
+            (
+                name,
+                *(costs.get(scenario) for scenario in SCENARIOS),
+                whole,
+                sum(row.proved and row.proof == "checked" for row in part),
+                max(took, default=None),
+                what,
+            )
+        )
+    caption = (
+        "GPUs (A100-80GB) for the scenarios of the ParvaGPU paper on its measurements, its latency "
+        "rule, at most 3 processes in an instance. Every schedule is checked exactly; proved: "
+        "optimal with a checked certificate. The best throughput of each profile within the limit "
+        "is the same for all."
+    )
+    columns = (
+        Column("scheduler", left=True),
+        *(Column(scenario, exact) for scenario in SCENARIOS),
+        Column("all", exact),
+        Column("proved"),
+        Column("slowest s", seconds),
+        Column("what it is", left=True),
+    )
+    return [Table("published scenarios", caption, columns, tuple(lines), frozenset(red))]
+
+
+def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    """Draw the GPUs of every scheduler."""
+    title = "GPUs on the published scenarios"
+    return [gpus_by_scenario("published", title, gpus(rows), SCENARIOS)]
+
+
+def _summary(row: Row) -> str:
+    """Say what a method is, in a line."""
+    if row.kind == Kind.RULE:
+        return RULES[row.algorithm].summary
+    if row.kind == Kind.PEER:
+        return f"compact integer program: {PEERS[row.algorithm].summary}"
+    first = (load_algorithm(row.algorithm)[0].__doc__ or "").strip().splitlines()
+    return first[0].rstrip(".") if first else ""
+
+
+SUITE = Suite(
+    "published",
+    "GPUs on S1 to S6 beside ParvaGPU's rule and the rules of thumb",
+    Settings(
+        methods=("auto", "greedy", "lp_rounding", "ptas"),
+        time_limit=20.0,
+        peers=("highs",),
+        warm_up=False,
+    ),
+    tasks,
+    tables,
+    plots,
+)

@@ -1,0 +1,196 @@
+"""How good the answers are: ratios to checked bounds and to optima, next to what is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from bench.figures import median, quantile
+from bench.plots import Plot, observed_and_proved
+from bench.row import Outcome, Row
+from bench.tables import Column, Table, grouped, percent, ratio, seconds
+
+from .summary import solves
+
+#: What the columns of :func:`quality` are, for a caption.
+LEGEND = (
+    "Ratios are mean and worst of cost / bound, the largest checked lower bound that any run found "
+    "for the instance, and of cost / optimum, where some run proved the optimum. proved: the "
+    "median of what the guarantee allows, divided by the optimum (a guarantee against a smaller "
+    "value promises more). breached: runs below the checked bound, below the optimum, or above "
+    "the guarantee."
+)
+
+
+class Known(NamedTuple):
+    """What all runs together tell of an instance: a checked bound, and the optimum if proved."""
+
+    bound: Fraction | None
+    optimum: Fraction | None
+
+
+def known_values(rows: Sequence[Row]) -> dict[str, Known]:
+    """Return what is known of each instance.
+
+    The bound is checked exactly; an optimum may rest on a solver's word.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    """
+    found = {}
+    for instance, part in grouped(solves(rows), lambda row: row.instance).items():
+        answered = [row for row in part if row.outcome is Outcome.ANSWERED]
+        bounds = [row.lower_bound for row in answered if row.lower_bound is not None]
+        optima = [row.cost for row in answered if row.status == "optimal" and row.cost is not None]
+        found[instance] = Known(max(bounds, default=None), min(optima, default=None))
+    return found
+
+
+def quality(
+    title: str, rows: Sequence[Row], known: Mapping[str, Known], note: str = ""
+) -> Table | None:
+    """Show each method with its options in a line.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of Row
+        Of algorithms, and of rules.
+    known : Mapping[str, Known]
+        As :func:`known_values` returns it.
+    note : str, optional
+        Ends the caption.
+    """
+    lines: list[tuple[object, ...]] = []
+    red = set()
+    for name, part in grouped(rows, label).items():
+        breached = sum(is_breached(row, known.get(row.instance)) for row in part)
+        if breached or any(row.outcome is Outcome.FAILED for row in part):
+            red.add(len(lines))
+        answered = [row for row in part if row.outcome is Outcome.ANSWERED]
+        if all(row.outcome is Outcome.UNSUPPORTED for row in part):
+            continue
+        took = [row.seconds for row in answered if row.seconds is not None]
+        proved = [
+            value
+            for row in answered
+            if (value := proved_ratio(row, known.get(row.instance))) is not None
+        ]
+        lines.append(
+            (
+                name,
+                len(answered),
+                sum(row.outcome is Outcome.UNSUPPORTED for row in part),
+                sum(row.proved for row in answered) / len(answered) if answered else None,
+                *_mean_and_worst(ratios(answered, known, "bound")),
+                *_mean_and_worst(ratios(answered, known, "optimum")),
+                float(median(proved)) if proved else None,
+                breached,
+                median(took) if took else None,
+                quantile(took, 0.95) if took else None,
+            )
+        )
+    if not lines:
+        return None
+    columns = (
+        Column("algorithm", left=True),
+        Column("answered"),
+        Column("refused"),
+        Column("optimal", percent),
+        Column("/ bound", ratio),
+        Column("worst", ratio),
+        Column("/ optimum", ratio),
+        Column("worst", ratio),
+        Column("proved", ratio),
+        Column("breached"),
+        Column("median s", seconds),
+        Column("p95 s", seconds),
+    )
+    return Table(title, f"{LEGEND} {note}".strip(), columns, tuple(lines), frozenset(red))
+
+
+def label(row: Row) -> str:
+    """Return the method with its options in words."""
+    options = ", ".join(
+        name if value is True else f"{value}" for name, value in dict(row.options).items()
+    )
+    return f"{row.algorithm} ({options})" if options else row.algorithm
+
+
+def ratios(rows: Iterable[Row], known: Mapping[str, Known], to: str) -> list[Fraction]:
+    """Return cost / bound, or cost / optimum, of the runs where both are known.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+    known : Mapping[str, Known]
+    to : str
+        "bound" or "optimum".
+    """
+    found = []
+    for row in rows:
+        value = getattr(known.get(row.instance, Known(None, None)), to)
+        if row.cost is not None and value:
+            found.append(row.cost / value)
+    return found
+
+
+def proved_ratio(row: Row, known: Known | None) -> Fraction | None:
+    """Return what the guarantee allows at the optimum, divided by it; None if unknown."""
+    allowed = _allowed(row, known.optimum) if known is not None and known.optimum else None
+    return None if allowed is None or not known or not known.optimum else allowed / known.optimum
+
+
+def is_breached(row: Row, known: Known | None) -> bool:
+    """Whether a run contradicts bound <= optimum <= cost <= guarantee."""
+    if row.outcome is not Outcome.ANSWERED or row.cost is None:
+        return False
+    if row.guarantee.get("verdict") == "breached":
+        return True
+    if known is None:
+        return False
+    if known.bound is not None and row.cost < known.bound:
+        return True
+    if known.optimum is None:
+        return False
+    allowed = _allowed(row, known.optimum)
+    low = row.lower_bound is not None and row.lower_bound > known.optimum
+    finished = row.stop_reason in ("finished", "proved")
+    above = finished and allowed is not None and row.cost > allowed
+    return low or row.cost < known.optimum or above
+
+
+def ratio_plots(name: str, title: str, rows: Sequence[Row]) -> list[Plot]:
+    """Show the ratios next to what is proved, and how the gaps fall; none without optima."""
+    known = known_values(rows)
+    groups = grouped([row for row in rows if row.outcome is Outcome.ANSWERED], label)
+    observed = {
+        method: [float(value) for value in ratios(part, known, "optimum")]
+        for method, part in groups.items()
+    }
+    proved = {
+        method: [
+            float(value)
+            for row in part
+            if (value := proved_ratio(row, known.get(row.instance))) is not None
+        ]
+        for method, part in groups.items()
+    }
+    if not any(observed.values()):
+        return []
+    return [observed_and_proved(name, title, observed, proved)]
+
+
+def _allowed(row: Row, optimum: Fraction | None) -> Fraction | None:
+    """Return what the guarantee allows if its reference were the optimum."""
+    if not row.guarantee or optimum is None:
+        return None
+    return Fraction(row.guarantee["factor"]) * optimum + Fraction(row.guarantee["additive"])
+
+
+def _mean_and_worst(found: Sequence[Fraction]) -> tuple[float | None, float | None]:
+    if not found:
+        return None, None
+    return float(sum(found) / len(found)), float(max(found))
