@@ -34,8 +34,14 @@ _INNER = ("auto", "greedy", "independent", "dependent", "exact")
 _EXACT_BLOCKS, _EXACT_JOBS = 8, 500
 #: The most blocks of a machine with which it is offered at all: the search is exponential.
 _MOST_EXACT_BLOCKS = 16
+#: Blocks of a type, as far as jobs can use them, that the assignment program can count in floats.
+_MOST_COUNTED = 10**12
 #: Shares of jobs (n k) up to which the aggregated program is part of "best".
 _MOST_SHARES = 25_000
+#: Blocks of a type that the aggregated program can have as a coefficient.
+_LARGEST = 10**300
+#: Variables of LP* (c n k) up to which it is part of "best".
+_MOST_VARIABLES = 3_000
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class GreedyOptions:
     variant : {"best", "units", "inflated", "lp"}, default "best"
         ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
         is 1, and is to be met ``1 + delta`` times (G-real). ``lp``: the linear program LP*, rounded
-        (factor in min(n, s)). ``best``: both greedy variants, and the aggregated program rounded
-        (T-2, T-add); the best schedule counts.
+        (factor in min(n, s)). ``best``: both greedy variants, the aggregated program rounded (T-2,
+        T-add), and LP* where it is small and its factor is the smallest; the best schedule counts.
     inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
         How a single machine is filled: item greedy (1/2), the assignment program with independent
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
@@ -86,7 +92,8 @@ class Greedy:
     superfluous blocks and machines go, and small problems have their blocks handed out anew.
 
     With the default ``variant="best"`` the schedules of both greedy variants and of the rounded
-    aggregated program are claimed, so that the strongest of their guarantees holds.
+    aggregated program are claimed, so that the strongest of their guarantees holds; so is that of
+    the LP version for small problems for which its factor is stronger still.
 
     Notes
     -----
@@ -95,7 +102,8 @@ class Greedy:
     * G-int: ``H(g) / beta`` times the optimum, g the most units of demand one machine can gain;
     * G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum, rounded up:
       with the best delta ``(ln n + ln ln n + O(1)) / beta``;
-    * LP version: ``(alpha + 2) LP*``, alpha = ``kappa(min(n, s)) / (1 - 1/e)``;
+    * LP version: ``(alpha + 2) LP*``, alpha = ``kappa(min(n, s)) / (1 - 1/e)``; against the
+      optimum where some machine costs more than serving all jobs one by one;
     * T-2: ``(1 + phi) LP_agg + p`` and T-add: ``LP_agg + p + n``, p = min(c, k).
 
     The paper states a logarithmic factor for the general case and that it is tight; the factors
@@ -140,6 +148,15 @@ class Greedy:
                 f"a machine has up to {most} blocks; filling it exactly is exponential and is "
                 f"offered up to {_MOST_EXACT_BLOCKS}; choose inner='dependent' (3/4) or 'greedy'",
             )
+        if options.inner in ("independent", "dependent"):
+            counts = machinewise.usable(Tables.of(reduce(problem).problem))
+            largest = max((count for row in counts for count in row), default=0)
+            if largest > _MOST_COUNTED:
+                return Support(
+                    False,
+                    f"a machine has more than {_MOST_COUNTED} blocks of a type that jobs can use, "
+                    "which linear programs cannot count; choose inner='greedy'",
+                )
         size = len(shapes) * problem.n_jobs * len(problem.blocks)
         if options.variant == "lp" and size > machinewise.MOST_VARIABLES:
             return Support(
@@ -158,14 +175,8 @@ class Greedy:
         if options.variant == "inflated":
             return promises.inflated(tables, inner, _delta(tables, options))
         if options.variant == "lp":
-            return promises.linear(tables)
-        statements = [
-            promises.by_units(tables, inner),
-            promises.inflated(tables, inner, _delta(tables, options)),
-        ]
-        if _with_program(tables):
-            statements += [promises.doubling(tables), promises.adding(tables)]
-        return promises.strongest(statements, promises.rough_value(tables))
+            return None if tables.unservable else promises.linear(machinewise.Paid.of(tables))
+        return _strongest(tables, options)
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the schedules of the variant's parts, and the dual prices of linear programs."""
@@ -184,8 +195,36 @@ def _delta(tables: Tables, options: GreedyOptions) -> Fraction:
     return best_inflation(tables.n) if options.delta is None else options.delta
 
 
+def _countable(tables: Tables) -> bool:
+    return all(count <= _LARGEST for row in tables.counts for count in row)
+
+
 def _with_program(tables: Tables) -> bool:
-    return tables.n * tables.k <= _MOST_SHARES
+    return tables.n * tables.k <= _MOST_SHARES and _countable(tables)
+
+
+def _tiny(tables: Tables) -> bool:
+    """Whether LP* is solved in no time."""
+    return tables.c * tables.n * tables.k <= _MOST_VARIABLES and not tables.unservable
+
+
+def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
+    """Return the strongest statement about the parts that "best" runs."""
+    inner = _inner(tables, options)
+    statements = [
+        promises.by_units(tables, inner),
+        promises.inflated(tables, inner, _delta(tables, options)),
+    ]
+    if _with_program(tables):
+        statements += [promises.doubling(tables), promises.adding(tables)]
+        if _tiny(tables):
+            statements.append(promises.linear(machinewise.Paid.of(tables)))
+    return promises.strongest(statements, promises.rough_value(tables))
+
+
+def _with_linear(tables: Tables, options: GreedyOptions) -> bool:
+    """Whether the LP version is part of "best": its statement is the strongest."""
+    return _tiny(tables) and _strongest(tables, options).theorem == promises.LINEAR
 
 
 class _Run:
@@ -201,12 +240,9 @@ class _Run:
         tables, options = self._tables, self._options
         if tables.unservable:
             return  # the driver knows that there is no schedule
-        if options.variant == "lp":
-            yield from self._linear()
-            return
         known: Fraction | None = None
-        if options.variant == "best" and _with_program(tables):
-            for claim, counts in self._aggregated():
+        if options.variant == "lp" or (options.variant == "best" and _with_program(tables)):
+            for claim, counts in self._programs():
                 yield claim
                 if counts is not None:
                     cost = tables.cost(counts[0])
@@ -233,39 +269,31 @@ class _Run:
         if not options.plain:
             yield from self._fewer()
 
-    def _aggregated(self) -> Iterator[tuple[Named, Counts | None]]:
-        """Yield what the aggregated program proves, and its roundings."""
-        vertex = Aggregated(self._tables).solve(self._budget)
-        if vertex is None:
+    def _programs(self) -> Iterator[tuple[Named, Counts | None]]:
+        """Yield what the aggregated program proves, its roundings, and the LP version."""
+        tables, options = self._tables, self._options
+        best, many = options.variant == "best", False
+        vertex = Aggregated(tables).solve(self._budget) if _countable(tables) else None
+        if vertex is not None:
+            if not options.plain:
+                proof = certificate(self._reduction, vertex.prices)
+                if proof is not None:
+                    yield proof, None
+            # With many machines T-2 costs at most 3 LP_agg, within the LP version's factor.
+            many = vertex.value >= tables.dearest(tables.p)
+            if best or many or not options.plain:
+                counts = doubled(vertex, tables)
+                yield self._claim(counts, "aggregated program, T-2"), counts
+            if best:
+                counts = one_block_each(vertex, tables)
+                yield self._claim(counts, "aggregated program, T-add"), counts
+        if many or self._budget.stopped or (best and not _with_linear(tables, options)):
             return
-        if not self._options.plain:
-            proof = certificate(self._reduction, vertex.prices)
-            if proof is not None:
-                yield proof, None
-        for name, rounding in (("T-2", doubled), ("T-add", one_block_each)):
-            counts = rounding(vertex, self._tables)
-            yield self._claim(counts, f"aggregated program, {name}"), counts
-
-    def _linear(self) -> Iterator[Named]:
-        """Yield the schedule of the LP version."""
-        tables, budget = self._tables, self._budget
-        vertex = Aggregated(tables).solve(budget)
-        if vertex is None:
-            return
-        if not self._options.plain:
-            proof = certificate(self._reduction, vertex.prices)
-            if proof is not None:
-                yield proof
-        if vertex.value >= tables.dearest(tables.p):
-            # Many machines: T-2 costs at most 3 LP_agg, which is within the factor.
-            yield self._claim(doubled(vertex, tables), "LP version, many machines: T-2")
-        else:
-            fractional = machinewise.solve(tables, budget)
-            counts = fractional and machinewise.round_machinewise(tables, fractional, budget)
-            if counts:
-                yield self._claim(counts, "LP version")
-        if not self._options.plain:
-            yield from self._fewer()
+        paid = machinewise.Paid.of(tables)
+        fractional = machinewise.solve(paid, self._budget)
+        rounded = fractional and machinewise.round_machinewise(paid, fractional, self._budget)
+        if rounded:
+            yield self._claim(rounded, "LP version"), rounded
 
     def _claim(self, counts: Counts, part: str) -> Named:
         """Turn counts into a schedule of the user's problem; it is cleaned up unless plain."""

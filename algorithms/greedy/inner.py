@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..linear.program import LinearProgram
+from .draws import Draws
 from .paths import PathRounding
 
 if TYPE_CHECKING:
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: (blocks of each type (k,), bids (k, m), budgets (m,)) -> blocks given (k, m). Bids are cut at
-#: the budgets.
-Inner: TypeAlias = "Callable[[Sequence[int], NDArray[np.float64], NDArray[np.float64]], Given]"
+    from cms.algorithm import Budget
+
+#: (blocks of each type (k,), bids (k, m), budgets (m,), budget) -> blocks given (k, m). Bids are
+#: cut at the budgets. Once the budget has ended, whatever is known by then is returned.
+Inner: TypeAlias = (
+    "Callable[[Sequence[int], NDArray[np.float64], NDArray[np.float64], Budget | None], Given]"
+)
 Given: TypeAlias = "NDArray[np.int64]"
 
 #: What each inner method guarantees, as a rational not above it (1 - 1/e is 0.6321...).
@@ -31,6 +36,14 @@ FACTORS = {
     "independent": Fraction(632_120, 1_000_000),
     "dependent": Fraction(3, 4),
     "exact": Fraction(1),
+}
+#: What of a best machine floats may miss: sums and comparisons, and the tolerances within which
+#: the assignment program is solved.
+MISSED = {
+    "greedy": Fraction(1, 10**9),
+    "independent": Fraction(1, 10**5),
+    "dependent": Fraction(1, 10**5),
+    "exact": Fraction(1, 10**9),
 }
 _NOISE = 1e-9
 #: Nodes of the exact search between two looks at the clock.
@@ -41,7 +54,7 @@ def exact(
     blocks: Sequence[int],
     bids: NDArray[np.float64],
     budgets: NDArray[np.float64],
-    stopped: Callable[[], bool] = lambda: False,
+    budget: Budget | None = None,
 ) -> Given:
     """Find the best allocation by depth-first search; factor 1.
 
@@ -53,8 +66,8 @@ def exact(
         What one block of a type is worth to a job by itself; at most the job's budget.
     budgets : ndarray, shape (m,)
         What all blocks together are worth to a job at most.
-    stopped : callable, optional
-        Asked now and then; what is best so far is returned then.
+    budget : Budget or None
+        Asked now and then; what is best so far is returned once it has ended.
 
     Returns
     -------
@@ -99,7 +112,7 @@ def exact(
             start, number = 0, numbers[at] if at < len(order) else 0
         if at >= len(order) or value + most(at, number) <= best_value * (1 + 1e-15):
             return
-        if ended or (not nodes % _NODES and stopped()):
+        if ended or (not nodes % _NODES and budget is not None and budget.stopped):
             ended = True
             return
         row, ranks = rows[at], ranked[at]
@@ -124,99 +137,84 @@ def exact(
 
 
 def assignment(
-    blocks: Sequence[int], bids: NDArray[np.float64], budgets: NDArray[np.float64]
+    blocks: Sequence[int],
+    bids: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    budget: Budget | None = None,
 ) -> NDArray[np.float64]:
     """Solve the assignment linear program: blocks in parts, each job paying within its budget.
 
     Returns
     -------
     ndarray of float, shape (k, m)
-        A vertex; its integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see
-        arXiv:1403.7519).
+        A vertex, but for noise; of no type more than there are. All 0 if stopped. The program's
+        integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see arXiv:1403.7519).
     """
     k, m = bids.shape
     program = LinearProgram()
-    scale = float(bids.max(initial=0)) or 1.0
     pairs = [(i, j) for i in range(k) if blocks[i] for j in range(m) if bids[i, j] > 0]
+    # The variables are parts of the most that a job can use: floats between 0 and 1.
+    most = {(i, j): min(float(blocks[i]), float(budgets[j]) / float(bids[i, j])) for i, j in pairs}
+    worth = {pair: most[pair] * float(bids[pair]) for pair in pairs}
+    scale = max(worth.values(), default=1.0)
     # Minimising what is lost is maximising what is gained.
-    number = {pair: program.variable(-float(bids[pair]) / scale) for pair in pairs}
-    for i in range(k):
-        mine = [(number[i, j], -1.0) for j in range(m) if (i, j) in number]
-        if mine:
-            program.at_least(mine, -float(blocks[i]))
-    for j in range(m):
-        mine = [(number[i, j], -float(bids[i, j]) / scale) for i in range(k) if (i, j) in number]
-        if mine:
-            program.at_least(mine, -float(budgets[j]) / scale)
-    answer = program.solve(None)
-    if answer is None:
-        raise AssertionError("the assignment program has the solution 0 and a bounded value")
+    number = {pair: program.variable(-worth[pair] / scale) for pair in pairs}
+    rows: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    for i, j in pairs:
+        rows.setdefault(("type", i), []).append((number[i, j], -most[i, j] / float(blocks[i])))
+        rows.setdefault(("job", j), []).append((number[i, j], -worth[i, j] / float(budgets[j])))
+    for _, terms in sorted(rows.items()):
+        program.at_least(terms, -1.0)
+    answer = program.solve(budget)
     parts = np.zeros((k, m))
+    if answer is None:
+        if budget is not None and budget.stopped:
+            return parts
+        raise AssertionError("the assignment program has the solution 0 and a bounded value")
     for pair, at in number.items():
-        parts[pair] = max(0.0, answer.values[at])
+        parts[pair] = max(0.0, answer.values[at]) * most[pair]
     nearest = np.rint(parts)
-    return np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
+    parts = np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
+    for i, total in enumerate(parts.sum(axis=1)):
+        # Within the solver's tolerance a type may give more than there is.
+        if total > blocks[i]:
+            parts[i] *= blocks[i] / total
+    return parts
 
 
 def independent(
-    blocks: Sequence[int], bids: NDArray[np.float64], budgets: NDArray[np.float64]
+    blocks: Sequence[int],
+    bids: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    budget: Budget | None = None,
 ) -> Given:
     """Round the assignment program block by block; factor 1 - 1/e.
 
-    Every block of type i goes to job j with probability (its part of the type's blocks),
-    independently of the others. Instead of drawing, each block in turn goes where the expected
-    worth of all is largest, which is at least what drawing would be worth on average.
+    Jobs get the whole parts of what the program gives them. Every other block of type i goes to job
+    j with probability (its part of these blocks), independently of the others. Instead of drawing,
+    each block in turn goes where the bound on what all are worth is largest, which is at least what
+    drawing would be worth on average; see :class:`algorithms.greedy.draws.Draws`.
 
     Examples
     --------
     >>> independent([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0])).sum()
     np.int64(2)
     """
-    parts = assignment(blocks, bids, budgets)
-    k, m = bids.shape
-    given = np.floor(parts).astype(np.int64)
-    fixed = [float(given[:, j] @ bids[:, j]) for j in range(m)]
-    # Every block that is left, one by one: whom it may go to, and how probably.
-    waiting: list[tuple[int, dict[int, float]]] = []
-    for i in range(k):
-        number = blocks[i] - int(given[i].sum())
-        rest = parts[i] - given[i]
-        jobs = {int(j): float(rest[j]) / number for j in np.flatnonzero(rest > 0)} if number else {}
-        waiting += [(i, jobs)] * (number if jobs else 0)
-    coming: list[list[tuple[float, float]]] = [[] for _ in range(m)]  # (bid, probability)
-    for i, jobs in waiting:
-        for j, probability in jobs.items():
-            coming[j].append((float(bids[i, j]), probability))
-    for i, jobs in waiting:
-        for j in jobs:
-            coming[j].pop(0)
-        chosen, best = -1, 0.0
-        for j in jobs:
-            without = _expected(fixed[j], coming[j], float(budgets[j]))
-            with_it = _expected(fixed[j] + float(bids[i, j]), coming[j], float(budgets[j]))
-            if with_it - without > best:
-                chosen, best = j, with_it - without
-        if chosen >= 0:
-            given[i, chosen] += 1
-            fixed[chosen] += float(bids[i, chosen])
+    parts = assignment(blocks, bids, budgets, budget)
+    pairs = [(int(i), int(j)) for i, j in zip(*parts.nonzero(), strict=True)]
+    draws = Draws.of({pair: float(parts[pair]) for pair in pairs}, blocks)
+    each = {(i, j): min(1.0, float(bids[i, j] / budgets[j])) for i, j in pairs}
+    given = np.zeros(parts.shape, dtype=np.int64)
+    for pair, count in draws.decided(each, dict(enumerate(budgets.tolist())), budget).items():
+        given[pair] = count
     return given
 
 
-def _expected(fixed: float, coming: Sequence[tuple[float, float]], budget: float) -> float:
-    """Return the mean of min(budget, what is fixed and what may come)."""
-    chances = {fixed: 1.0}
-    for bid, probability in coming:
-        after: dict[float, float] = {}
-        for value, chance in chances.items():
-            more = min(budget, value + bid)
-            after[value] = after.get(value, 0.0) + chance * (1 - probability)
-            after[more] = after.get(more, 0.0) + chance * probability
-        chances = after
-    return sum(min(budget, value) * chance for value, chance in chances.items())
-
-
 def dependent(
-    blocks: Sequence[int], bids: NDArray[np.float64], budgets: NDArray[np.float64]
+    blocks: Sequence[int],
+    bids: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    budget: Budget | None = None,
 ) -> Given:
     """Round the assignment program along paths; factor 3/4.
 
@@ -227,12 +225,23 @@ def dependent(
     >>> dependent([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0])).sum()
     np.int64(2)
     """
-    parts = assignment(blocks, bids, budgets)
-    rounding = PathRounding(parts, bids, budgets)
-    given = np.floor(rounding.rounded() + 0.5).astype(np.int64)
-    over = given.sum(axis=1) > np.array(blocks)
-    if over.any():
-        raise AssertionError(f"more blocks given than there are, of the types {over.nonzero()[0]}")
+    parts = assignment(blocks, bids, budgets, budget)
+    whole = np.floor(parts)
+    # Large counts would leave floats no digits for the parts: these are rounded by themselves.
+    rest, given = parts - whole, whole.astype(np.int64)
+    for i, number in enumerate(blocks):
+        over = int(given[i].sum()) - number
+        if over > 0:
+            given[i, int(given[i].argmax())] -= over
+        left, total = number - int(given[i].sum()), float(rest[i].sum())
+        if total > left:
+            rest[i] *= left / total
+    rounding = PathRounding(rest, bids, budgets, (given * bids).sum(axis=0))
+    given += np.floor(rounding.rounded(budget) + 0.5).astype(np.int64)
+    over_all = given.sum(axis=1) > np.array(blocks)
+    if over_all.any():
+        types = over_all.nonzero()[0]
+        raise AssertionError(f"more blocks given than there are, of the types {types}")
     return given
 
 

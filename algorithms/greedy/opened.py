@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 _COMPILED_FROM = 5_000
 #: Numbers below this can be added and multiplied by small ones in int64.
 _FITS = 2**61
-#: Machines opened between two looks at the clock: some hundredths of a second.
-_CHUNK = 1_000
+#: Seconds between two looks at the clock that are aimed at.
+_WISHED = 0.1
+#: The most steps between them.
+_MOST_STEPS = 1 << 20
+#: Counts of blocks that are larger are this as floats.
+_LARGEST = 1e300
 #: Jobs put into the trees at once.
 _ROWS = 1_000
 #: The largest number that is surely no infinity as a float, in bits.
@@ -84,6 +88,7 @@ class Opened:
         best = ([-1] * size + list(range(n)) + [-1] * (size - n)) * k
         numbers: dict[str, list[Any]] = {
             "counts": [x for row in tables.counts for x in row],
+            "many": [float(min(x, _LARGEST)) for row in tables.counts for x in row],
             "costs": _as_floats(tables.costs),
             "supply": self._supply,
             "divisors": list(divisors),
@@ -101,7 +106,7 @@ class Opened:
         }
         if self._compiled:
             # Weighing needs no more than floats.
-            kinds = {"costs": np.float64, "divisors": np.float64, "gains": np.float64}
+            kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
             arrays = {
                 name: np.array(values, dtype=kinds.get(name, np.int64))
                 for name, values in numbers.items()
@@ -129,11 +134,15 @@ class Opened:
             if budget is not None and budget.stopped:
                 return None
             start(state, first, min(first + _ROWS, tables.n))
+        number = 1
         while state.tally[0]:
             if budget is not None and budget.stopped:
                 return None
             if self._compiled:
-                stuck = advance(state, _CHUNK) < 0
+                # The clock says how often it is looked at, and nothing else.
+                began = perf_counter()
+                stuck = advance(state, number) < 0
+                number = _more_or_fewer(number, perf_counter() - began)
             elif self._inner == "greedy":
                 stuck = not self._step(budget)
             else:
@@ -172,23 +181,25 @@ class Opened:
         """Open the best machine by another inner method; False if nothing gains anything."""
         state, tables = self._state, self._tables
         k, n = tables.k, tables.n
-        allocate: Any = INNER[self._inner]
-        if self._inner == "exact" and budget is not None:
-            allocate = partial(allocate, stopped=lambda: budget.stopped)
+        allocate = INNER[self._inner]
         budgets = np.array(
             [steps.worth(r, d) for r, d in zip(state.residual, state.divisors, strict=True)]
         )
         bids = np.minimum(np.array(state.gains).reshape(k, n), budgets)
         largest = bids.max(axis=1, initial=0.0)
+        useful = _useful(bids, budgets)
         found: tuple[float, int, list[tuple[int, int, int]]] | None = None
-        for c, row in enumerate(tables.counts):
+        for c, counts in enumerate(tables.counts):
+            if budget is not None and budget.stopped:
+                return True
             cost = state.costs[c]
+            row = [n if n <= use else int(use) for n, use in zip(counts, useful, strict=True)]
             most = sum(count * float(bid) for count, bid in zip(row, largest, strict=True))
             if found and steps.rate(most, cost) * (1.0 + 1e-12) <= found[0]:
                 continue
             jobs = _candidates(bids, row)
             mine, pay = bids[:, jobs], budgets[jobs]
-            given = allocate(row, mine, pay)
+            given = allocate(row, mine, pay, budget)
             gain = float(np.minimum((given * mine).sum(axis=0), pay).sum())
             rate = steps.rate(gain, cost)
             if gain > 0 and (found is None or rate > found[0]):
@@ -211,6 +222,22 @@ def _as_floats(costs: Sequence[Fraction]) -> list[float]:
     """Costs as multiples of the dearest."""
     dearest = max(costs, default=Fraction(0)) or Fraction(1)
     return [float(cost / dearest) for cost in costs]
+
+
+def _more_or_fewer(number: int, seconds: float) -> int:
+    """Return how many steps to do at once after so many took so long."""
+    if seconds < _WISHED:
+        return min(2 * number, _MOST_STEPS)
+    return max(1, number // 2) if seconds > 2 * _WISHED else number
+
+
+def _useful(bids: Any, budgets: Any) -> list[float]:
+    """Return how many blocks of each type all jobs together can use on one machine, at most."""
+    numbers = np.zeros(bids.shape)
+    with np.errstate(over="ignore"):  # infinitely many are no fewer than there are
+        np.divide(budgets[None, :], bids, out=numbers, where=bids > 0)
+    # A quotient of floats may be a hair below a whole number.
+    return [float(x) for x in np.ceil(numbers * (1.0 + 1e-12)).sum(axis=1)]
 
 
 def _candidates(bids: Any, blocks: Sequence[int]) -> Any:

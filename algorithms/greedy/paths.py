@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from cms.algorithm import Budget
+
 _Edge: TypeAlias = tuple[int, int]
 #: Parts so near to a whole number are whole.
 _WHOLE = 1e-9
@@ -45,6 +47,8 @@ class PathRounding:
         Blocks of each type given to each job; feasible for the assignment program.
     bids : ndarray, shape (k, m)
     budgets : ndarray, shape (m,)
+    already : ndarray, shape (m,), optional
+        What other blocks, which are whole, are worth to each job.
 
     Examples
     --------
@@ -59,15 +63,19 @@ class PathRounding:
         parts: NDArray[np.float64],
         bids: NDArray[np.float64],
         budgets: NDArray[np.float64],
+        already: NDArray[np.float64] | None = None,
     ) -> None:
         self._parts, self._bids, self._budgets = parts.copy(), bids, budgets
+        self._already = np.zeros(bids.shape[1]) if already is None else already
 
-    def rounded(self) -> NDArray[np.float64]:
-        """Return whole blocks, as floats."""
+    def rounded(self, budget: Budget | None = None) -> NDArray[np.float64]:
+        """Return whole blocks, as floats; if stopped, parts are rounded down."""
         while True:
             edges = self._open()
             if not edges:
                 return self._parts
+            if budget is not None and budget.stopped:
+                return np.floor(self._parts)
             cycle = _cycle(edges)
             if cycle is not None:
                 changes = self._around(cycle)
@@ -97,7 +105,8 @@ class PathRounding:
         edges = self._open()
         for j in range(self._parts.shape[1]):
             mine = [i for i, job in edges if job == j]
-            worth, budget = float(self._parts[:, j] @ self._bids[:, j]), float(self._budgets[j])
+            budget = float(self._budgets[j])
+            worth = float(self._already[j] + self._parts[:, j] @ self._bids[:, j])
             if not mine:
                 total += min(budget, worth)
             elif len(mine) > 1:
@@ -141,11 +150,11 @@ class PathRounding:
             self._parts[edge] += step * change
 
 
-def _graph(edges: Sequence[_Edge]) -> dict[tuple[str, int], list[tuple[str, int]]]:
-    graph: dict[tuple[str, int], list[tuple[str, int]]] = {}
-    for i, j in edges:
-        graph.setdefault(("type", i), []).append(("job", j))
-        graph.setdefault(("job", j), []).append(("type", i))
+def _graph(edges: Sequence[_Edge]) -> Any:
+    import networkx as nx
+
+    graph: Any = nx.Graph()
+    graph.add_edges_from((("type", i), ("job", j)) for i, j in edges)
     return graph
 
 
@@ -160,9 +169,7 @@ def _cycle(edges: Sequence[_Edge]) -> list[_Edge] | None:
     """Return the edges of a cycle, from one of its types on; None if there is none."""
     import networkx as nx
 
-    graph: Any = nx.Graph()
-    graph.add_edges_from((("type", i), ("job", j)) for i, j in edges)
-    basis = nx.cycle_basis(graph)
+    basis = nx.cycle_basis(_graph(edges))
     if not basis:
         return None
     nodes = basis[0]
@@ -174,7 +181,7 @@ def _cycle(edges: Sequence[_Edge]) -> list[_Edge] | None:
 def _path(edges: Sequence[_Edge]) -> list[_Edge]:
     """Return the edges of a path between two ends of a forest."""
     graph = _graph(edges)
-    node = min(node for node, others in graph.items() if len(others) == 1)
+    node = min(node for node in graph if graph.degree(node) == 1)
     nodes, before = [node], None
     while True:
         onward = [other for other in graph[node] if other != before]

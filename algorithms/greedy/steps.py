@@ -40,6 +40,8 @@ class State(NamedTuple):
         Jobs, block types, and the leaves of a tree over the jobs (a power of two >= n).
     counts : c * k ints
         Blocks of each type in each configuration.
+    many : c * k floats
+        The same as floats, for bounds; none is too large for one.
     costs : c floats
     supply : n * k ints
     divisors : n numbers
@@ -66,6 +68,7 @@ class State(NamedTuple):
     k: int
     size: int
     counts: Any
+    many: Any
     costs: Any
     supply: Any
     divisors: Any
@@ -159,7 +162,7 @@ def bound(s: State, c: int) -> float:
     most = 0.0
     for i in range(s.k):
         j = s.best[i * 2 * s.size + 1]
-        most += s.counts[c * s.k + i] * s.gains[i * s.n + j]
+        most += s.many[c * s.k + i] * s.gains[i * s.n + j]
     return rate(most, s.costs[c]) * (1.0 + 1e-12)
 
 
@@ -274,7 +277,10 @@ def start(s: State, first: int, stop: int) -> None:
 
 
 def compiled() -> tuple[Any, Any]:
-    """Return ``start`` and ``advance``, compiled for arrays of int64 and float64."""
+    """Return ``start`` and ``advance``, compiled for arrays of int64 and float64.
+
+    They leave the interpreter to other threads.
+    """
     from types import FunctionType
 
     import numba
@@ -282,5 +288,5 @@ def compiled() -> tuple[Any, Any]:
     scope = dict(globals())
     for name in _COMPILED:
         twin = FunctionType(scope[name].__code__, scope, name)
-        scope[name] = numba.njit(error_model="numpy")(twin)
+        scope[name] = numba.njit(error_model="numpy", nogil=True)(twin)
     return scope["start"], scope["advance"]
