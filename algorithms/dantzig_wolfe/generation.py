@@ -47,7 +47,11 @@ _AIM, _MOST_ZOOM = Fraction(1, 8), 2**50
 
 @dataclass(frozen=True)
 class Fractional:
-    """A basic optimal solution of LP_DW.
+    """A basic solution of LP_DW, optimal but where a knapsack or the patience gave out.
+
+    Then the machines cost more than ``bound``: by a small part of one where covering knapsacks ended
+    with a lower bound (block types that tie to within a small part of a block), by a ten-thousandth
+    of the cheapest where an exact optimum was not in sight after a dozen vertices.
 
     Attributes
     ----------
@@ -62,7 +66,7 @@ class Fractional:
         Exact prices, a certificate of the reduced problem;
         :meth:`cms.reduction.Reduction.restore_prices` makes it one of the original.
     bound : Fraction
-        What these prices prove.
+        What these prices prove: ``leaf.bound(problem)``.
     """
 
     problem: Problem
@@ -73,7 +77,7 @@ class Fractional:
 
 
 def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> Fractional | None:
-    """Solve LP_DW to a basic optimal solution, with the prices that prove its value.
+    """Solve LP_DW to a basic solution, with prices that prove its value, or hardly less.
 
     Parameters
     ----------
@@ -84,9 +88,10 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> Fractional | None:
     Returns
     -------
     Fractional, or None if it was stopped
-        The prices are exact, and so are, up to 32 block types, the machines and the weights: with k
-        block types and p configurations in use at most k - p jobs have several options. With more
-        block types these numbers are rounded from floats.
+        The prices are exact rationals, and so are, up to 32 block types, the machines and the
+        weights: they satisfy every row, and with k block types and p configurations in use at most
+        k - p jobs have several options. With more block types these numbers are rounded from
+        floats: there may be too few machines, and more jobs with several options.
 
     Raises
     ------
@@ -204,13 +209,10 @@ class _Generation:
         for row, number in best.machines:
             shape = configuration_of(self._problem, row)
             machines[shape] = machines.get(shape, Fraction(0)) + number
-        return Fractional(
-            self._problem,
-            machines,
-            self._options(best),
-            region.leaf(passes.best.vector),
-            passes.best.bound,
-        )
+        leaf = region.leaf(passes.best.vector)
+        # Where a knapsack gives up the pass may have proved more than the certificate's check does.
+        bound = leaf.bound(self._problem)
+        return Fractional(self._problem, machines, self._options(best), leaf, bound)
 
     def _options(self, vertex: Vertex) -> list[list[tuple[Option, Fraction]]]:
         """Return each job's options; jobs of one kind line up for the options of the kind."""

@@ -15,8 +15,7 @@ from cms.knapsack import common_denominator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from algorithms.shared.region import Region
-
+    from ..shared.region import Region
     from .passes import Groups, Point
 
 #: Columns that cost more than this (where the optimum costs about 1) are not told apart.

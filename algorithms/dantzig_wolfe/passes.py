@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from algorithms.shared.choices import shortened
-from algorithms.shared.jobs import Jobs
-from algorithms.shared.recognise import recognised
-from algorithms.shared.region import Region
 from cms.knapsack import COMPILED_FROM, common_denominator, price_jobs
+
+from ..shared.choices import shortened
+from ..shared.jobs import Jobs
+from ..shared.recognise import recognised
+from ..shared.region import Region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from algorithms.shared.region import Vector
     from cms.algorithm import Budget
     from cms.problem import Problem
+
+    from ..shared.region import Vector
 
 #: Binary digits that the smallest price keeps when prices are rounded.
 _DIGITS = 20

@@ -2,7 +2,8 @@
 
 With k block types and p configurations in use, at most k - p jobs are split between options. Those
 take their mean, rounded up; the machines are rounded up; and of each type at most k - p - 1 blocks
-are missing then, for which machines are added.
+are missing then, for which machines are added. None of that needs the solution to be optimal: what
+the schedule costs more is counted from what the fractional machines cost.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from algorithms.shared.region import Region
-
+from ..shared.region import Region
 from .vertex import cheapest_holder, configuration_of
 
 if TYPE_CHECKING:
@@ -24,24 +24,10 @@ if TYPE_CHECKING:
     from .generation import Fractional, Option
 
 
-def additive_loss(k: int) -> int:
-    """Return K: with machines of cost 1 the rounding costs less than LP_DW + K (Theorem B).
-
-    Parameters
-    ----------
-    k : int
-        Block types.
-
-    Examples
-    --------
-    >>> [additive_loss(k) for k in range(6)]
-    [0, 1, 2, 4, 9, 16]
-    """
-    return max(k, (k - 1) ** 2) if k else 0
-
-
 def additive_cost(problem: Problem) -> Fraction:
-    """Return what the rounding costs more than LP_DW at most; it is less unless all costs are 0.
+    """Return what the rounding costs more than a basic solution at most (Theorem B).
+
+    It is less, unless all costs are 0.
 
     Parameters
     ----------
@@ -52,7 +38,8 @@ def additive_cost(problem: Problem) -> Fraction:
     -------
     Fraction
         The largest of p times the dearest machine, and k - p - 1 times the cheapest machines of all
-        types, over the p that are possible; :func:`additive_loss` where all machines cost 1.
+        types, over the p that are possible; with k block types and machines of cost 1 that is
+        max(k, (k - 1)^2).
 
     Examples
     --------

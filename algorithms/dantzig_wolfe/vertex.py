@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from algorithms.shared.simplex import cheapest
 from cms.knapsack import common_denominator
 from cms.model import Configuration
+
+from ..shared.simplex import cheapest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from algorithms.shared.region import Region, Row
-    from algorithms.shared.simplex import Basic
     from cms.problem import Problem
 
+    from ..shared.region import Region, Row
+    from ..shared.simplex import Basic
     from .master import Proposal
     from .passes import Groups, Passes
 

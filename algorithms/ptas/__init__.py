@@ -75,14 +75,18 @@ class Ptas:
     machines there are: with k block types and machines of cost 1 fewer than max(k, (k - 1)^2) more.
     Where that is at most a part epsilon of the bound, it is the answer. Otherwise there are few
     machines, and the optimum is found: by dynamic programming over numbers of blocks where the
-    tables are small, else by the compact integer program.
+    tables are small, else by the compact integer program. (This program counts costs that have no
+    short common step in millionths of the least one, or in parts epsilon of it if those are finer.)
 
     Notes
     -----
     **Guarantee.** cost <= (1 + epsilon) OPT. With one block type and machines of one cost the
     rounding is optimal; with two it needs at most one machine more, so that epsilon does not matter
     from 1 / epsilon machines on. The rounding is the answer only if its cost is within the
-    guarantee of the exact bound; no floating-point number has a part in that.
+    guarantee of the exact bound; no floating-point number has a part in that. So it does not matter
+    that the basic solution may cost slightly more than the bound, where block types tie to within a
+    small part of a block, or that beyond 32 block types it is rounded from floats, where Theorem B
+    does not hold of it.
 
     **Running time.** LP_DW: a few dozen passes over the jobs, of a covering knapsack each, and
     linear programs whose size hardly depends on the jobs. The exact part: with U machines at most,

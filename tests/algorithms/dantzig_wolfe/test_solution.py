@@ -10,8 +10,9 @@ import pytest
 
 import algorithms.dantzig_wolfe.generation
 import algorithms.dantzig_wolfe.master
+import algorithms.dantzig_wolfe.passes
 import algorithms.dantzig_wolfe.vertex
-from algorithms.dantzig_wolfe import rounded, solve_dantzig_wolfe
+from algorithms.dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
 from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Problem, check
 from cms.reduction import reduce
 from instances import hard, small
@@ -150,6 +151,58 @@ def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -
         refuse_faults(solution)
         assert restored(reduction, solution) == solution.bound <= value(solution), case.name
         assert not check(case.problem, built(solution, reduction)), case.name
+
+
+def inexact() -> list[Problem]:
+    """Problems with rows whose types tie to within a small part of a block, at all good prices."""
+    one = Problem(
+        configurations=[
+            Configuration({"a": 9, "b": 2, "c": 9, "d": 1}),
+            Configuration({"a": 2, "d": 2}),
+        ],
+        jobs=[Job("x", 882659142375, {"a": 5117, "b": 105, "c": 4837, "d": 2982})],
+        machine_types=[MachineType("machine", 1000)],
+    )
+    two = Problem(
+        configurations=[Configuration({"a": 2}), Configuration({"a": 1, "b": 5, "c": 2})],
+        jobs=[
+            Job("x", 184457666886, {"a": 226, "b": 59, "c": 41}),
+            Job("y", 715241692086, {"a": 1863, "b": 486, "c": 338}),
+        ],
+        machine_types=[MachineType("machine", "7/5")],
+    )
+    return [one, two]
+
+
+@pytest.mark.parametrize("problem", inexact())
+def test_where_knapsacks_end_early_the_bound_is_what_the_prices_prove(problem: Problem) -> None:
+    reduction = reduce(problem)
+    solution = solved(reduction.problem)
+    refuse_faults(solution)
+    unit = problem.machine_types[0].cost
+    # A basic solution still, if not an optimal one; and no more is claimed than holds.
+    assert 0 < value(solution) - solution.bound < unit / 10
+    assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
+    assert restored(reduction, solution) == solution.bound
+    schedule = built(solution, reduction)
+    assert not check(problem, schedule)
+    assert schedule.cost(problem) < value(solution) + additive_cost(reduction.problem)
+
+
+def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = algorithms.dantzig_wolfe.passes.Passes.price
+
+    def boasting(self: Any, *arguments: Any, **options: Any) -> Any:
+        point = honest(self, *arguments, **options)
+        self.best = self.best._replace(bound=self.best.bound + Fraction(1, 10**9))
+        return point
+
+    monkeypatch.setattr(algorithms.dantzig_wolfe.passes.Passes, "price", boasting)
+    reduction = reduce(generate("arbitrary", n=6, seed=2))
+    solution = solved(reduction.problem)
+    assert restored(reduction, solution) == solution.bound
 
 
 # --- the edges ------------------------------------------------------------------------------------
