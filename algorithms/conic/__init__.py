@@ -51,8 +51,8 @@ class Conic:
     vertices. Whatever machines a schedule has, as many others have the same blocks in all, of which
     those outside X are different from each other and at most 2^k. So one integer program decides
     the problem: a column for each content in X, 2^k *slots* of free content, and the blocks of each
-    job. CP-SAT solves it. Where a machine has few maximal contents, these are the columns, and no
-    slots are needed.
+    job. SCIP looks for a schedule first, with little effort, and CP-SAT decides. Where a machine
+    has few maximal contents, these are the columns, and no slots are needed.
 
     The linear program over options comes first: its prices certify a bound, its rounding is a
     schedule, and often that is all. Otherwise the prices tell which contents, and how many blocks
@@ -67,7 +67,8 @@ class Conic:
     Notes
     -----
     **Guarantee.** Optimal: cost <= OPT for every finished run. Beyond the prices' bound the proof
-    is CP-SAT's word.
+    is CP-SAT's word; SCIP's is not taken, only its schedule, once that is checked. A ``plain`` run
+    does without SCIP.
 
     **Running time.** For two block types the cells are found in time polynomial in the logarithm
     of the numbers, without listing a content. The integer program has a fixed number of variables
