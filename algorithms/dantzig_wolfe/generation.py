@@ -47,11 +47,12 @@ _AIM, _MOST_ZOOM = Fraction(1, 8), 2**50
 
 @dataclass(frozen=True)
 class Fractional:
-    """A basic solution of LP_DW, optimal but where a knapsack or the patience gave out.
+    """A basic solution of LP_DW, nearly always an optimal one.
 
-    Then the machines cost more than ``bound``: by a small part of one where covering knapsacks ended
-    with a lower bound (block types that tie to within a small part of a block), by a ten-thousandth
-    of the cheapest where an exact optimum was not in sight after a dozen vertices.
+    Otherwise its machines cost more than ``bound``: by a small part of one where covering knapsacks
+    end with a lower bound (block types that tie to within a small part of a block); by up to a
+    ten-thousandth of the cheapest where no vertex of a dozen was exactly optimal; by more if the
+    floating-point solver fails.
 
     Attributes
     ----------
