@@ -163,6 +163,16 @@ def separate_types(n: int, copies: int) -> Problem:
     return identity(dict.fromkeys(names, 1), [Configuration({name: copies}) for name in names])
 
 
+def decoys(n: int, copies: int) -> Problem:
+    """As :func:`separate_types`, and a machine with a block of each type, which serves everybody.
+
+    In parts, the machines of many copies are cheaper; whole ones are not.
+    """
+    names = [f"t{i}" for i in range(n)]
+    machines = [Configuration({name: copies}) for name in names]
+    return identity(dict.fromkeys(names, 1), [*machines, Configuration(dict.fromkeys(names, 1))])
+
+
 def equal_jobs(n: int, demand: str | int, supply: str | int, blocks: int = 1) -> Problem:
     """Take n equal jobs, one block type, and machines with so many blocks."""
     jobs = [Job(f"j{i}", demand, {"b": supply}) for i in range(n)]
@@ -199,6 +209,14 @@ AGGREGATED_LP_GAP = NamedProblem(
     make=partial(separate_types, 4, 10),
     optimum=Fraction(4),
     bounds=_bounds(lp_agg="2/5", lp_star=4, milp_c=4, lp_dw="2/5"),
+)
+DECOYS = NamedProblem(
+    name="decoys",
+    title="4 machines that look an eighth as dear each as the one that serves all 4 jobs",
+    source=_SOURCE,
+    make=partial(decoys, 4, 8),
+    optimum=Fraction(1),
+    bounds=_bounds(lp_agg="1/2", lp_star=1, milp_c=1, lp_dw="1/2"),
 )
 NO_TRUNCATION_GAP = NamedProblem(
     name="no-truncation-gap",

@@ -6,8 +6,9 @@ LP* and MILP_c.
 
 **Machine-checked.** Every inequality, between exact rationals, on every generated instance and on
 the theory's examples, with OPT by enumeration. The known values of the examples, which show both
-that LP_DW may be below LP* (the aggregated-LP gap) and above MILP_c (the ceil gap). That the
-certificate and the cost of `price_and_branch` lie on their sides of OPT.
+that LP_DW may be below LP* (the aggregated-LP gap) and above MILP_c (the ceil gap). For one job and
+one configuration of equal blocks, what a job alone needs, without any program. That the certificate
+and the cost of `price_and_branch` lie on their sides of OPT.
 
 **On paper.** Why each program relaxes the next: scaling down what a job receives beyond its demand,
 machine by machine; averaging a schedule's options.
@@ -25,7 +26,7 @@ from .bounds import reference, single_job
 from .brute_force import optimum
 from .families import ALL, NAMED, named, stream
 from .finding import Finding, Tally, require
-from .promises import Solver, promised
+from .promises import Solver, cost_of, promised
 from .tiny import Tiny
 
 THEOREM = "Bound chain"
@@ -59,8 +60,16 @@ KNOWN: dict[str, dict[Reference, str]] = {
     },
     "needless-doubling": dict.fromkeys(Reference, "1"),
     "no-truncation-gap": dict.fromkeys(Reference, "1"),
+    "decoys": {
+        Reference.LP_AGG: "1/2",
+        Reference.LP_DW: "1/2",
+        Reference.LP_STAR: "1",
+        Reference.MILP_C: "1",
+        Reference.OPT: "1",
+    },
     "half-trap": {
         Reference.LP_AGG: "10/9",
+        Reference.LP_STAR: "10/9",
         Reference.MILP_C: "2",
         Reference.LP_DW: "2",
         Reference.OPT: "2",
@@ -87,14 +96,28 @@ def check(*, seed: int = 0, cases: int = 300, solver: Solver | None = solve) -> 
             for against, value in values.items():
                 found = reference(NAMED[name], against)
                 require(found == Fraction(value), f"{against} is {found}, not {value}")
+    for blocks in range(1, 4):
+        for demand in range(1, 31):
+            with tally.case(f"one job of {demand}, machines of {blocks} blocks of 3"):
+                _require_single_job(demand, blocks)
     for one in (*named(), *stream(seed, cases, ALL)):
         with tally.case(one):
             tally.seen(_chains(one.tiny))
         if solver is not None:
             with tally.case(f"{one}, by price_and_branch"):
-                cost, best = promised(solver, one.tiny, "price_and_branch"), optimum(one.tiny).cost
+                cost = cost_of(promised(solver, one.tiny, "price_and_branch", None))
+                best = optimum(one.tiny).cost
                 require(cost == best, f"cost {cost}, optimum {best}")
     return tally.finding()
+
+
+def _require_single_job(demand: int, blocks: int) -> None:
+    """Compare the bound with the optimum: ceil(ceil(d/f)/a) machines for one type of block."""
+    tiny = Tiny.of([demand], [[3]], [[blocks]])
+    known = ceil(Fraction(demand, 3 * blocks))
+    require(optimum(tiny).cost == known, f"OPT is {optimum(tiny).cost}, not {known}")
+    # A machine that does everything alone counts as one, whatever it could do besides.
+    require(single_job(tiny) == known, f"a single job needs {single_job(tiny)}, not {known}")
 
 
 def _chains(tiny: Tiny) -> Fraction:

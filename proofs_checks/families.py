@@ -158,6 +158,16 @@ def two_types(rng: random.Random) -> Tiny:
     return _problem(rng, _shapes(rng, k, most=2), _table(rng, k, rng.randint(1, 3)), most=3)
 
 
+def hub(rng: random.Random) -> Tiny:
+    """Jobs that share a type, each with one of its own: many blocks, of which several may miss."""
+    k = rng.randint(3, 4)
+    table = [[0] * k for _ in range(k - 1)]
+    for j, row in enumerate(table):
+        row[0], row[j + 1] = rng.randint(2, 7), rng.randint(2, 7)
+    demands = [rng.randint(80, 200) for _ in table]
+    return Tiny.of(demands, table, [[rng.randint(2, 3) for _ in range(k)]])
+
+
 Family = Callable[[random.Random], Tiny]
 #: Where the cost of a schedule is its number of machines.
 UNIT: tuple[Family, ...] = (
@@ -176,7 +186,7 @@ UNIT: tuple[Family, ...] = (
 #: Those of them with integers only.
 WHOLE: tuple[Family, ...] = tuple(family for family in UNIT if family is not thirds)
 ALL: tuple[Family, ...] = (*UNIT, costs)
-_BY_NAME = {family.__name__: family for family in (*ALL, two_types)}
+_BY_NAME = {family.__name__: family for family in (*ALL, two_types, hub)}
 
 #: Small examples of the theory (section 8), by name.
 NAMED: dict[str, Tiny] = {
@@ -190,9 +200,15 @@ NAMED: dict[str, Tiny] = {
     "needless-doubling": Tiny.of([1] * 5, [[1]] * 5, [[5]]),
     "partition-yes": Tiny.of([5, 5], [[3, 1, 1, 2, 2, 1]] * 2, [[1] * 6]),
     "partition-no": Tiny.of([5, 5], [[3, 3, 3, 1]] * 2, [[1] * 4]),
+    "ceil-gap-of-threes": Tiny.of([1] * 5, [["9/10"]] * 5, [[3]]),
     "half-trap": Tiny.of([1, 1], [[1, "9/10"], ["9/10", 0]], [[1, 1]]),
     "two-halves": Tiny.of([1, 1], [[1], [1]], [[1]]),
     "one-for-all": Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [1, 1]]),
+    "decoys": Tiny.of(
+        [1] * 4,
+        [[int(i == j) for i in range(4)] for j in range(4)],
+        [*([8 * int(i == C) for i in range(4)] for C in range(4)), [1] * 4],
+    ),
 }
 
 
@@ -243,6 +259,28 @@ def set_cover(size: int, sets: Sequence[Collection[int]]) -> Tiny:
         [[int(i == j) for i in elements] for j in elements],
         [[int(element in chosen) for element in elements] for chosen in sets],
     )
+
+
+def harmonic_trap(q: int) -> tuple[frozenset[int], ...]:
+    """Sets of which greedy takes nearly H(q^2) times the least number, q columns.
+
+    First those that greedy prefers: each holds ceil(R/q) of the R elements that the ones before it
+    leave, spread evenly over the columns; so it is as good as any column, and listed before them.
+
+    Examples
+    --------
+    >>> [sorted(elements) for elements in harmonic_trap(2)]
+    [[0, 1, 4, 5], [2, 6], [3], [7], [0, 1, 2, 3], [4, 5, 6, 7]]
+    """
+    columns = [list(range(at * q * q, (at + 1) * q * q)) for at in range(q)]
+    left = [list(column) for column in columns]
+    preferred = []
+    while rest := sum(map(len, left)):
+        taken = set[int]()
+        for _ in range(-(-rest // q)):
+            taken.add(max(left, key=len).pop(0))
+        preferred.append(frozenset(taken))
+    return (*preferred, *map(frozenset, columns))
 
 
 def covers_of_three() -> Iterator[tuple[int, tuple[frozenset[int], ...]]]:

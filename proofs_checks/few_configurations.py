@@ -7,8 +7,10 @@ supports, require x_C >= 1 on it and x_C = 0 off it; the cheapest feasible progr
 ceil(2 x_C) <= 3 x_C machines: ALG <= 3 OPT. So the published factor 3 + epsilon is kept as well.
 
 **Machine-checked.** Both algorithms on every generated instance (A' for epsilon = 1/2, 1 and 4,
-which takes both branches; A'' with costs): the schedule by the definition, the bound, U >= OPT.
-Then `lp_rounding` with `variant="enumeration"`, `"supports"` and `"published"`.
+which takes both branches; A'' with costs): the schedule by the definition, the bound, U >= OPT; A'
+enumerates where LP_agg < c/epsilon, and then costs exactly 2 MILP_c; A'' at most 3 times its
+program. Then `lp_rounding` with `variant="enumeration"`, `"supports"` and `"published"`, held to
+the same: in both branches of A', and to 2 MILP_c where LP_agg < 1/epsilon, whatever c is.
 
 **On paper.** That there are at most (O(1/epsilon))^c vectors and 2^c supports.
 """
@@ -20,13 +22,13 @@ from fractions import Fraction
 from itertools import combinations
 from math import floor
 
-from cms import solve
+from cms import Reference, solve
 
-from .bounds import Compact, Row, compact, lp_agg
+from .bounds import Compact, Row, compact, lp_agg, milp_c
 from .brute_force import optimum
 from .families import ALL, named, stream
 from .finding import Breach, Finding, Tally, require
-from .promises import Solver, promised
+from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
 from .t2_tadd import machines_for, scaled
 from .theorem_a import doubled
@@ -34,7 +36,11 @@ from .tiny import Counts, Tiny, require_schedule
 
 THEOREM = "Theorems A' and A''"
 _EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(4))
-#: The options of `lp_rounding`, and the factor they are proved for with epsilon = 1/2.
+#: What `lp_rounding` is asked for.
+_EPSILON = Fraction(1, 2)
+#: How it calls what it found by enumeration.
+_ENUMERATED = "the cheapest machines, twice"
+#: The options of `lp_rounding`, and the factor they are proved for with this epsilon.
 VARIANTS = {
     "enumeration": Fraction(5, 2),
     "supports": Fraction(3),
@@ -115,7 +121,7 @@ def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> 
         ratio="ALG / (factor OPT)",
         proved="1",
     )
-    branches = set[bool]()
+    branches, ours = set[bool](), set[bool]()
     for one in (*named(), *stream(seed, cases, ALL)):
         with tally.case(f"{one}, A''"):
             tally.seen(_supports(one.tiny))
@@ -127,9 +133,12 @@ def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> 
         if solver is not None:
             for variant in VARIANTS:
                 with tally.case(f"{one}, by lp_rounding {variant}"):
-                    tally.seen(_ours(solver, one.tiny, variant))
-    with tally.case("both branches of A'"):
+                    tally.seen(_ours(solver, one.tiny, variant, ours))
+    with tally.case("every branch of A' is taken"):
         require(branches == {False, True}, f"only one branch was taken, of {branches}")
+    if solver is not None:
+        with tally.case("every branch of A' is taken by lp_rounding"):
+            require(ours == {False, True}, f"only one branch was taken, of {ours}")
     return tally.finding()
 
 
@@ -139,7 +148,7 @@ def _supports(tiny: Tiny) -> Fraction:
     require_schedule(tiny, *answer)
     require(program.value <= best, f"the best support costs {program.value}, OPT = {best}")
     cost = tiny.cost(answer.machines)
-    require(cost <= 3 * best, f"A'': cost {cost}, OPT = {best}")
+    require(cost <= 3 * program.value, f"A'': cost {cost}, the program's is {program.value}")
     return cost / (3 * best)
 
 
@@ -147,16 +156,32 @@ def _enumeration(tiny: Tiny, epsilon: Fraction) -> tuple[Fraction, bool]:
     best = optimum(tiny).cost
     answer, enumerates = enumerated(tiny, epsilon)
     require_schedule(tiny, *answer)
+    cost, bound = tiny.cost(answer.machines), (2 + epsilon) * best
+    few = epsilon * lp_agg(tiny).value < tiny.c
+    require(enumerates == few, f"LP_agg = {lp_agg(tiny).value}, but enumerated: {enumerates}")
     if enumerates:
         most = most_machines(tiny, epsilon)
         require(best <= most, f"OPT = {best} exceeds U = {most}")
-    cost, bound = tiny.cost(answer.machines), (2 + epsilon) * best
+        require(cost == 2 * milp_c(tiny).value, f"cost {cost}, MILP_c = {milp_c(tiny).value}")
     require(cost <= bound, f"A', epsilon {epsilon}: cost {cost}, OPT = {best}")
     return cost / bound, enumerates
 
 
-def _ours(solver: Solver, tiny: Tiny, variant: str) -> Fraction:
-    bound = VARIANTS[variant] * optimum(tiny).cost
-    cost = promised(solver, tiny, "lp_rounding", variant=variant, epsilon="1/2", plain=True)
-    require(cost <= bound, f"lp_rounding {variant}: cost {cost}, bound {bound}")
+def _ours(solver: Solver, tiny: Tiny, variant: str, branches: set[bool]) -> Fraction:
+    promise = Promise(Reference.OPT, VARIANTS[variant])
+    options = {"variant": variant, "epsilon": _EPSILON, "plain": True}
+    answer = promised(solver, tiny, "lp_rounding", promise, **options)
+    cost, bound = cost_of(answer), promise.allows(tiny)
+    if variant == "enumeration":
+        enumerates = answer.history[-1].source.endswith(_ENUMERATED)
+        branches.add(enumerates)
+        twice = 2 * milp_c(tiny).value
+        require(not enumerates or cost == twice, f"enumerated: cost {cost}, 2 MILP_c = {twice}")
+        # Whatever is left of the problem, LP_agg decides the branch at 1/epsilon or above.
+        few = _EPSILON * lp_agg(tiny).value < min(tiny.costs)
+        require(not few or cost <= twice, f"not enumerated: cost {cost}, 2 MILP_c = {twice}")
+    else:
+        program = by_supports(tiny)[1].value
+        most = VARIANTS[variant] * program
+        require(cost <= most, f"{variant}: cost {cost}, its program's is {program}")
     return cost / bound

@@ -123,12 +123,17 @@ class Tally:
 
     @contextmanager
     def case(self, name: object) -> Iterator[None]:
-        """Count a case, and write down a :class:`Breach` of it under this name."""
+        """Count a case, and write down under this name why it does not hold, or what broke it.
+
+        Any other error fails the case as well, with its type, and the walk goes on.
+        """
         self._cases += 1
         try:
             yield
         except Breach as breach:
             self._failures.append(f"{name}: {breach}")
+        except Exception as fault:  # noqa: BLE001 (whatever it is, it is reported as a failure)
+            self._failures.append(f"{name}: {type(fault).__name__}: {fault}")
 
     def seen(self, ratio: Fraction | float) -> None:
         """Note how close a case came."""

@@ -19,13 +19,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from cms import solve
+from cms import Reference, solve
 
 from .brute_force import optimum
-from .families import WHOLE, Instance, costs, covers_of_three, named, set_cover, stream
+from .families import (
+    WHOLE,
+    Instance,
+    costs,
+    covers_of_three,
+    harmonic_trap,
+    named,
+    set_cover,
+    stream,
+)
 from .finding import Finding, Tally, require
 from .greedy import Inner, best_pair_first, brought, by_trying_all, gain, run, schedule
-from .promises import Solver, promised
+from .promises import ROUNDED_UP, Promise, Solver, cost_of, promised
 from .tiny import Tiny, require_schedule
 
 THEOREM = "G-int"
@@ -63,6 +72,30 @@ def largest_gain(tiny: Tiny) -> int:
     return int(max(gains))
 
 
+def promise_for(tiny: Tiny, beta: Fraction) -> Promise:
+    """Return what G-int lets greedy promise without solving an inner problem for its largest gain.
+
+    For g_max greedy takes a bound: no machine meets more than its blocks do, each by itself, nor
+    more than all jobs would take if each had the machine alone.
+    """
+    most = [max(row[i] for row in tiny.cut) for i in range(tiny.k)]
+    gains = (
+        min(
+            sum((a * f for a, f in zip(shape, most, strict=True)), Fraction(0)),
+            sum(
+                (
+                    min(d, sum((a * f for a, f in zip(shape, row, strict=True)), Fraction(0)))
+                    for d, row in zip(tiny.demands, tiny.cut, strict=True)
+                ),
+                Fraction(0),
+            ),
+        )
+        for shape in tiny.configurations
+    )
+    factor = harmonic(int(max(gains))) / beta
+    return Promise(Reference.OPT, max(factor, Fraction(1)) + ROUNDED_UP)
+
+
 def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> Finding:
     """Check G-int; see the top of this file.
 
@@ -79,7 +112,8 @@ def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> 
     )
     with tally.case("harmonic numbers"):
         _require_harmonic()
-    for one in (*named(), *_covers(), *stream(seed, cases, (*WHOLE, costs))):
+    trap = Instance("harmonic-trap", 2, set_cover(8, harmonic_trap(2)))
+    for one in (*named(), trap, *_covers(), *stream(seed, cases, (*WHOLE, costs))):
         for name, (inner, beta) in INNER.items() if one.tiny.is_whole else ():
             with tally.case(f"{one}, {name}"):
                 tally.seen(_plain(one.tiny, inner, beta))
@@ -123,6 +157,8 @@ def _plain(tiny: Tiny, inner: Inner, beta: Fraction) -> Fraction:
 
 def _ours(solver: Solver, tiny: Tiny, name: str, beta: Fraction) -> Fraction:
     bound = harmonic(largest_gain(tiny)) * optimum(tiny).cost / beta
-    cost = promised(solver, tiny, "greedy", variant="units", inner=name, plain=True)
+    promise = promise_for(tiny, beta)
+    answer = promised(solver, tiny, "greedy", promise, variant="units", inner=name, plain=True)
+    cost = cost_of(answer)
     require(cost <= bound, f"greedy units, inner {name}: cost {cost}, bound {bound}")
     return cost / bound

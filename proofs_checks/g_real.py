@@ -21,14 +21,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, e, log
 
-from cms import solve
+from cms import Reference, solve
 
 from .brute_force import optimum
 from .families import ALL, named, stream
 from .finding import Finding, Tally, require
 from .g_int import INNER
 from .greedy import Inner, run, schedule
-from .promises import Solver, promised
+from .promises import ROUNDED_UP, Promise, Solver, cost_of, promised
 from .tiny import Tiny, require_schedule
 
 THEOREM = "G-real"
@@ -166,9 +166,11 @@ def _plain(tiny: Tiny, inner: Inner, beta: Fraction, delta: Fraction) -> float:
 
 
 def _ours(solver: Solver, tiny: Tiny, name: str, beta: Fraction) -> float:
-    cost = promised(solver, tiny, "greedy", variant="inflated", inner=name, plain=True)
     # Its delta is another rational near the best one.
     proved = _NEAR * factor(tiny.n, best_delta(tiny.n)) / float(beta)
+    promise = Promise(Reference.OPT, Fraction(proved) + ROUNDED_UP, max(tiny.costs))
+    answer = promised(solver, tiny, "greedy", promise, variant="inflated", inner=name, plain=True)
+    cost = cost_of(answer)
     return _within(tiny, cost, proved, max(tiny.costs))
 
 

@@ -27,11 +27,11 @@ from cms import solve
 from .brute_force import optimum
 from .families import WHOLE, named, stream
 from .finding import Breach, Finding, Tally, require
-from .g_int import harmonic, largest_gain
+from .g_int import harmonic, largest_gain, promise_for
 from .greedy import Numbers, best_pair_first, brought, by_trying_all, gain
 from .lp import minimise
 from .lp_version import together
-from .promises import Solver, promised
+from .promises import Solver, cost_of, promised
 from .tiny import Tiny
 
 THEOREM = "Inner problem"
@@ -156,5 +156,7 @@ def _plain(tiny: Tiny, C: int, residual: list[Fraction]) -> Fraction:
 
 def _ours(solver: Solver, tiny: Tiny, inner: str) -> None:
     bound = float(harmonic(largest_gain(tiny)) * optimum(tiny).cost) / FACTORS[inner]
-    cost = promised(solver, tiny, "greedy", variant="units", inner=inner, plain=True)
+    promise = promise_for(tiny, Fraction(FACTORS[inner]))
+    answer = promised(solver, tiny, "greedy", promise, variant="units", inner=inner, plain=True)
+    cost = cost_of(answer)
     require(cost <= bound + _SLACK, f"greedy, inner {inner}: cost {cost}, bound {bound}")

@@ -23,13 +23,13 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import ceil, e, exp, floor
 
-from cms import solve
+from cms import Reference, solve
 
 from .bounds import Star, best_machine, lp_star
 from .families import UNIT, named, stream
 from .finding import Finding, Tally, require
 from .g_real import kappa
-from .promises import Solver, promised
+from .promises import ROUNDED_UP, Promise, Solver, cost_of, promised
 from .tiny import Tiny
 
 THEOREM = "LP version"
@@ -192,6 +192,8 @@ def _require_truncated_mean(amount: Distribution, demand: Fraction) -> None:
 
 
 def _ours(solver: Solver, tiny: Tiny) -> None:
-    bound = (alpha(min(tiny.n, tiny.s)) + 2) * lp_star(tiny).value
-    cost = promised(solver, tiny, "greedy", variant="lp", plain=True)
+    factor = alpha(min(tiny.n, tiny.s)) + 2
+    promise = Promise(Reference.LP_STAR, factor + ROUNDED_UP)
+    cost = cost_of(promised(solver, tiny, "greedy", promise, variant="lp", plain=True))
+    bound = factor * lp_star(tiny).value
     require(cost <= bound, f"greedy lp: cost {cost}, bound {bound}")

@@ -1,17 +1,18 @@
 """The package's own algorithms on a tiny problem: what they answer and what they promise.
 
 An answer is held against the exact optimum and against the exact value of whatever the algorithm
-states its guarantee against. Anything that goes wrong, an algorithm that is not installed included,
-is a :class:`Breach`.
+states its guarantee against; and that guarantee against the one its theorem gives, worked out in
+the theorem's file. Anything that goes wrong, an algorithm that is not installed or promises nothing
+included, is a :class:`Breach`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from cms import CmsError, Problem, Solution, StopReason, check
+from cms import CmsError, Problem, Reference, Solution, StopReason, check
 
 from .bounds import reference
 from .brute_force import optimum
@@ -20,6 +21,27 @@ from .tiny import Tiny
 
 #: Seconds for one answer; every one takes a small part of it.
 _TIME_LIMIT = 60.0
+#: What a factor that holds a logarithm may be larger than the theorem's: algorithms round such ones
+#: up to six digits after the point, and greedy knows its gains to a part of 10^-9.
+ROUNDED_UP = Fraction(1, 10**5)
+
+
+class Promise(NamedTuple):
+    """What a theorem says an algorithm's guarantee is: ``cost <= factor * against + additive``.
+
+    Examples
+    --------
+    >>> Promise(Reference.OPT, Fraction(2)).allows(Tiny.of([1, 1], [[1], [1]], [[1]]))
+    Fraction(4, 1)
+    """
+
+    against: Reference
+    factor: Fraction
+    additive: Fraction = Fraction(0)
+
+    def allows(self, tiny: Tiny) -> Fraction:
+        """Return the largest cost that keeps it."""
+        return self.factor * reference(tiny, self.against) + self.additive
 
 
 class Solver(Protocol):
@@ -32,47 +54,76 @@ class Solver(Protocol):
         ...
 
 
-def promised(solver: Solver, tiny: Tiny, method: str, **options: object) -> Fraction:
-    """Return what a method's schedule costs, after checking everything but the theorem at hand.
+def promised(
+    solver: Solver, tiny: Tiny, method: str, promise: Promise | None, **options: object
+) -> Solution:
+    """Return a method's answer, after checking everything but the theorem at hand.
 
     Parameters
     ----------
     solver : Solver
     tiny : Tiny
     method : str
+    promise : Promise or None
+        The theorem's guarantee, which the method's own must not exceed; None for a method whose
+        word is its status, and that states none.
     **options
         The method's options.
 
     Returns
     -------
-    Fraction
+    Solution
 
     Raises
     ------
     Breach
         If there is no answer, the schedule is not valid or cheaper than the optimum, the bound
-        exceeds the optimum, or the cost exceeds what the method's own guarantee allows at the exact
-        value of its reference.
+        exceeds the optimum, the method's own guarantee is missing or allows more than the
+        theorem's, each at the exact value of its reference, or the cost exceeds it.
     """
+    said = f"{method} {options}" if options else method
+    solution = valid(solver, tiny, method, **options)
+    cost, best = cost_of(solution), optimum(tiny).cost
+    require(cost >= best, f"{said}: cost {cost} below the optimum {best}")
+    bound = max(proved(solution, tiny.problem()), solution.claimed_bound or Fraction(0))
+    require(bound <= best, f"{said}: lower bound {bound} above the optimum {best}")
+    if promise is not None:
+        _require_guarantee(solution, tiny, cost, promise, said)
+    return solution
+
+
+def _require_guarantee(
+    solution: Solution, tiny: Tiny, cost: Fraction, promise: Promise, said: str
+) -> None:
+    """Require a guarantee that is kept and allows no more than the theorem's."""
+    if solution.guarantee is None:
+        raise Breach(f"{said}: no guarantee is stated")
+    guarantee, most = solution.guarantee.guarantee, promise.allows(tiny)
+    value = reference(tiny, guarantee.against)
+    allowed = guarantee.allows(value)
+    with_value = f"{guarantee} with {guarantee.against} = {value}"
+    require(cost <= allowed, f"{said}: cost {cost}, but {with_value}")
+    require(allowed <= most, f"{said}: {with_value} allows more than the theorem, {float(most)}")
+
+
+def valid(solver: Solver, tiny: Tiny, method: str, **options: object) -> Solution:
+    """Return a method's answer, whose schedule is valid and costs what it says; or a Breach."""
     said = f"{method} {options}" if options else method
     problem = tiny.problem()
     solution = answered(solver, problem, method, **options)
-    cost, best = solution.cost, optimum(tiny).cost
+    cost = solution.cost
     if cost is None:
         raise Breach(f"{said}: no schedule ({solution.status})")
     require(not check(problem, solution.schedule), f"{said}: the schedule is not valid")
     require(solution.schedule.cost(problem) == cost, f"{said}: the cost is not the schedule's")
-    require(cost >= best, f"{said}: cost {cost} below the optimum {best}")
-    bound = max(proved(solution, problem), solution.claimed_bound or Fraction(0))
-    require(bound <= best, f"{said}: lower bound {bound} above the optimum {best}")
-    if solution.guarantee is not None:
-        guarantee = solution.guarantee.guarantee
-        value = reference(tiny, guarantee.against)
-        require(
-            cost <= guarantee.allows(value),
-            f"{said}: cost {cost}, but {guarantee} with {guarantee.against} = {value}",
-        )
-    return cost
+    return solution
+
+
+def cost_of(solution: Solution) -> Fraction:
+    """Return what an answer's schedule costs; a :class:`Breach` if it has none."""
+    if solution.cost is None:
+        raise Breach(f"no schedule ({solution.status})")
+    return solution.cost
 
 
 def answered(solver: Solver, problem: Problem, method: str, **options: object) -> Solution:

@@ -8,30 +8,42 @@ the least number of blocks of the last type for each number of blocks of the oth
 **Machine-checked.** The two inequalities behind the switch, with sympy. On every generated
 instance, whose demands are multiplied so that both sides of the switch occur, for epsilon = 1, 1/2,
 1/4 and 1/10: the schedule, the bound, U > OPT, n <= s OPT; and that the table finds OPT. Then
-`ptas` with these epsilons and both its exact parts, plain and not.
+`ptas` with these epsilons, by both its exact parts, plain and not: also on instances of up to four
+types whose rounding costs more than LP_DW rounded up, so that prices alone settle nothing. What an
+exact part answers costs OPT, and each of them has to be what finds it at least once.
 
 **On paper.** That both sides take polynomial time for constant c and s.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from itertools import cycle
+from math import ceil
 from typing import NamedTuple
 
 from cms import solve
 
 from .bounds import lp_dw
 from .brute_force import optimum, options, within
-from .families import NAMED, Instance, instance, stream, two_types
+from .families import NAMED, Instance, chain, instance, mig, one_shape, stream, two_types
 from .few_configurations import by_increasing_sum
 from .finding import Breach, Finding, Tally, require
-from .promises import Solver, promised
-from .theorem_b import additive_loss, theorem_b
+from .promises import Solver, cost_of, promised
+from .theorem_b import additive_loss, promise_for, theorem_b
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
 THEOREM = "PTAS"
 EPSILONS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 10))
 _MULTIPLES = (1, 3, 8)
+#: What `ptas` is asked to find few machines by, and how it calls what these found.
+_WAYS = ("dynamic", "program", "auto")
+EXACT = {"dynamic program", "CP-SAT"}
+#: Where LP_DW falls short of its rounding, by name.
+_SHORT = ("partition-no", "half-trap", "ceil-gap-of-threes")
+#: So many instances are looked through for one that falls short.
+_LOOKED_THROUGH = 12
 
 
 class Answer(NamedTuple):
@@ -115,19 +127,25 @@ def check(*, seed: int = 0, cases: int = 90, solver: Solver | None = solve) -> F
     )
     with tally.case("the switch"):
         _require_switch()
-    sides = set[bool]()
-    for number, one in enumerate(_multiplied(seed, cases)):
+    sides, found = set[bool](), set[str]()
+    ways, plain = cycle(_WAYS), cycle((True, True, True, False, False, False))
+    for one in (*_multiplied(seed, cases), *_short(seed, cases)):
         for epsilon in EPSILONS:
             with tally.case(f"{one}, epsilon = {epsilon}"):
                 ratio, side = _plain(one.tiny, epsilon)
                 tally.seen(ratio)
                 sides.add(side)
             if solver is not None:
-                exact = ("dynamic", "program", "auto")[number % 3]
+                options = {"exact": next(ways), "plain": next(plain)}
                 with tally.case(f"{one}, epsilon = {epsilon}, by ptas"):
-                    tally.seen(_ours(solver, one.tiny, epsilon, exact, plain=number % 2 == 0))
+                    ratio, by = _ours(solver, one.tiny, epsilon, options)
+                    tally.seen(ratio)
+                    found.add(by)
     with tally.case("both sides of the switch"):
         require(sides == {False, True}, f"only one side was taken, of {sides}")
+    if solver is not None:
+        with tally.case("every way of ptas to be exact is taken"):
+            require(found >= EXACT, f"schedules were found by {found} alone")
     return tally.finding()
 
 
@@ -143,6 +161,20 @@ def _multiplied(seed: int, cases: int) -> list[Instance]:
             name = one.family if multiple == 1 else f"{multiple} times {one.family}"
             found.append(Instance(name, one.number, one.tiny.times(multiple)))
     return [*sides, *found[:cases]]
+
+
+def _short(seed: int, cases: int) -> list[Instance]:
+    """Instances of up to four types whose rounding costs more than LP_DW rounded up."""
+    looked = stream(seed, max(_LOOKED_THROUGH, cases) * 4, (one_shape, chain, mig, two_types))
+    known = [instance(name, 0) for name in _SHORT]
+    found = []
+    for one in looked:
+        multiple = 1 if one.tiny.k > 2 else 6
+        tiny = one.tiny.times(multiple)
+        if tiny.cost(theorem_b(tiny).machines) > ceil(lp_dw(tiny).value):
+            name = one.family if multiple == 1 else f"{multiple} times {one.family}"
+            found.append(Instance(name, one.number, tiny))
+    return [*known, *found]
 
 
 def _require_switch() -> None:
@@ -172,8 +204,15 @@ def _plain(tiny: Tiny, epsilon: Fraction) -> tuple[Fraction, bool]:
     return cost / bound, is_rounded
 
 
-def _ours(solver: Solver, tiny: Tiny, epsilon: Fraction, exact: str, *, plain: bool) -> Fraction:
-    cost = promised(solver, tiny, "ptas", epsilon=epsilon, exact=exact, plain=plain)
-    bound = (1 + epsilon) * optimum(tiny).cost
-    require(cost <= bound, f"ptas {epsilon}, exact={exact}: cost {cost}, bound {bound}")
-    return cost / bound
+def _ours(
+    solver: Solver, tiny: Tiny, epsilon: Fraction, how: Mapping[str, object]
+) -> tuple[Fraction, str]:
+    """Return the ratio, and by what the schedule was found."""
+    answer = promised(solver, tiny, "ptas", promise_for(tiny, epsilon), epsilon=epsilon, **how)
+    cost, best = cost_of(answer), optimum(tiny).cost
+    # The line of the history at which the schedule came.
+    by = next(line.source for line in answer.history if line.cost == cost).removeprefix("ptas: ")
+    bound = (1 + epsilon) * best
+    require(cost <= bound, f"ptas {epsilon}, {how}: cost {cost}, bound {bound}")
+    require(by not in EXACT or cost == best, f"ptas {epsilon}, {how}: {by} finds {cost} > {best}")
+    return cost / bound, by

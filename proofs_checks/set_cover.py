@@ -28,11 +28,11 @@ from cms import solve
 
 from .bounds import lp_agg, lp_dw
 from .brute_force import optimum
-from .families import covers_of_three, set_cover
+from .families import covers_of_three, harmonic_trap, set_cover
 from .finding import Breach, Finding, Tally, require
-from .g_int import harmonic
+from .g_int import harmonic, promise_for
 from .lp import minimise
-from .promises import Solver, promised
+from .promises import Solver, cost_of, promised
 from .tiny import require_schedule
 
 THEOREM = "Set cover <= CMS"
@@ -98,7 +98,8 @@ def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> 
         ratio="OPT / least cover",
         proved="1",
     )
-    for system in (*_small(), *_random(seed, cases), vectors(2), vectors(3)):
+    trap = System("harmonic trap", 8, harmonic_trap(2))
+    for system in (*_small(), *_random(seed, cases), vectors(2), vectors(3), trap):
         with tally.case(system.name):
             tally.seen(_both_ways(system))
         if solver is not None and not system.name.startswith("cover"):
@@ -150,7 +151,9 @@ def _both_ways(system: System) -> Fraction:
 def _ours(solver: Solver, system: System) -> None:
     tiny = set_cover(system.size, system.sets)
     most = harmonic(tiny.s) * len(least_cover(system))
-    cost = promised(solver, tiny, "greedy", variant="units", inner="exact", plain=True)
+    promise = promise_for(tiny, Fraction(1))
+    answer = promised(solver, tiny, "greedy", promise, variant="units", inner="exact", plain=True)
+    cost = cost_of(answer)
     require(cost <= most, f"greedy takes {cost} sets, H(s) times the least number is {most}")
 
 

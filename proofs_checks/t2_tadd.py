@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from cms import solve
+from cms import Reference, solve
 
-from .bounds import lp_agg
+from .bounds import lp_agg, lp_agg_duals
 from .families import ALL, named, stream
 from .finding import Finding, Tally, require
-from .promises import Solver, promised
+from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
 from .tiny import Counts, Tiny, require_schedule
 
@@ -89,6 +89,28 @@ def dearest(tiny: Tiny, number: int) -> Fraction:
     return sum(sorted(tiny.costs, reverse=True)[:number], Fraction(0))
 
 
+def dearest_in_use(tiny: Tiny) -> Fraction:
+    """Return what rounding up costs at most, whichever optimal vertex of LP_agg a solver takes.
+
+    By complementary slackness only configurations worth their cost at the dual prices are used.
+
+    Examples
+    --------
+    >>> dearest_in_use(Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [1, 1]]))
+    Fraction(1, 1)
+    """
+    _, worth = lp_agg_duals(tiny)
+    prices = [
+        max(w * row[i] for w, row in zip(worth, tiny.cut, strict=True)) for i in range(tiny.k)
+    ]
+    used = [
+        cost
+        for cost, shape in zip(tiny.costs, tiny.configurations, strict=True)
+        if sum((a * p for a, p in zip(shape, prices, strict=True)), Fraction(0)) == cost
+    ]
+    return sum(sorted(used, reverse=True)[: tiny.k], Fraction(0))
+
+
 def check(*, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> Finding:
     """Check T-2 and T-add; see the top of this file.
 
@@ -135,7 +157,8 @@ def _plain(tiny: Tiny) -> Fraction:
 
 
 def _ours(solver: Solver, tiny: Tiny, *, plain: bool) -> Fraction:
-    bound = 2 * lp_agg(tiny).value + dearest(tiny, min(tiny.c, tiny.k))
-    cost = promised(solver, tiny, "lp_rounding", variant="doubling", plain=plain)
+    promise = Promise(Reference.LP_AGG, 1 + tiny.phi, dearest(tiny, min(tiny.c, tiny.k)))
+    answer = promised(solver, tiny, "lp_rounding", promise, variant="doubling", plain=plain)
+    cost, bound = cost_of(answer), (1 + tiny.phi) * lp_agg(tiny).value + dearest_in_use(tiny)
     require(cost <= bound, f"lp_rounding doubling, plain={plain}: cost {cost}, bound {bound}")
     return cost / bound

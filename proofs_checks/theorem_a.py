@@ -20,14 +20,14 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 
-from cms import solve
+from cms import Reference, solve
 
 from .bounds import milp_c
 from .brute_force import optimum
 from .families import ALL, NAMED, named, stream
 from .finding import Breach, Finding, Tally, require
 from .lp import minimise
-from .promises import Solver, promised
+from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import Amounts, rounded
 from .tiny import Counts, Tiny, require_schedule
 
@@ -148,7 +148,8 @@ def _plain(tiny: Tiny) -> Fraction:
 
 
 def _ours(solver: Solver, tiny: Tiny, *, plain: bool) -> Fraction:
-    cost = promised(solver, tiny, "lp_rounding", variant="milp", plain=plain)
+    promise = Promise(Reference.MILP_C, Fraction(2))
+    cost = cost_of(promised(solver, tiny, "lp_rounding", promise, variant="milp", plain=plain))
     bound = 2 * milp_c(tiny).value
     require(cost <= bound, f"lp_rounding milp, plain={plain}: cost {cost}, bound {bound}")
     return cost / optimum(tiny).cost

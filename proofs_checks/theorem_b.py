@@ -9,7 +9,10 @@ With costs: the rounded-up machines and the missing blocks' machines count with 
 **Machine-checked.** On every generated instance, exactly: the number of split jobs r <= k - p; at
 most r - 1 missing blocks of each type, none if r = 0; the schedule by the definition; the bound, in
 the finer form with p and in the form with K; k = 1 and k = 2. That K is the maximum over p of
-p + k max(0, k - p - 1), for k up to 60. Then `ptas`, whose every answer keeps the bound.
+p + k max(0, k - p - 1), for k up to 60. Then `ptas`, whose every answer keeps the bound; and where
+LP_DW is large enough for its rounding to be the answer, and has one optimal mean option a job, so
+that all basic solutions round alike, the rounding itself: no more machines than ceil(x_C), and the
+fewest that hold the missing blocks.
 
 **On paper.** That a basic solution has at most k + n positive variables.
 """
@@ -20,16 +23,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from cms import solve
+from cms import Reference, solve
 
 from .bounds import lp_dw
-from .brute_force import optimum
-from .families import ALL, named, stream
-from .finding import Finding, Tally, require
-from .promises import Solver, promised
+from .brute_force import optimum, options
+from .families import ALL, hub, named, stream
+from .finding import Breach, Finding, Tally, require
+from .lp import minimise
+from .promises import Promise, Solver, cost_of, promised, valid
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
 THEOREM = "Theorem B"
+#: How `ptas` calls its rounding.
+ROUNDED = "rounding of LP_DW"
 
 
 def additive_loss(k: int) -> int:
@@ -97,6 +103,60 @@ def theorem_b(tiny: Tiny) -> Counts:
     return with_missing(tiny, counts, missing(tiny, counts))
 
 
+def rounds_one_way(tiny: Tiny) -> bool:
+    """Whether all optimal solutions of LP_DW have the same machines and mean options.
+
+    Every machine count and every number of blocks in a job's mean option is minimised and maximised
+    over the optimal solutions.
+
+    Examples
+    --------
+    >>> rounds_one_way(Tiny.of([2], [[1]], [[1]]))
+    True
+    >>> rounds_one_way(Tiny.of([1], [[1, 1]], [[1, 1]]))
+    False
+    """
+    solution, c = lp_dw(tiny), tiny.c
+    columns = [(j, option) for j in range(tiny.n) for option in options(tiny, j)]
+    rows: list[list[Fraction]] = [
+        [
+            *(Fraction(shape[i]) for shape in tiny.configurations),
+            *(-Fraction(o[i]) for _, o in columns),
+        ]
+        for i in range(tiny.k)
+    ]
+    rights = [Fraction(0)] * tiny.k
+    for sign in (1, -1):
+        for job in range(tiny.n):
+            rows.append([Fraction(0)] * c + [Fraction(sign * (j == job)) for j, _ in columns])
+            rights.append(Fraction(sign))
+    rows.append([*(-cost for cost in tiny.costs), *[Fraction(0)] * len(columns)])
+    rights.append(-solution.value)
+
+    def least(costs: Sequence[Fraction]) -> Fraction:
+        found = minimise(costs, rows, rights)
+        if found is None:
+            raise Breach("LP_DW has no optimal solution")
+        return found.value
+
+    nothing = [Fraction(0)] * len(columns)
+    for C, x in enumerate(solution.x):
+        mine = [cost if at == C else Fraction(0) for at, cost in enumerate(tiny.costs)]
+        others = [cost - own for cost, own in zip(tiny.costs, mine, strict=True)]
+        spent = x * tiny.costs[C]
+        if least([*mine, *nothing]) < spent or least([*others, *nothing]) < solution.value - spent:
+            return False
+    for job, weighted in enumerate(solution.z):
+        most = Fraction(max(max(option) for option in options(tiny, job)))
+        for i, blocks in enumerate(mean(weighted)):
+            mine = [Fraction(o[i]) if j == job else Fraction(0) for j, o in columns]
+            less = [most - o[i] if j == job else Fraction(0) for j, o in columns]
+            free = [Fraction(0)] * c
+            if least([*free, *mine]) < blocks or least([*free, *less]) < most - blocks:
+                return False
+    return True
+
+
 def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> Finding:
     """Check Theorem B; see the top of this file.
 
@@ -121,6 +181,17 @@ def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> 
         if solver is not None:
             with tally.case(f"{one}, by ptas"):
                 tally.seen(_ours(solver, one.tiny))
+    types = set[int]()
+    for one in stream(seed, max(8, cases // 15), (hub,)):
+        with tally.case(one):
+            tally.seen(_plain(one.tiny))
+        if solver is not None:
+            with tally.case(f"{one}, by ptas"):
+                if _rounding(solver, one.tiny):
+                    types.add(one.tiny.k)
+    if solver is not None:
+        with tally.case("every way of ptas to round is taken"):
+            require(types == {3, 4}, f"its rounding is the answer for k in {types} alone")
     return tally.finding()
 
 
@@ -140,7 +211,7 @@ def _plain(tiny: Tiny) -> Fraction:
     bought = sum(n * tiny.costs[tiny.cheapest_with(i)] for i, n in enumerate(lacking) if n)
     finer = solution.value + up + bought
     require(cost < finer, f"cost {cost}, finer bound {finer}")
-    if tiny.has_unit_costs:
+    if tiny.has_unit_costs and k <= 2:
         best = optimum(tiny).cost
         require(k != 1 or cost == best, f"k = 1: cost {cost}, OPT = {best}")
         require(k != 2 or cost <= best + 1, f"k = 2: cost {cost}, OPT = {best}")
@@ -148,7 +219,35 @@ def _plain(tiny: Tiny) -> Fraction:
 
 
 def _ours(solver: Solver, tiny: Tiny) -> Fraction:
-    return _within(tiny, promised(solver, tiny, "ptas", epsilon=1, plain=True))
+    promise = promise_for(tiny, Fraction(1))
+    return _within(tiny, cost_of(promised(solver, tiny, "ptas", promise, epsilon=1, plain=True)))
+
+
+def promise_for(tiny: Tiny, epsilon: Fraction) -> Promise:
+    """Return what `ptas` promises: an optimal schedule for one block type, 1 + epsilon beyond.
+
+    Examples
+    --------
+    >>> promise_for(Tiny.of([1], [[1]], [[1]]), Fraction(1, 2)).factor
+    Fraction(1, 1)
+    """
+    optimal = tiny.k == 1 and len(set(tiny.costs)) == 1
+    return Promise(Reference.OPT, Fraction(1) if optimal else 1 + epsilon)
+
+
+def _rounding(solver: Solver, tiny: Tiny) -> bool:
+    """Hold the package's rounding to the plain one; False if it is not the answer, or not alone."""
+    solution = valid(solver, tiny, "ptas", epsilon=1, plain=True)
+    cost = cost_of(solution)
+    _within(tiny, cost)
+    if not (solution.history[-1].source.endswith(ROUNDED) and rounds_one_way(tiny)):
+        return False
+    counts = rounded_options(tiny)
+    most = [max(shape[i] for shape in tiny.configurations) for i in range(tiny.k)]
+    bought = sum(-(-n // a) for n, a in zip(missing(tiny, counts), most, strict=True) if n)
+    bound = sum(counts.machines) + bought
+    require(cost <= bound, f"the rounding costs {cost}, at most {bound}: {bought} bought")
+    return True
 
 
 def _within(tiny: Tiny, cost: Fraction) -> Fraction:

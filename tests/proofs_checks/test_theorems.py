@@ -199,6 +199,36 @@ def test_only_the_first_failures_are_spelled_out() -> None:
     assert not finding.ok
 
 
+def test_an_error_fails_its_case_and_the_others_go_on() -> None:
+    tally = Tally("rows", "all", ratio="", proved="")
+    for number in range(3):
+        with tally.case(f"row {number}"):
+            assert [1, 2][number]
+    finding = tally.finding()
+    assert finding.cases == 3
+    assert finding.failures == ("row 2: IndexError: list index out of range",)
+
+
+def test_ctrl_c_is_no_failure_of_a_case() -> None:
+    tally = Tally("one", "all", ratio="", proved="")
+    with pytest.raises(KeyboardInterrupt), tally.case("first"):
+        raise KeyboardInterrupt
+
+
+def test_the_command_reports_an_error_and_runs_the_other_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def beyond(amounts: object) -> None:
+        raise IndexError("beyond a row")
+
+    monkeypatch.setattr("proofs_checks.t2_tadd.rounded", beyond)
+    assert main(["t2_tadd", "monotone", "--cases", "1"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("FAILED  T-2")
+    assert lines[1].startswith("ok  Monotone")
+    assert "aggregated-lp-gap 0: IndexError: beyond a row" in lines[2]
+
+
 def test_the_command_prints_a_line_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rounding_lemma", "proofs_checks/monotone.py", "--cases", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()

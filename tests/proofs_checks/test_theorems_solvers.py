@@ -13,12 +13,16 @@ import pytest
 
 from cms import (
     BlockPrices,
+    Guarantee,
+    GuaranteeVerdict,
     MachineGroup,
     Problem,
+    Reference,
     Schedule,
     Solution,
     StopReason,
     UnsupportedProblem,
+    Verdict,
     solve,
 )
 from proofs_checks import limits, theorems
@@ -26,6 +30,10 @@ from proofs_checks.promises import Solver
 
 RUN_ALGORITHMS = [name for name in theorems.CHECKS if theorems.runs_algorithms(name)]
 CASES = 4
+#: What an optimal answer may promise.
+EXACT = GuaranteeVerdict(Guarantee(1, 0, Reference.OPT, "optimal"), Verdict.VERIFIED)
+#: Cases about the ways an algorithm took, which no stand-in goes.
+WAYS = ("every branch of", "every way of")
 
 
 def optimal(
@@ -36,7 +44,32 @@ def optimal(
         raise UnsupportedProblem("the configurations are listed")
     if method in limits.REFUSE and any(m.limit is not None for m in problem.machine_types):
         raise UnsupportedProblem("there are limits")
-    return solve(problem, "price_and_branch", time_limit=time_limit)
+    solution = solve(problem, "price_and_branch", time_limit=time_limit)
+    return replace(solution, guarantee=EXACT)
+
+
+def silent(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Promises nothing, though what it answers is optimal."""
+    solution = optimal(problem, method, options=options, time_limit=time_limit)
+    return replace(solution, guarantee=None)
+
+
+def generous(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Promises a thousand times the optimum."""
+    solution = optimal(problem, method, options=options, time_limit=time_limit)
+    loose = Guarantee(1000, 0, Reference.OPT, "no theorem")
+    return replace(solution, guarantee=GuaranteeVerdict(loose, Verdict.VERIFIED))
+
+
+def broken(
+    problem: Problem, method: str, *, options: Mapping[str, object], time_limit: float
+) -> Solution:
+    """Ends in an error that is none of the package's."""
+    raise IndexError(f"{method} looks beyond a row")
 
 
 def wasteful(
@@ -97,12 +130,41 @@ def willing(
 
 
 def failures(name: str, solver: Solver) -> tuple[str, ...]:
-    return theorems.run(name, cases=CASES, solver=solver).failures
+    found = theorems.run(name, cases=CASES, solver=solver).failures
+    return tuple(one for one in found if not one.startswith(WAYS))
 
 
 @pytest.mark.parametrize("name", RUN_ALGORITHMS)
 def test_an_optimal_answer_keeps_every_theorem(name: str) -> None:
     assert not failures(name, optimal)
+
+
+#: Where an algorithm's promise is the theorem's.
+PROMISES = (
+    *("t2_tadd", "inner_problem", "g_int", "g_real", "lp_version", "set_cover"),
+    *("theorem_a", "few_configurations", "theorem_b", "ptas_switch"),
+)
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_an_algorithm_that_promises_nothing_is_a_failure(name: str) -> None:
+    found = failures(name, silent)
+    assert found
+    assert all("no guarantee is stated" in one for one in found if not one.startswith("and "))
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_promise_beyond_the_theorem_is_a_failure(name: str) -> None:
+    found = failures(name, generous)
+    assert found
+    assert all("more than the theorem" in one for one in found if not one.startswith("and "))
+
+
+@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+def test_an_error_of_any_kind_is_reported_with_its_case(name: str) -> None:
+    found = failures(name, broken)
+    assert found
+    assert all("IndexError: " in one for one in found if not one.startswith("and "))
 
 
 @pytest.mark.parametrize("name", RUN_ALGORITHMS)
