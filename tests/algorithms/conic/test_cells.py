@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from algorithms.conic.cells import MOST_POINTS, cover, whole
+from algorithms.conic.cells import MOST_POINTS, Cell, cover, whole
 from algorithms.conic.parallelepiped import Parallelepiped
 from algorithms.conic.polytope import HalfSpace, Point, Polytope
 from tests.algorithms.conic.parts import inside, listed, polytopes
@@ -104,3 +104,28 @@ def test_a_split_has_both_parts_and_loses_nothing() -> None:
     low, high = cell.split(row)
     assert low.slacks(row)[1] < high.slacks(row)[0]
     assert (low.slacks(row)[0], high.slacks(row)[1]) == cell.slacks(row)
+
+
+# --- planted faults -------------------------------------------------------------------------------
+
+
+def first_part(self: Cell, row: HalfSpace) -> tuple[Cell, ...]:
+    """A split that loses one of the two parts."""
+    return honest_split(self, row)[:1]
+
+
+honest_split = Cell.split
+
+
+@pytest.mark.parametrize("fault", ["a split loses a part", "every third body is lost"])
+def test_a_cover_that_loses_bodies_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    polytope = Polytope(((4, 7),), (60,))
+    test_every_point_is_covered_from_inside(polytope)
+    if fault == "a split loses a part":
+        monkeypatch.setattr(Cell, "split", first_part)
+    else:
+        bodies = list(cover(polytope))
+        fewer = [body for number, body in enumerate(bodies) if number % 3]
+        monkeypatch.setitem(globals(), "cover", lambda _: fewer)
+    with pytest.raises((AssertionError, StopIteration)):
+        test_every_point_is_covered_from_inside(polytope)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+import algorithms.conic.run
 from algorithms.conic import Conic, ConicOptions
+from algorithms.conic.integer_program import Task
 from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import Run
 from cms import (
@@ -253,6 +256,31 @@ def test_cells_have_two_to_the_k_slots_and_points_none(k: int) -> None:
         contents = run._contents(None)
         assert contents is not None
         assert run._task(contents, None).slots == slots
+
+
+@pytest.mark.parametrize("fewer", [1, 2])
+def test_slots_fewer_than_two_to_the_k_are_caught(
+    fewer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_fewer(*arguments: Any) -> Task:
+        task = Task(*arguments)
+        return replace(task, slots=max(0, task.slots - fewer))
+
+    monkeypatch.setattr(algorithms.conic.run, "Task", with_fewer)
+    for k in (1, 2, 3):
+        with pytest.raises(AssertionError):
+            test_cells_have_two_to_the_k_slots_and_points_none(k)
+
+
+def test_no_slots_at_all_cost_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One machine holds all, but its content is no corner of the cover."""
+    problem = of({"a": 4, "b": 7}, 251, {"x": (27, {"a": 1}), "y": (20, {"b": 1})})
+    way = {"route": "cells", "plain": True}
+    assert solved(problem, **way).machine_count == 1
+    monkeypatch.setattr(
+        algorithms.conic.run, "Task", lambda *arguments: replace(Task(*arguments), slots=0)
+    )
+    assert solved(problem, **way).machine_count == 2
 
 
 def test_a_stopped_run_ends() -> None:

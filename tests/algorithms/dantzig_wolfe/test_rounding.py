@@ -12,6 +12,7 @@ import pytest
 
 import algorithms.dantzig_wolfe.rounding
 from algorithms.dantzig_wolfe import Fractional, additive_cost, rounded
+from algorithms.dantzig_wolfe.rounding import with_missing
 from cms import Configuration, InvalidSchedule, Job, MachineType, Problem, Schedule, check
 from cms.certificate import round_up
 from cms.reduction import reduce
@@ -109,6 +110,23 @@ def test_costs_count_in_the_loss() -> None:
     assert additive_cost(Problem(configurations=[])) == 0
 
 
+def refuse_waste(case: Case) -> None:
+    """For blocks that are missing the fewest machines are bought that hold them."""
+    problem = reduce(case.problem).problem
+    for i, block in enumerate(problem.blocks):
+        load = [7 * (i == at) for at in range(len(problem.blocks))]
+        bought = with_missing(problem, {}, load)
+        held = sum(n * shape.blocks[block] for shape, n in bought.items())
+        assert held >= 7, case.name
+        for shape, n in bought.items():
+            assert (n - 1) * shape.blocks[block] < 7, case.name
+
+
+def test_no_machine_is_bought_for_blocks_that_others_have() -> None:
+    for case in every_case(4):
+        refuse_waste(case)
+
+
 # --- planted faults -------------------------------------------------------------------------------
 
 
@@ -132,6 +150,8 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "one machine too many of each": ("ceil", lambda x: floor(x) + 1),
     "no machine for what is missing": ("machines_for", lambda *_: 0),
+    "missing blocks are not bought": ("with_missing", lambda problem, machines, load: machines),
+    "a machine for each missing block": ("machines_for", lambda missing, blocks: missing),
 }
 
 
@@ -143,6 +163,7 @@ def test_a_rounding_weakened_by_one_is_caught(fault: str, monkeypatch: pytest.Mo
     for case in every_case(FEW):
         try:
             refuse_breaches(case)
+            refuse_waste(case)
         except (AssertionError, InvalidSchedule):
             caught += 1
     assert caught

@@ -101,7 +101,9 @@ def test_costs_without_a_common_step_are_right_to_a_millionth(seed: int) -> None
             Configuration({block: rng.randint(1, 2) for block in rng.sample(blocks, 2)}, one.name)
             for one in types
         ],
-        jobs=[Job(f"x{j}", rng.randint(2, 6), {b: rng.randint(1, 3) for b in blocks}) for j in "pq"],
+        jobs=[
+            Job(f"x{j}", rng.randint(2, 6), {b: rng.randint(1, 3) for b in blocks}) for j in "pq"
+        ],
         machine_types=types,
     )
     best = optimum(problem)

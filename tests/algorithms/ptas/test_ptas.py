@@ -10,6 +10,8 @@ import pytest
 import algorithms.ptas
 from algorithms.dantzig_wolfe import rounded
 from algorithms.ptas import Ptas, PtasOptions, additive_loss_in_steps
+from algorithms.ptas.compact import CompactProgram
+from algorithms.ptas.dynamic import DynamicProgram
 from algorithms.ptas.fleet import Fleet
 from algorithms.ptas.trimming import trimmed
 from cms import (
@@ -363,6 +365,29 @@ def test_a_switch_that_comes_too_early_is_caught(monkeypatch: pytest.MonkeyPatch
     # ... which is the second fault that has to be made.
     monkeypatch.setattr(algorithms.ptas, "round_up", lambda bound, step: bound + 10 * step)
     assert breaches("1/10")
+
+
+def test_a_search_that_starts_one_step_too_high_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert breaches("1/10", exact="dynamic") == 0
+    honest = DynamicProgram.run
+    monkeypatch.setattr(
+        DynamicProgram,
+        "run",
+        lambda self, lowest, stopped: honest(self, lowest + self._fleet.step, stopped),
+    )
+    assert breaches("1/10", exact="dynamic")
+
+
+def test_a_program_that_leaves_out_the_optimum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert breaches("1/10", exact="program") == 0
+    honest = CompactProgram._pay
+
+    def pays_more(self: CompactProgram) -> None:
+        self._lowest += self.unit
+        honest(self)
+
+    monkeypatch.setattr(CompactProgram, "_pay", pays_more)
+    assert breaches("1/10", exact="program")
 
 
 def test_a_rounding_that_serves_too_little_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
