@@ -1,7 +1,7 @@
 """The aggregated linear program LP_agg, over machines and blocks given (theory 1.4).
 
-Its variables are scaled: the share of each job that each block type serves, and machines as parts
-of about as many as will be needed. So floating-point numbers see no huge ones.
+Both it and the program over blocks alone, for given machines, are solved in rationals, so that what
+is rounded, what is told of its cost and whether machines do is right to the last digit.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cms.algorithm import Named
 
 from ..shared.recognise import recognised
 from ..shared.region import Region
-from .program import LinearProgram
-from .pseudoforest import exact_assignment, largest_pseudoforest, round_pseudoforest
+from .exact import Column, Purchase
+from .pseudoforest import exact_assignment, round_pseudoforest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from cms.algorithm import Budget
     from cms.reduction import Reduction
@@ -33,18 +33,19 @@ _GRID = 2**40
 
 @dataclass(frozen=True)
 class Vertex:
-    """An optimal vertex of LP_agg, or of LP_agg with some machines fixed or bounded.
+    """An optimal vertex of LP_agg, or of LP_agg with some configurations left out or wanted.
+
+    All numbers are exact.
 
     Attributes
     ----------
     machines : list of c Fractions
-        What the solver said; a hint.
     edges : list of (block type, job)
         Who serves whom: a pseudoforest.
     value : Fraction
-        The solver's word on the cost.
+        The cost.
     prices : list of k Fractions
-        The rows' dual values: prices of blocks, a hint as well.
+        The rows' dual values: prices of blocks.
     """
 
     machines: list[Fraction]
@@ -54,93 +55,132 @@ class Vertex:
 
 
 class Aggregated:
-    """The aggregated linear program of a problem without limits on machines.
+    """The aggregated linear program of a problem without limits on machines, solved exactly.
 
     Parameters
     ----------
     tables : Tables
-    whole : bool, default False
-        Whether machines are whole: MILP_c.
-    margin : float, default 0
-        By what part more than its demand every job is to be served: a solver's tolerance may take
-        a machine for enough that lacks a hair.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from cms.reduction import reduce
+    >>> from algorithms.linear.tables import Tables
+    >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
+    >>> problem = Problem(configurations=shapes, jobs=[Job("bert", 10, {"3g": 4, "1g": 1})])
+    >>> Aggregated(Tables.of(reduce(problem).problem)).solve(None).value
+    Fraction(5, 4)
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        columns = [Column(cost, row) for cost, row in zip(tables.costs, tables.counts, strict=True)]
+        self._purchase = Purchase(tables, columns)
+
+    def solve(
+        self,
+        budget: Budget | None,
+        there: Collection[int] = (),
+        absent: Collection[int] = (),
+    ) -> Vertex | None:
+        """Solve; None if the budget has ended, or if some job is left without a block.
+
+        Parameters
+        ----------
+        budget : Budget or None
+        there, absent : collections of int
+            Configurations used at least once, and not at all.
+        """
+        tables = self._tables
+        kept = [i for at, row in enumerate(tables.counts) if at not in absent for i in types(row)]
+        left = set(kept)
+        if not all(any(i in left for i in types(row)) for row in tables.supply):
+            return None
+        once = [int(at in there) for at in range(tables.c)]
+        bought = self._purchase.solve(tables.held(once), absent, budget)
+        if bought is None:
+            return None
+        machines = [x + one for x, one in zip(bought.amounts, once, strict=True)]
+        return Vertex(machines, bought.edges, bought.value + tables.cost(once), bought.prices)
+
+
+class Fixed(NamedTuple):
+    """Whether given machines do if blocks can be cut, and what follows if they do not.
+
+    Attributes
+    ----------
+    lacking : Fraction
+        Blocks that have to be added, in parts; 0 if the machines do.
+    free : list of c Fractions
+        How many machines of each configuration that costs nothing are used.
+    edges : list of (block type, job)
+        Who serves whom: a pseudoforest.
+    prices : list of k Fractions
+        At these prices the jobs pay ``worth`` for blocks in parts, so that any machines that do
+        are worth no less; the given ones are worth ``lacking`` less.
+    worth : Fraction
+    """
+
+    lacking: Fraction
+    free: list[Fraction]
+    edges: list[Edge]
+    prices: list[Fraction]
+    worth: Fraction
+
+
+class FixedMachines:
+    """The program over blocks alone: the machines are given, but for those that cost nothing.
+
+    Parameters
+    ----------
+    tables : Tables
 
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
     >>> from algorithms.linear.tables import Tables
     >>> problem = Problem(
-    ...     configurations=Configuration({"half": 2}),
-    ...     jobs=[Job("bert", 3, {"half": 2}), Job("vgg", 1, {"half": 2})],
+    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 3, {"half": 1})]
     ... )
-    >>> from cms.reduction import reduce
-    >>> Aggregated(Tables.of(reduce(problem).problem)).solve(None).value
-    Fraction(5, 4)
+    >>> program = FixedMachines(Tables.of(problem))
+    >>> program.solve([1], None).lacking, program.solve([2], None).lacking
+    (Fraction(1, 1), Fraction(0, 1))
     """
 
-    def __init__(self, tables: Tables, *, whole: bool = False, margin: float = 0.0) -> None:
-        self.tables = tables
-        self._unit = max(tables.costs, default=Fraction(1)) or Fraction(1)
-        scale = sum(
-            (
-                min(Fraction(d, f) for f in row if f)
-                for d, row in zip(tables.demands, tables.supply, strict=True)
-            ),
-            Fraction(0),
-        )
-        # Whole machines cannot be counted in parts.
-        self._scale = Fraction(1) if whole else Fraction(max(1, ceil(scale)))
-        self._program = program = LinearProgram(whole=whole)
-        self._machines = [
-            program.variable(float(cost / self._unit), whole=whole) for cost in tables.costs
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._free = [at for at, cost in enumerate(tables.costs) if not cost]
+        columns = [Column(Fraction(0), tables.counts[at]) for at in self._free]
+        columns += [
+            Column(Fraction(1), [int(i == type_) for i in range(tables.k)])
+            for type_ in range(tables.k)
         ]
-        self._shares: dict[Edge, int] = {}
-        holds: list[list[tuple[int, float]]] = [[] for _ in range(tables.k)]
-        for j, (d, row) in enumerate(zip(tables.demands, tables.supply, strict=True)):
-            mine = [(i, f) for i, f in enumerate(row) if f]
-            for i, f in mine:
-                share = self._shares[i, j] = program.variable(0.0)
-                holds[i].append((share, -float(Fraction(d, f) / self._scale)))
-            program.at_least([(self._shares[i, j], 1.0) for i, _ in mine], 1.0 + margin)
-        for i, terms in enumerate(holds):
-            terms += [
-                (x, float(row[i]))
-                for x, row in zip(self._machines, tables.counts, strict=True)
-                if row[i]
-            ]
-            program.at_least(terms, 0.0)
+        self._purchase = Purchase(tables, columns)
 
-    def bound_machines(self, at: int, low: int, high: int | None) -> None:
-        """Have at least and at most so many machines of a configuration."""
-        most = None if high is None else float(high / self._scale)
-        self._program.set_bounds(self._machines[at], float(low / self._scale), most)
-
-    def solve(self, budget: Budget | None) -> Vertex | None:
-        """Solve; None if there is no solution, or the budget has ended."""
-        answer = self._program.solve(budget)
-        if answer is None:
+    def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed | None:
+        """Solve for given machines; None if the budget has ended."""
+        tables = self._tables
+        held = tables.held(machines)
+        bought = self._purchase.solve(held, (), budget)
+        if bought is None:
             return None
-        tables = self.tables
-        machines = [
-            max(Fraction(0), Fraction(answer.values[x])) * self._scale for x in self._machines
-        ]
-        shares = {edge: answer.values[share] for edge, share in self._shares.items()}
-        # Largest first: should noise have added an edge too many, it is one that carries nothing;
-        # and edges of no share fill the pseudoforest up, since one may carry what floats left out.
-        edges = sorted(shares, key=lambda edge: -shares[edge])
-        size = self._scale * self._unit
-        prices = [Fraction(0)] * tables.k
-        if answer.duals:
-            # The rows of the blocks come last.
-            prices = [
-                max(Fraction(0), Fraction(dual)) * self._unit for dual in answer.duals[tables.n :]
-            ]
-        return Vertex(machines, largest_pseudoforest(edges), _plain(answer.bound) * size, prices)
+        free = [Fraction(0)] * tables.c
+        for at, amount in zip(self._free, bought.amounts, strict=False):
+            free[at] = amount
+        there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
+        worth = bought.value + there
+        return Fixed(bought.value, free, bought.edges, bought.prices, worth)
 
 
-def _plain(value: float) -> Fraction:
-    """Return the simplest rational a float stands for, as far as the solver's digits go."""
-    return Fraction(value).limit_denominator(10**6) if abs(value) < 10**6 else Fraction(value)
+def types(row: Sequence[int]) -> list[int]:
+    """List the block types of which a row has something.
+
+    Examples
+    --------
+    >>> types([2, 0, 1])
+    [0, 2]
+    """
+    return [i for i, number in enumerate(row) if number]
 
 
 def certificate(
@@ -202,23 +242,16 @@ def one_block_each(vertex: Vertex, tables: Tables) -> Counts:
     return _rounded(tables, vertex, vertex.machines, wanted)
 
 
-def suffice(machines: Sequence[int], vertex: Vertex, tables: Tables) -> bool:
-    """Whether given machines do, along a vertex's edges, if blocks can be cut: in rationals."""
-    wanted = dict(enumerate(map(Fraction, tables.demands)))
-    held = tables.held(machines)
-    return exact_assignment(vertex.edges, tables.supply, held, wanted) is not None
-
-
 def with_machines(
-    machines: Sequence[int], vertex: Vertex, tables: Tables
+    machines: Sequence[int], edges: Sequence[Edge], tables: Tables
 ) -> dict[Edge, int] | None:
-    """Hand out the blocks of given machines, along a vertex's edges; None if they do not suffice.
+    """Hand out the blocks of given machines, along given edges; None if they do not suffice.
 
     The machines are those of Theorem A (theory 3): the double of ones that would do if blocks could
     be cut.
     """
-    wanted = _one_block_more(vertex.edges, tables)
-    fractional = exact_assignment(vertex.edges, tables.supply, tables.held(machines), wanted)
+    wanted = _one_block_more(edges, tables)
+    fractional = exact_assignment(edges, tables.supply, tables.held(machines), wanted)
     return None if fractional is None else round_pseudoforest(fractional)
 
 
@@ -236,15 +269,11 @@ def _rounded(
     wanted: Mapping[int, Fraction],
 ) -> Counts:
     """Round machines up and blocks by the lemma, and buy what jobs still lack."""
-    for noise in (Fraction(1, 10**7), Fraction(1, 10**9), Fraction(0), Fraction(-1, 10**9)):
-        # A float a hair above a whole number means that number; exact arithmetic tells.
-        opened = [max(0, ceil(x - noise * max(Fraction(1), x))) for x in machines]
-        fractional = exact_assignment(vertex.edges, tables.supply, tables.held(opened), wanted)
-        if fractional is not None:
-            return repaired(tables, opened, round_pseudoforest(fractional))
-    # Numbers of very different sizes: what the solver took for nothing is bought.
     opened = [ceil(x) for x in machines]
-    return repaired(tables, opened, {})
+    fractional = exact_assignment(vertex.edges, tables.supply, tables.held(opened), wanted)
+    if fractional is None:
+        raise AssertionError("the machines of an exact vertex do not do along its edges")
+    return repaired(tables, opened, round_pseudoforest(fractional))
 
 
 def repaired(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int]) -> Counts:

@@ -66,44 +66,6 @@ def _cycles(graph: Any) -> Iterator[list[_Node]]:
         yield cycle
 
 
-def largest_pseudoforest(edges: Iterable[Edge]) -> list[Edge]:
-    """Keep edges, in the order given, as long as every part has no more edges than nodes.
-
-    The support of a vertex is kept whole; what a solver's noise adds to it goes if it comes last.
-
-    Examples
-    --------
-    >>> square = [(0, 0), (0, 1), (1, 0), (1, 1)]
-    >>> largest_pseudoforest([*square, (2, 0), (2, 1)])
-    [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
-    """
-    above: dict[_Node, _Node] = {}
-    has_cycle: set[_Node] = set()
-
-    def root(node: _Node) -> _Node:
-        above.setdefault(node, node)
-        while above[node] != node:
-            above[node] = above[above[node]]
-            node = above[node]
-        return node
-
-    kept = []
-    for i, j in edges:
-        one, other = root(("type", i)), root(("job", j))
-        if one == other:
-            if one in has_cycle:
-                continue
-            has_cycle.add(one)
-        else:
-            if one in has_cycle and other in has_cycle:
-                continue
-            above[one] = other
-            if one in has_cycle:
-                has_cycle.add(other)
-        kept.append((i, j))
-    return kept
-
-
 def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
     """Round blocks given to jobs to whole ones, by the lemma of theory 1.5.
 

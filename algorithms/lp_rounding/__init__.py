@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 from typing import TYPE_CHECKING
 
 from cms.algorithm import Named, SolverBound, Support
-from cms.certificate import round_up
 from cms.guarantee import Guarantee
 from cms.numbers import exact
 from cms.reduction import reduce
 
 from ..linear.aggregated import (
     Aggregated,
+    FixedMachines,
     certificate,
     doubled,
     one_block_each,
     repaired,
-    suffice,
     with_machines,
 )
+from ..linear.exact import total
 from ..linear.tables import Tables, schedule, without_limits
 from ..linear.tidy import with_fewer_machines, without_waste
-from .search import cheapest_support, fixed, number_of_vectors, vectors
+from .search import cheapest_support, number_of_vectors, vectors
+from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,16 +34,13 @@ if TYPE_CHECKING:
     from cms.problem import Problem
     from cms.reduction import Reduction
 
-    from ..linear.aggregated import Counts, Vertex
+    from ..linear.aggregated import Counts, Fixed, Vertex
+    from ..linear.pseudoforest import Edge
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
 #: The most machine vectors that "enumeration" may have to go through.
 _MOST_VECTORS = 1_000_000
-#: A solver's bound this near below a whole step means that step.
-_NOISE = Fraction(1, 10**6)
-#: A part of every demand that is more than a solver's tolerance.
-_MARGIN = 1e-5
-#: Beyond this many machines a float's noise may be a machine.
+#: Beyond this many machines MILP_c is not worth the time.
 _MOST_TOLD = 10**6
 
 
@@ -148,7 +146,7 @@ class LpRounding:
         """Return the variant's guarantee; see the notes above."""
         epsilon = options.epsilon
         if options.variant == "milp":
-            return Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
+            return _theorem_a(Tables.of(reduce(problem).problem))
         if options.variant == "published":
             return Guarantee(3 + epsilon, 0, "OPT", "APPROX 2024, O(1) configurations")
         if options.variant == "supports":
@@ -161,6 +159,35 @@ class LpRounding:
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
         yield from _Run(reduce(problem), options, budget).claims()
+
+
+def _theorem_a(tables: Tables) -> Guarantee | None:
+    """State Theorem A; None where MILP_c can neither be solved nor be done without.
+
+    Its cost has to fit into CP-SAT's integers, in steps of which all costs are multiples; or prices
+    that can be told without a solver must show that T-add is good enough.
+    """
+    stated = Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
+    if tables.unservable or in_reach(tables):
+        return stated
+    each = [
+        min(
+            (
+                cost / sum(row)
+                for cost, row in zip(tables.costs, tables.counts, strict=True)
+                if row[i]
+            ),
+            default=Fraction(0),
+        )
+        for i in range(tables.k)
+    ]
+    least = total(
+        [
+            min(Fraction(d, f) * price for f, price in zip(row, each, strict=True) if f)
+            for d, row in zip(tables.demands, tables.supply, strict=True)
+        ]
+    )
+    return stated if least >= _lost_by_adding(tables) else None
 
 
 def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -220,36 +247,29 @@ class _Run:
         elif variant in ("supports", "published"):
             found = cheapest_support(tables, self._budget)
             if found is not None:
-                counts = self._twice(self._counted(found.machines), found)
+                counts = self._twice(self._counted(found.machines), found.edges)
                 yield "one program a support", counts
         elif variant == "enumeration":
             yield from self._enumeration(vertex)
 
     def _milp(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A: whole machines and blocks in parts, then everything twice."""
-        tables, step = self._tables, self._tables.problem.cost_step
-        loss = tables.dearest(tables.p) + tables.n * tables.dearest(1)
-        if vertex.value > max(loss, _MOST_TOLD * tables.dearest(1)):
-            # More machines than integer programs in floats can tell apart, and so many that T-add
-            # costs no more than twice the program (theory 2.4, regime A).
+        tables, budget = self._tables, self._budget
+        loss = _lost_by_adding(tables)
+        if vertex.value >= max(loss, _MOST_TOLD * tables.dearest(1)) or not in_reach(tables):
+            # So many machines that T-add costs no more than twice the program (theory 2.4, regime
+            # A); or costs so far apart that nothing is stated.
             if self._options.plain:
                 yield "aggregated program, T-add", one_block_each(vertex, tables)
             return
-        for margin in (0.0, _MARGIN):
-            whole = Aggregated(tables, whole=True, margin=margin).solve(self._budget)
-            if whole is None:
-                return
-            if not margin:
-                # The program's bound in floats, taken back by more than its noise.
-                least = whole.value - _NOISE * max(Fraction(1), whole.value)
-                value = round_up(max(Fraction(0), least), step)
-                yield "whole machines", SolverBound(value, "SCIP")
-            machines = [floor(x + Fraction(1, 2)) for x in whole.machines]
-            parts = fixed(tables, machines, self._budget)
-            # What lacks a hair, within the solver's tolerance, is asked for with a margin.
-            if parts is not None and (margin or suffice(machines, parts, tables)):
-                yield "whole machines, twice", self._twice(list(map(Fraction, machines)), parts)
-                return
+        known = [doubled(vertex, tables), one_block_each(vertex, tables)]
+        most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
+        whole = cheapest_whole(tables, vertex, most, budget)
+        if whole is None:
+            return
+        yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")
+        machines = _with_free(whole.machines, whole.found)
+        yield "whole machines, twice", self._twice(machines, whole.found.edges)
 
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A': T-2 for many machines, the cheapest machine vector that does for few."""
@@ -259,15 +279,22 @@ class _Run:
             if self._options.plain:
                 yield "aggregated program, T-2", doubled(vertex, tables)
             return
-        start = max(Fraction(0), vertex.value - _NOISE * max(Fraction(1), vertex.value))
-        for machines in vectors(tables, start, most):
+        program = FixedMachines(tables)
+        cuts = [cut_by(vertex.prices, vertex.value, tables)]
+        for machines in vectors(tables, vertex.value, most):
             if budget.stopped:
                 return
-            found = fixed(tables, machines, budget)
-            if found is not None and suffice(machines, found, tables):
-                counts = self._twice(list(map(Fraction, machines)), found)
+            # What other machines lacked rules most out at once.
+            if not all(cut.keeps(machines) for cut in cuts):
+                continue
+            found = program.solve(machines, budget)
+            if found is None:
+                return
+            if not found.lacking:
+                counts = self._twice(list(map(Fraction, machines)), found.edges)
                 yield "the cheapest machines, twice", counts
                 return
+            cuts.append(cut_by(found.prices, found.worth, tables))
         if not budget.stopped:
             raise AssertionError("no machines within T-2's bound do, though its own machines do")
 
@@ -276,32 +303,39 @@ class _Run:
 
         They are rounded up to multiples of a power of two of about that part of each.
         """
-        counted = [x if x > _NOISE else Fraction(0) for x in machines]
         if self._options.variant == "supports":
-            return counted
-        grid = [_power_of_two(x * self._epsilon / 3) for x in counted]
-        return [ceil(x / unit) * unit if x else x for x, unit in zip(counted, grid, strict=True)]
+            return list(machines)
+        grid = [_power_of_two(x * self._epsilon / 3) for x in machines]
+        return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
-    def _twice(self, machines: Sequence[Fraction], vertex: Vertex) -> Counts:
+    def _twice(self, machines: Sequence[Fraction], edges: Sequence[Edge]) -> Counts:
         """Open twice as many machines, rounded up, and hand their blocks out by the lemma.
 
         Parameters
         ----------
         machines : sequence of c Fractions
-            They would do if blocks could be cut.
-        vertex : Vertex
-            Along its edges they do.
+            They do if blocks can be cut.
+        edges : sequence of (block type, job)
+            Along which they do.
         """
         tables = self._tables
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + tables.phi
-        for noise in (_NOISE, Fraction(0), -_NOISE):
-            opened = [max(0, ceil(factor * x - noise * max(Fraction(1), x))) for x in machines]
-            given = with_machines(opened, vertex, tables)
-            if given is not None:
-                return repaired(tables, opened, given)
-        # Numbers of very different sizes: what floats took for nothing is bought.
-        return repaired(tables, [ceil(factor * x) for x in machines], {})
+        opened = [ceil(factor * x) for x in machines]
+        given = with_machines(opened, edges, tables)
+        if given is None:
+            raise AssertionError("twice the machines do not do, though once they do in parts")
+        return repaired(tables, opened, given)
+
+
+def _lost_by_adding(tables: Tables) -> Fraction:
+    """Bound what T-add costs more than LP_agg."""
+    return tables.dearest(tables.p) + tables.n * tables.dearest(1)
+
+
+def _with_free(machines: Sequence[int], found: Fixed) -> list[Fraction]:
+    """Add the machines that cost nothing, whole."""
+    return [Fraction(x + ceil(free)) for x, free in zip(machines, found.free, strict=True)]
 
 
 def _power_of_two(value: Fraction) -> Fraction:

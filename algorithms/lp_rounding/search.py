@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from fractions import Fraction
-from math import ceil
+from math import ceil, comb
 from typing import TYPE_CHECKING
 
 from ..linear.aggregated import Aggregated
@@ -18,24 +18,13 @@ if TYPE_CHECKING:
     from ..linear.aggregated import Vertex
     from ..linear.tables import Tables
 
-#: A machine is as good as not there, or as there, within the solver's noise.
-_NOISE = Fraction(1, 10**7)
-
-
-def fixed(tables: Tables, machines: list[int], budget: Budget) -> Vertex | None:
-    """Return a vertex of the program over blocks for given machines; None if they do not do."""
-    program = Aggregated(tables)
-    for at, number in enumerate(machines):
-        program.bound_machines(at, number, number)
-    return program.solve(budget)
-
 
 def cheapest_support(tables: Tables, budget: Budget) -> Vertex | None:
     """Solve the aggregated program with every configuration used at least once, or not at all.
 
     This is the least over the 2^c supports (theory 3, Theorem A''), found by branching: a
     configuration used less than once is left out, or has to be there. A branch whose program costs
-    no less than the best found is cut off.
+    no less than the best found is cut off. All numbers are exact: not used means exactly 0.
 
     Returns
     -------
@@ -53,16 +42,10 @@ def cheapest_support(tables: Tables, budget: Budget) -> Vertex | None:
         bound, _, there, absent = heapq.heappop(waiting)
         if best is not None and bound >= best.value:
             break
-        for at in range(tables.c):
-            program.bound_machines(at, int(at in there), 0 if at in absent else None)
-        vertex = program.solve(budget)
+        vertex = program.solve(budget, there, absent)
         if vertex is None or (best is not None and vertex.value >= best.value):
             continue
-        part = [
-            (abs(x - Fraction(1, 2)), at)
-            for at, x in enumerate(vertex.machines)
-            if _NOISE < x < 1 - _NOISE
-        ]
+        part = [(abs(x - Fraction(1, 2)), at) for at, x in enumerate(vertex.machines) if 0 < x < 1]
         if not part:
             best = vertex
             continue
@@ -108,8 +91,6 @@ def number_of_vectors(tables: Tables, most: Fraction) -> int:
     >>> number_of_vectors(Tables.of(Problem(configurations=shapes)), Fraction(2))
     6
     """
-    from math import comb
-
     cheapest = min((cost for cost in tables.costs if cost), default=Fraction(1))
     largest = ceil(most / cheapest)
     return comb(largest + tables.c, tables.c)

@@ -87,20 +87,6 @@ def test_clean_up_keeps_schedules_valid_and_never_dearer(rounding: object) -> No
         assert clean == without_waste(tables, *clean)
 
 
-def test_whole_machines_are_milp_c() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 1}),
-        jobs=[Job(f"j{i}", 1, {"b": "0.9"}) for i in range(5)],
-    )
-    tables = Tables.of(reduce(problem).problem)
-    whole = Aggregated(tables, whole=True).solve(None)
-    assert whole is not None
-    assert whole.value == 6
-    vertex = Aggregated(tables).solve(None)
-    assert vertex is not None
-    assert vertex.value == Fraction(50, 9)
-
-
 def test_twice_the_machines_are_enough_for_a_block_more_each() -> None:
     problem = Problem(
         configurations=Configuration({"b": 5}), jobs=[Job(f"j{i}", 1, {"b": 1}) for i in range(5)]
@@ -108,8 +94,8 @@ def test_twice_the_machines_are_enough_for_a_block_more_each() -> None:
     tables = Tables.of(reduce(problem).problem)
     vertex = Aggregated(tables).solve(None)
     assert vertex is not None
-    assert with_machines([1], vertex, tables) is None
-    given = with_machines([2], vertex, tables)
+    assert with_machines([1], vertex.edges, tables) is None
+    given = with_machines([2], vertex.edges, tables)
     assert given is not None
     assert sorted(given.values()) == [2] * 5
 

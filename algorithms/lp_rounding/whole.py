@@ -1,0 +1,192 @@
+"""MILP_c exactly: machines whole, blocks in parts (theory 1.4), by cuts.
+
+CP-SAT finds the cheapest machines that satisfy what is known of them; the exact program over blocks
+then says whether they do. If they do not, its prices are one more thing that all machines that do
+satisfy. Both steps are over integers and rationals, so that no machine is a matter of tolerances.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import TYPE_CHECKING, NamedTuple
+
+from cms.knapsack import common_denominator
+
+from ..linear.aggregated import FixedMachines, repaired
+from ..shared.program import LARGEST, Program, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from cms.algorithm import Budget
+
+    from ..linear.aggregated import Fixed, Vertex
+    from ..linear.tables import Tables
+
+
+class Cut(NamedTuple):
+    """Machines that do are worth at least so much at certain prices.
+
+    Attributes
+    ----------
+    values : list of c ints
+        What a machine of each configuration is worth, at most ``least``.
+    least : int
+    """
+
+    values: list[int]
+    least: int
+
+    def keeps(self, machines: Sequence[int]) -> bool:
+        """Whether given machines may do.
+
+        Examples
+        --------
+        >>> Cut([3, 2], 5).keeps([1, 1]), Cut([3, 2], 5).keeps([1, 0])
+        (True, False)
+        """
+        return sum(v * x for v, x in zip(self.values, machines, strict=True)) >= self.least
+
+
+def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
+    """Return what prices say of all machines that do.
+
+    Parameters
+    ----------
+    prices : sequence of k Fractions
+    worth : Fraction
+        What the jobs pay at them for their cheapest blocks, in parts.
+    tables : Tables
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.linear.tables import Tables
+    >>> problem = Problem(configurations=Configuration({"b": 3}), jobs=[Job("x", 4, {"b": 1})])
+    >>> cut_by([Fraction(1, 2)], Fraction(2), Tables.of(problem))
+    Cut(values=[3], least=4)
+    """
+    counted, _ = common_denominator([*prices, worth])
+    *numbers, least = counted
+    values = [sum(p * a for p, a in zip(numbers, row, strict=True) if a) for row in tables.counts]
+    # One machine worth more does as well as one worth just that.
+    return Cut([min(value, least) for value in values], least)
+
+
+def limit_on_cost(tables: Tables) -> Fraction:
+    """Return what serving every job by its best blocks alone costs: whole machines cost no more."""
+    return tables.cost(repaired(tables, [0] * tables.c, {})[0])
+
+
+def in_reach(tables: Tables) -> bool:
+    """Whether CP-SAT's integers can hold the costs of all machines that may be needed.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.linear.tables import Tables
+    >>> shape = Configuration({"b": 3})
+    >>> [
+    ...     in_reach(Tables.of(Problem(configurations=shape, jobs=[Job("x", d, {"b": 1})])))
+    ...     for d in (10**12, 10**30)
+    ... ]
+    [True, False]
+    """
+    step = tables.problem.cost_step
+    return not step or (tables.c + 1) * limit_on_cost(tables) <= step * (LARGEST // 4)
+
+
+class Whole(NamedTuple):
+    """The cheapest whole machines that do if blocks can be cut, and who serves whom."""
+
+    machines: list[int]
+    found: Fixed
+
+
+def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budget) -> Whole | None:
+    """Solve MILP_c; None if stopped.
+
+    Parameters
+    ----------
+    tables : Tables
+        ``in_reach``.
+    vertex : Vertex
+        Of LP_agg.
+    most : Fraction
+        What some machines that do cost.
+    budget : Budget
+    """
+    program = FixedMachines(tables)
+    search = _Search(tables, most)
+    search.add(cut_by(vertex.prices, vertex.value, tables))
+    while True:
+        machines = search.cheapest(budget)
+        if machines is None:
+            return None
+        found = program.solve(machines, budget)
+        if found is None:
+            return None
+        if not found.lacking:
+            return Whole(machines, found)
+        search.add(cut_by(found.prices, found.worth, tables))
+        search.exclude(machines)
+
+
+class _Search:
+    """The cheapest machines that keep all cuts.
+
+    Machines that cost nothing are none of its business: no cut gives them a worth.
+    """
+
+    def __init__(self, tables: Tables, most: Fraction) -> None:
+        self._step = tables.problem.cost_step
+        self._costs = tables.costs
+        self._highs = {
+            at: floor(most / cost) for at, cost in enumerate(tables.costs) if 0 < cost <= most
+        }
+        self._cuts: list[Cut] = []
+        self._excluded: list[list[int]] = []
+
+    def add(self, cut: Cut) -> None:
+        """Make machines keep a cut; where its numbers are too large, one that is a bit weaker."""
+        reach = sum(cut.values[at] * max(1, high) for at, high in self._highs.items())
+        if max(reach, cut.least) > LARGEST // 4:
+            scale = max(reach, cut.least) // (LARGEST // 8)
+            values = [-(-value // scale) for value in cut.values]
+            cut = Cut(values, cut.least // scale)
+        self._cuts.append(cut)
+
+    def exclude(self, machines: list[int]) -> None:
+        """Leave out machines that do not do, and all that are no more of any configuration.
+
+        Needed only if the cut that says so had to be made weaker.
+        """
+        if self._cuts[-1].keeps(machines):
+            self._excluded.append(machines)
+
+    def cheapest(self, budget: Budget) -> list[int] | None:
+        """Find them; None if stopped."""
+        machines = [0] * len(self._costs)
+        program = Program()
+        number = {at: program.variable(high) for at, high in self._highs.items()}
+        for cut in self._cuts:
+            terms = {x: cut.values[at] for at, x in number.items() if cut.values[at]}
+            program.at_least(terms, cut.least)
+        for few in self._excluded:
+            more = {}
+            for at, x in number.items():
+                if few[at] < self._highs[at]:
+                    more[at] = program.variable(1)
+                    program.at_least({x: 1, more[at]: -few[at] - 1}, 0)
+            program.at_least(dict.fromkeys(more.values(), 1), 1)
+        program.minimise({x: int(self._costs[at] / self._step) for at, x in number.items()})
+        outcome = program.solve(budget, Settings())
+        if outcome.status == "infeasible":
+            raise AssertionError("no machines keep the cuts, though some that do are known")
+        if outcome.status != "optimal" or outcome.values is None:
+            return None
+        for at, x in number.items():
+            machines[at] = outcome.values[x]
+        return machines
