@@ -73,7 +73,7 @@ def cores() -> int:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of the libraries and of the code under test.
+    """Return the versions of Python, the libraries and the code under test, and the machine's kind.
 
     ``"code"`` is a digest of the source files of ``cms``, ``algorithms`` and ``instances``.
 
@@ -89,8 +89,25 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue  # an extra that is not installed
     found["platform"] = f"{platform.system()} {platform.machine()}"
+    found["processor"] = processor()
     found["code"] = code_digest()
     return found
+
+
+def processor() -> str:
+    """Return the processor's name as the system gives it.
+
+    Examples
+    --------
+    >>> bool(processor())
+    True
+    """
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 @cache

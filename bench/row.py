@@ -71,7 +71,7 @@ class Row:
     measurements : Mapping[str, float or list of float]
         Further figures of a comparison, or a relaxation's value.
     versions : Mapping[str, str]
-        Of Python, the libraries and the code under test.
+        Of Python, the libraries and the code under test; and the platform and the processor.
     cores : int or None
         That the process could use.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.row import Row
 
-from .plot import Plot, looks
+from .plot import Plot, legend, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def performance_profile(
         axes.set_xlabel("factor of the fastest contestant's seconds")
         axes.set_ylabel("share of instances proved")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False, loc="center right")
+        legend(axes, loc="center right")
 
     return Plot(
         name,
@@ -117,7 +117,7 @@ def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> P
         axes.set_xlabel("seconds since the start")
         axes.set_ylabel("mean gap, per cent of the cost")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+        legend(axes)
 
     return Plot(
         name,
@@ -178,7 +178,7 @@ def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot
         axes.set_xlabel("jobs")
         axes.set_ylabel("proved within the limit, per cent")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+        legend(axes)
 
     return Plot(
         name,

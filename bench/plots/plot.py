@@ -107,3 +107,9 @@ def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         }
         for at, name in enumerate(names)
     }
+
+
+def legend(axes: Axes, **place: Any) -> None:
+    """Add a legend, if there is anything to tell apart."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, **place)

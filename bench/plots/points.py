@@ -11,7 +11,7 @@ import numpy as np
 from bench.figures import growth
 from bench.row import Outcome, Row
 
-from .plot import Plot, looks
+from .plot import Plot, legend, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ def times_over_n(name: str, title: str, series: Mapping[str, Sequence[Row]]) -> 
         axes.set_xlabel("jobs")
         axes.set_ylabel("seconds")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+        legend(axes)
 
     return Plot(
         name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from .plot import COLOURS, Plot
+from .plot import COLOURS, Plot, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def gpus_by_scenario(
         axes.set_ylabel("GPUs")
         axes.grid(axis="y", alpha=0.3)
         axes.set_axisbelow(True)
-        axes.legend(frameon=False, ncols=2)
+        legend(axes, ncols=2)
 
     return Plot(
         name,

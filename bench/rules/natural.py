@@ -104,7 +104,7 @@ class StaticMix:
     --------
     >>> from bench.task import NAMED, Source
     >>> StaticMix().schedule(Source(family="S1", module=NAMED).problem()).machine_count
-    2
+    3
     """
 
     name: str = "static_mix"

@@ -16,6 +16,7 @@ import pytest
 from bench.command import main
 from bench.row import Outcome, Row
 from bench.suites import SUITES
+from bench.task import NAMED
 from cms import solve
 from tests.bench.conftest import ROOT, TINY
 from tests.bench.stand_in import generate
@@ -24,6 +25,8 @@ Bench = Callable[..., subprocess.CompletedProcess[str]]
 Rows = Callable[[str], list[Row]]
 
 SMALLEST: dict[str, tuple[Any, ...]] = {
+    "overview": ("--instances", 3, "--largest", 4),
+    "published": (),
     "proof": ("--instances", 6, "--peers", "highs", "--peer-share", 0.5),
     "ratios": ("--instances", 4, "--largest", 4),
     "scale": ("--largest", 1000, "--seeds", 1),
@@ -47,7 +50,7 @@ def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> N
     found = rows(suite)
     assert document["runs"] == len(found) > 0
     # Some algorithms of the theory take some problems only, and most do not look for the optimum.
-    theory = suite == "ratios"
+    theory = suite in ("ratios", "overview", "published")
     fine = {Outcome.ANSWERED, Outcome.UNSUPPORTED} if theory else {Outcome.ANSWERED}
     assert {row.outcome for row in found} <= fine
     for table in document["tables"]:
@@ -58,7 +61,7 @@ def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> N
             assert row.error
             continue
         assert row.seconds is not None
-        if row.kind != "solve":
+        if row.kind != "solve" or row.module == NAMED:
             continue
         problem = generate(row.family, **row.arguments)
         assert row.instance_sha256 == problem.sha256
@@ -71,6 +74,27 @@ def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> N
             assert row.cost == best
         assert row.peak_memory is not None
         assert row.peak_memory > 10**7
+
+
+def test_all_suites_run_one_after_another(bench: Bench, tmp_path: Path) -> None:
+    """Of all of them so little that only some have anything to run is refused before the first."""
+    few = ("--largest", 4, "--instances", 2, "--seeds", 1, "--peers", "none", "--time-limit", 5)
+    run = bench("--suite", "all", *few)
+    assert run.returncode == 2
+    assert "--largest 4 leaves nothing of suite" in run.stderr
+    done = {path.stem for path in (tmp_path / "rows").glob("*.jsonl")}
+    assert {"overview", "ratios", "published"} <= done
+
+
+def test_tables_can_be_had_for_a_paper(bench: Bench, tmp_path: Path) -> None:
+    run = bench("--suite", "size-bounded", "--largest", 3, "--seeds", 1, "--latex")
+    assert run.returncode == 0
+    assert run.stdout.count(r"\begin{tabular}") == run.stdout.count(r"\bottomrule") == 1
+    assert "size-bounded-mixed & auto & 1 & 1 & 100 \\% & 0 & 0 & 0" in run.stdout
+    assert not (tmp_path / "rows" / "figures").exists(), "this suite has none"
+    again = bench("--suite", "size-bounded", "--latex", "--json")
+    assert again.returncode == 2
+    assert "at most one of the two" in again.stderr
 
 
 # --- failures -------------------------------------------------------------------------------------
@@ -164,8 +188,7 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Missing option '--suite'"),
-        (("--suite", "speed"), "there is no 'speed'; there are proof, ratios, scale"),
+        (("--suite", "speed"), "there is no 'speed'; there are overview, ratios, published"),
         (("--suite", "proof", "-a", "autoo"), "method 'autoo' is unknown; nearest: 'auto'"),
         (("--suite", "proof", "--peers", "gurobi"), "there is no 'gurobi'; there are highs"),
         (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),

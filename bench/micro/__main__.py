@@ -1,0 +1,123 @@
+"""``python -m bench.micro``: measure the hot paths, compare with the baseline, or save it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.environment import cores, versions
+from bench.tables import Column, Table, seconds, times
+
+BASELINE = Path(__file__).parent / "baseline.json"
+_YARDSTICK = "test_yardstick"
+_HERE = Path(__file__).parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line: 0, or 1 if a benchmark fails or has become much slower."""
+    parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__)
+    parser.add_argument("--save", action="store_true", help="make what is measured the baseline")
+    parser.add_argument("--once", action="store_true", help="run each once, measuring nothing")
+    parser.add_argument(
+        "--slower", type=float, default=2.0, metavar="X",
+        help="exit with 1 if a median, in yardsticks, is X times the baseline's (default: 2)",
+    )  # fmt: skip
+    parser.add_argument("--baseline", type=Path, default=BASELINE, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.once:
+        return subprocess.run(_pytest("--benchmark-disable"), check=False).returncode
+    medians = measure()
+    if medians is None:
+        return 1
+    found = in_yardsticks(medians)
+    if options.save:
+        facts = {"versions": versions(), "cores": cores(), "in_yardsticks": found}
+        options.baseline.write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+    kept = json.loads(options.baseline.read_text("utf-8"))["in_yardsticks"]
+    table = compared(medians, kept, options.slower)
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else 120).print(table.rich())
+    return 1 if table.red else 0
+
+
+def _pytest(*arguments: str) -> list[str]:
+    return [
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+        "-o", "python_files=hot_paths.py", "-o", "addopts=--import-mode=importlib",
+        *arguments, str(_HERE / "hot_paths.py"),
+    ]  # fmt: skip
+
+
+def measure() -> dict[str, float] | None:
+    """Let pytest-benchmark measure; return each median in seconds, None if one fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "found.json"
+        run = subprocess.run(
+            _pytest(f"--benchmark-json={path}", "--benchmark-quiet"),
+            check=False, stdout=sys.stderr,
+        )  # fmt: skip
+        if run.returncode:
+            return None
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return {each["name"]: each["stats"]["median"] for each in found["benchmarks"]}
+
+
+def in_yardsticks(medians: Mapping[str, float]) -> dict[str, float]:
+    """Divide medians by the yardstick's, to four digits.
+
+    Examples
+    --------
+    >>> in_yardsticks({"test_yardstick": 0.5, "test_solve": 1.0})
+    {'test_solve': 2.0}
+    """
+    yardstick = medians[_YARDSTICK]
+    return {
+        name: float(f"{median / yardstick:.4g}")
+        for name, median in medians.items()
+        if name != _YARDSTICK
+    }
+
+
+def compared(medians: Mapping[str, float], kept: Mapping[str, float], slower: float) -> Table:
+    """Show what was measured beside the baseline; what is much slower in red.
+
+    Examples
+    --------
+    >>> medians = {"test_yardstick": 0.5, "test_solve": 1.0, "test_new": 0.1}
+    >>> table = compared(medians, {"test_solve": 0.5}, 2.0)
+    >>> table.texts()
+    [['solve', '1', '2', '0.5', '4x'], ['new', '0.1', '0.2', '-', '-']]
+    >>> table.red
+    frozenset({0})
+    """
+    lines = []
+    red = set()
+    for name, now in in_yardsticks(medians).items():
+        before = kept.get(name)
+        change = None if before is None else now / before
+        if change is not None and change >= slower:
+            red.add(len(lines))
+        lines.append((name.removeprefix("test_"), medians[name], now, before, change))
+    caption = (
+        "Medians. In yardsticks: divided by the median of sorting a million numbers beside it, "
+        f"here {seconds(medians[_YARDSTICK])} s. Red: {slower:g} times the baseline or more."
+    )
+    columns = (
+        Column("hot path", left=True),
+        Column("seconds", seconds),
+        Column("yardsticks", seconds),
+        Column("baseline", seconds),
+        Column("change", times),
+    )
+    return Table("hot paths", caption, columns, tuple(lines), frozenset(red))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

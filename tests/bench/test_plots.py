@@ -1,0 +1,148 @@
+"""Figures: what goes into them is right, and they are drawn as PNG and SVG."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.plots import Plot, draw, gap_over_time, performance_profile
+from bench.plots.curves import gaps_at, profile
+from bench.row import Outcome, Row
+from bench.suites import SUITES, Settings
+from bench.suites.quality import known_values, proved_ratio, quality, ratios
+from bench.task import Kind, Source, Task
+
+pytest.importorskip("matplotlib")
+
+HISTORY = ((0.1, None, 3, "bound"), (0.2, 6, 3, "first"), (2.0, "7/2", "7/2", "last"))
+
+
+def row(method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **found: Any) -> Row:
+    kind = {"highs": Kind.PEER, "parvagpu": Kind.RULE}.get(method, Kind.SOLVE)
+    family = found.pop("family", "real-rows")
+    source = Source(family=family, arguments={"n": n, "m": m, "seed": 1})
+    task = Task(suite="s", kind=kind, source=source, method=method, time_limit=limit)
+    facts: dict[str, Any] = {
+        "outcome": Outcome.ANSWERED, "n": n, "seconds": n / 1000, "cost": Fraction(4),
+        "lower_bound": Fraction(4), "status": "optimal", "proof": "checked", "checker": "cms",
+        "stop_reason": "proved", "gap": Fraction(0), "history": HISTORY,
+    }  # fmt: skip
+    if kind is not Kind.SOLVE:
+        facts |= {"lower_bound": None, "history": (), "proof": "solver"}
+    return Row.of(task, **{**facts, **found})
+
+
+GREEDY = {
+    "factor": "2", "additive": "1", "against": "OPT", "theorem": "T", "verdict": "verified",
+}  # fmt: skip
+ROWS = [
+    row(n=n, m=m, **more)
+    for n in (10, 100, 1000)
+    for m in (5, 30)
+    for more in ({}, {"method": "greedy", "status": "feasible", "proof": "none"})
+    for more in [{**more, "guarantee": GREEDY} if more else more]
+]
+
+
+def test_the_gap_falls_with_the_history() -> None:
+    assert gaps_at(row(), [0.05, 0.1, 0.2, 1.9, 2, 50]) == [1, 1, 0.5, 0.5, 0, 0]
+    assert gaps_at(row(history=()), [1.0]) == [1]
+    free = ((0.1, 0, 0, "nothing to pay"),)
+    assert gaps_at(row(history=free), [1.0]) == [0]
+
+
+def test_a_profile_counts_what_somebody_proved() -> None:
+    seconds = {"a": {"x": 1.0, "y": None, "z": None}, "b": {"x": 2.0, "y": 3.0, "z": None}}
+    assert profile(seconds) == {"a": [1, inf], "b": [2, 1]}
+    assert profile({"a": {"x": None}}) == {"a": []}
+
+
+def test_ratios_are_to_the_best_bound_and_to_a_proved_optimum() -> None:
+    rows = [
+        row("greedy", cost=Fraction(6), lower_bound=Fraction(3), status="feasible", proof="none",
+            guarantee=GREEDY),
+        row("auto", cost=Fraction(5), lower_bound=Fraction(4), status="feasible", proof="none"),
+        row("parvagpu", cost=Fraction(8), status="feasible", proof="none"),
+    ]  # fmt: skip
+    known = known_values(rows)
+    assert ratios(rows, known, "bound") == [Fraction(3, 2), Fraction(5, 4), 2]
+    assert ratios(rows, known, "optimum") == []
+    assert proved_ratio(rows[0], known[rows[0].instance]) is None
+    rows.append(row("cp_sat", cost=Fraction(4)))
+    known = known_values(rows)
+    assert ratios(rows, known, "optimum") == [Fraction(3, 2), Fraction(5, 4), 2, 1]
+    assert proved_ratio(rows[0], known[rows[0].instance]) == Fraction(9, 4)
+    table = quality("t", rows, known)
+    assert table is not None
+    assert not table.red
+    lines = {line["algorithm"]: line for line in table.to_json()["rows"]}
+    assert lines["parvagpu"]["worst / optimum"] == 2
+    assert lines["greedy"]["proved"] == 2.25
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cost": Fraction(3), "lower_bound": Fraction(3)},
+        {"cost": Fraction(10), "guarantee": GREEDY, "stop_reason": "finished"},
+        {"lower_bound": Fraction(5), "cost": Fraction(6)},
+        {"cost": Fraction(9), "guarantee": {**GREEDY, "verdict": "breached"}},
+    ],
+)
+def test_what_contradicts_the_optimum_is_red(wrong: dict[str, Any]) -> None:
+    unproved = {"status": "feasible", "proof": "none", **wrong}
+    rows = [row("greedy", **unproved), row("cp_sat")]
+    if wrong.get("lower_bound") == 5:
+        # of two bounds the larger counts: then it is the optimum that lies below it
+        rows.reverse()
+    table = quality("t", rows, known_values(rows))
+    assert table is not None
+    broken = [line["algorithm"] for line in table.to_json()["rows"] if line["breached"]]
+    assert "greedy" in broken
+    assert table.red
+
+
+def test_a_method_cut_off_before_its_end_breaches_no_guarantee() -> None:
+    late = {"stop_reason": "time_limit", "status": "feasible", "proof": "none"}
+    rows = [row("greedy", cost=Fraction(10), guarantee=GREEDY, **late), row("cp_sat")]
+    table = quality("t", rows, known_values(rows))
+    assert table is not None
+    assert not table.red
+
+
+def test_every_suite_draws_what_it_says(tmp_path: Path) -> None:
+    with_peers = [*ROWS, *(row("highs", n=n, m=30) for n in (10, 100)), row("parvagpu")]
+    named = [row(m, family=f"S{i}") for i in range(1, 7) for m in ("auto", "parvagpu", "highs")]
+    names = set()
+    for suite in SUITES.values():
+        rows = named if suite.name == "published" else with_peers
+        for plot in suite.plots(rows, Settings(methods=("auto", "greedy"))):
+            written = draw([plot], tmp_path / "figures")
+            names.add(plot.name)
+            png, svg = (path.read_bytes() for path in written)
+            assert png.startswith(b"\x89PNG")
+            assert plot.title.encode() in svg
+            assert plot.caption[:40].encode() in svg
+    assert names == {
+        "overview_ratios", "overview_gaps", "ratios_a100", "published", "peers_profile",
+        "proof_rate", "proof_gaps", "scale_times", "growth_times",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [[], [row(outcome=Outcome.FAILED, cost=None, seconds=None)]])
+def test_nothing_to_draw_is_no_fault(rows: list[Row], tmp_path: Path) -> None:
+    for suite in SUITES.values():
+        draw(suite.plots(rows, Settings()), tmp_path)
+
+
+def test_the_same_rows_give_the_same_files(tmp_path: Path) -> None:
+    plots: list[Plot] = [
+        gap_over_time("gaps", "Gaps", {"auto": ROWS}),
+        performance_profile("profile", "Profile", {"auto": {"x": 1.0}, "highs": {"x": None}}),
+    ]
+    first, second = (draw(plots, tmp_path / folder) for folder in "ab")
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]

@@ -1,0 +1,177 @@
+"""Rules of thumb and ParvaGPU's rule: known counts, valid schedules, honest refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.row import Outcome
+from bench.rules import RULES
+from bench.rules.parvagpu import ParvaGpu
+from bench.rules.rule import Instance, Placement, Services
+from bench.runs import perform
+from bench.task import NAMED, Kind, Source, Task
+from cms import Configuration, Job, MachineType, Problem, check, solve
+from cms.errors import UnsupportedProblem
+from cms.fleet import gpu
+from instances.families import families, generate
+
+A100 = "a100-80gb"
+#: systems.md 4.4 and 4.5, at most 3 processes; the mix and first fit are our own measurement.
+GPUS = {
+    "whole_gpus": (6, 11, 11, 11, 22, 22),
+    "smallest": (2, 3, 5, 7, 14, 19),
+    "static_mix": (3, 5, 6, 8, 15, 20),
+    "first_fit": (2, 3, 5, 8, 14, 20),
+    "parvagpu": (2, 3, 5, 7, 13, 17),
+}
+
+
+def scenario(name: str) -> Problem:
+    return Source(family=name, module=NAMED).problem()
+
+
+def on_a100(rows: list[tuple[int, list[int]]]) -> Problem:
+    """Jobs with what 1, 2, 3, 4 and 7 slices give them."""
+    card = gpu(A100)
+    return Problem(
+        configurations=card.configurations,
+        jobs=[
+            Job(f"j{j}", demand, dict(zip(card.base_profiles, supply, strict=True)))
+            for j, (demand, supply) in enumerate(rows)
+        ],
+        machine_types=[MachineType(A100)],
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_published_scenarios_need_the_known_gpus(name: str) -> None:
+    found = [RULES[name].schedule(scenario(f"S{i}")).machine_count for i in range(1, 7)]
+    assert tuple(found) == GPUS[name]
+
+
+def test_without_its_last_step_parvagpu_needs_what_its_authors_code_needs() -> None:
+    rule = ParvaGpu(repack=False)
+    found = [rule.schedule(scenario(f"S{i}")).machine_count for i in range(1, 7)]
+    assert found == [2, 3, 8, 11, 22, 29]
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_rule_makes_a_valid_schedule_or_says_why_not(family: str) -> None:
+    problem = generate(family, n=40, seed=3)
+    for rule in RULES.values():
+        try:
+            schedule = rule.schedule(problem)
+        except UnsupportedProblem:
+            continue
+        assert not check(problem, schedule)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 400), st.lists(st.integers(0, 60), min_size=5, max_size=5)),
+        max_size=5,
+    )
+)
+def test_no_rule_needs_less_than_the_optimum(rows: list[tuple[int, list[int]]]) -> None:
+    problem = on_a100(rows)
+    best = solve(problem)
+    for rule in RULES.values():
+        try:
+            schedule = rule.schedule(problem)
+        except UnsupportedProblem:
+            continue
+        assert not check(problem, schedule)
+        assert best.cost is not None
+        assert schedule.cost(problem) >= best.cost
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("whole_gpus", "limit"),
+        ("smallest", "limit"),
+        ("static_mix", "limit"),
+        ("first_fit", "limit"),
+        ("parvagpu", "limit"),
+    ],
+)
+def test_limits_are_refused(name: str, expected: str) -> None:
+    problem = Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 1, {"b": 1})],
+        machine_types=[MachineType("machine", limit=3)],
+    )
+    with pytest.raises(UnsupportedProblem, match=expected):
+        RULES[name].schedule(problem)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "why"),
+    [
+        ("smallest", [(5, [0, 1, 1, 1, 1])], "serves job 'j0'"),
+        ("static_mix", [(5, [0, 0, 1, 0, 1])], "serves not every job"),
+        ("first_fit", [(5, [0, 0, 0, 0, 0])], "no block serves job 'j0'"),
+        ("parvagpu", [(10**12, [1, 2, 3, 4, 7])], "one by one"),
+        ("static_mix", [(10**12, [1, 2, 3, 4, 7])], "one by one"),
+    ],
+)
+def test_what_a_rule_cannot_do_it_says(
+    name: str, rows: list[tuple[int, list[int]]], why: str
+) -> None:
+    with pytest.raises(UnsupportedProblem, match=why):
+        RULES[name].schedule(on_a100(rows))
+
+
+def test_whole_gpus_take_the_cheapest_type_for_each_job() -> None:
+    problem = Problem(
+        configurations=[Configuration({"big": 1}, "new"), Configuration({"small": 1}, "old")],
+        jobs=[
+            Job("x", 10, {"big": 10, "small": 5}),
+            Job("y", 10, {"big": 10, "small": 1}),
+            Job("z", 0, {"small": 1}),
+        ],
+        machine_types=[MachineType("new", 3), MachineType("old", 1)],
+    )
+    schedule = RULES["whole_gpus"].schedule(problem)
+    assert not check(problem, schedule)
+    assert schedule.cost(problem) == Fraction(2 + 3)
+
+
+def test_best_fit_takes_the_fullest_gpu_and_of_equals_the_first() -> None:
+    services = Services(on_a100([(1, [1, 1, 1, 1, 1])]))
+    of = {size: services.slices.index(size) for size in (1, 2, 3, 4, 7)}
+    placement = Placement(services, services.shapes)
+    placement.add([Instance(of[4], 0, 1)] * 2 + [Instance(of[2], 0, 1)], tightest=True)
+    assert [placement.used(gpu) for gpu in placement.gpus] == [6, 4]
+    placement.add([Instance(of[1], 0, 1)], tightest=True)
+    assert [placement.used(gpu) for gpu in placement.gpus] == [7, 4]
+    assert len(placement.empty(0)) == 3
+    placement.add([Instance(of[2], 0, 1), Instance(of[1], 0, 1)], tightest=False)
+    assert [placement.used(gpu) for gpu in placement.gpus] == [0, 7]
+
+
+def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(family="S5", module=NAMED)
+    task = Task(
+        suite="s", kind=Kind.RULE, source=source, method="parvagpu", time_limit=9, warm_up=False
+    )
+    row = perform(task, 1, lambda stage, facts: None)
+    assert (row.outcome, row.status, row.cost, row.checker) == (
+        Outcome.ANSWERED, "feasible", 13, "cms",
+    )  # fmt: skip
+
+    class Liar:
+        name = summary = "liar"
+
+        def schedule(self, problem: Problem) -> object:
+            return ParvaGpu().schedule(scenario("S4"))
+
+    monkeypatch.setitem(RULES, "parvagpu", Liar())  # type: ignore[arg-type]
+    row = perform(task, 1, lambda stage, facts: None)
+    assert row.outcome is Outcome.FAILED
+    assert row.error is not None
+    assert row.error.startswith("its schedule is not valid: ")
