@@ -97,7 +97,7 @@ def compared(medians: Mapping[str, float], kept: Mapping[str, float], slower: fl
     >>> table.red
     frozenset({0})
     """
-    lines = []
+    lines: list[tuple[object, ...]] = []
     red = set()
     for name, now in in_yardsticks(medians).items():
         before = kept.get(name)

@@ -39,12 +39,12 @@ def row(method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **fo
 GREEDY = {
     "factor": "2", "additive": "1", "against": "OPT", "theorem": "T", "verdict": "verified",
 }  # fmt: skip
+UNPROVED: dict[str, Any] = {"status": "feasible", "proof": "none"}
 ROWS = [
-    row(n=n, m=m, **more)
+    made
     for n in (10, 100, 1000)
     for m in (5, 30)
-    for more in ({}, {"method": "greedy", "status": "feasible", "proof": "none"})
-    for more in [{**more, "guarantee": GREEDY} if more else more]
+    for made in (row(n=n, m=m), row("greedy", n=n, m=m, guarantee=GREEDY, **UNPROVED))
 ]
 
 
@@ -107,8 +107,11 @@ def test_what_contradicts_the_optimum_is_red(wrong: dict[str, Any]) -> None:
 
 
 def test_a_method_cut_off_before_its_end_breaches_no_guarantee() -> None:
-    late = {"stop_reason": "time_limit", "status": "feasible", "proof": "none"}
-    rows = [row("greedy", cost=Fraction(10), guarantee=GREEDY, **late), row("cp_sat")]
+    late = "time_limit"
+    rows = [
+        row("greedy", cost=Fraction(10), guarantee=GREEDY, stop_reason=late, **UNPROVED),
+        row("cp_sat"),
+    ]
     table = quality("t", rows, known_values(rows))
     assert table is not None
     assert not table.red

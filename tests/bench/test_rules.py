@@ -170,7 +170,7 @@ def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None
         def schedule(self, problem: Problem) -> object:
             return ParvaGpu().schedule(scenario("S4"))
 
-    monkeypatch.setitem(RULES, "parvagpu", Liar())  # type: ignore[arg-type]
+    monkeypatch.setitem(RULES, "parvagpu", Liar())
     row = perform(task, 1, lambda stage, facts: None)
     assert row.outcome is Outcome.FAILED
     assert row.error is not None
