@@ -9,6 +9,7 @@ from __future__ import annotations
 from .answer import Peer, PeerAnswer
 from .compact import CompactProgram
 from .cp_sat import CpSat
+from .gurobi import Gurobi
 from .highs import Highs, HighsRelaxation
 from .scip import Scip
 
@@ -19,6 +20,7 @@ PEERS: dict[str, Peer] = {
     for peer in (
         Highs(),
         Scip(),
+        Gurobi(),
         CpSat("cp_sat_1", workers=1, linearization_level=2),
         CpSat("cp_sat_8", workers=8),
         HighsRelaxation("highs_lp_simplex", "highs-ds"),
@@ -30,6 +32,7 @@ PEERS: dict[str, Peer] = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "highs": ("highs",),
     "scip": ("scip",),
+    "gurobi": ("gurobi",),
     "cp_sat": ("cp_sat_1", "cp_sat_8"),
     "highs_lp": ("highs_lp_simplex", "highs_lp_ipm"),
 }

@@ -19,14 +19,16 @@ from tests.oracle import optimum
 INTEGER = [name for name, peer in PEERS.items() if peer.integer]
 RELAXED = [name for name, peer in PEERS.items() if not peer.integer]
 EACH = 6
+#: What a peer needs beyond this package; Gurobi no extra brings.
+EXTRA = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 
 PAIR = Configuration({"b": 2})
 THREE = Problem(configurations=PAIR, jobs=[Job("x", 3, {"b": 1})])  # 2 machines
 
 
 def ask(name: str, problem: Problem) -> tuple[CompactProgram, PeerAnswer]:
-    if name == "scip":
-        pytest.importorskip("pyscipopt")
+    if name in EXTRA:
+        pytest.importorskip(EXTRA[name])
     peer, program = PEERS[name], CompactProgram.of(problem)
     peer.load()
     return program, peer.solve(peer.prepare(program), 30.0, seed=0)
