@@ -236,9 +236,13 @@ def _refuse_missing_peers(groups: Sequence[str]) -> None:
             try:
                 PEERS[name].load()
             except ImportError as fault:
+                cure = (
+                    "install gurobipy, which needs a licence"
+                    if group == "gurobi"
+                    else "install the extra with `pip install 'configurable-machines[bench]'`"
+                )
                 raise _usage_error(
-                    f"--peers: {group} cannot be loaded ({fault}); install the extra with "
-                    "`pip install 'configurable-machines[bench]'`, or leave it out"
+                    f"--peers: {group} cannot be loaded ({fault}); {cure}, or leave it out"
                 ) from None
 
 
