@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cms.certificate import BlockPrices
 
+from ..shared.guesses import GROUPS, MOST_SINGLE
+from ..shared.region import configuration_of
 from .master import propose
 from .passes import Passes, first_groups
-from .vertex import configuration_of, undivided, vertex_of
+from .vertex import undivided, vertex_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
 Option: TypeAlias = tuple[int, ...]
 
 _MOST_STEPS = 400
-#: Up to this many kinds of jobs each is a group of its own; beyond, there are fewer groups, and a
-#: group is split into at most so many.
-_MOST_SINGLE, _GROUPS = 128, 64
 #: Relative distance of the two bounds from which on the exact program is asked.
 _NEAR = Fraction(1, 10**6)
 #: After so many vertices a last difference of so much of the cheapest machine is let be.
@@ -132,7 +131,7 @@ class _Generation:
         passes, region = self._passes, self._passes.region
         if passes.start() is None:
             return None
-        groups = first_groups(passes, _MOST_SINGLE, _GROUPS)
+        groups = first_groups(passes, MOST_SINGLE, GROUPS)
         zoom, stuck = 1, False
         for step in range(_MOST_STEPS):
             if self._budget.stopped:
@@ -153,7 +152,7 @@ class _Generation:
                     mixed = {g: [number for number, _ in x] for g, x in vertex.shares.items()}
                 coarse = _coarse(groups, mixed)
                 if coarse or vertex is None:
-                    groups = groups.split(coarse, _GROUPS)
+                    groups = groups.split(coarse, GROUPS)
                     continue
                 point = self._priced(vertex)
                 if point is not None and self._settled():

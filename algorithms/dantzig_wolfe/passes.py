@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.knapsack import COMPILED_FROM, common_denominator, price_jobs
+from cms.knapsack import price_jobs
 
 from ..shared.choices import shortened
+from ..shared.guesses import full_machines, group_totals, ranges, whole
 from ..shared.jobs import Jobs
-from ..shared.recognise import recognised
 from ..shared.region import Region
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from cms.problem import Problem
 
     from ..shared.region import Vector
-
-#: Binary digits that the smallest price keeps when prices are rounded.
-_DIGITS = 20
 
 
 class Point(NamedTuple):
@@ -70,15 +67,8 @@ class Passes:
         self.options: list[NDArray[Any]] = []
 
     def start(self) -> Point | None:
-        """Price at first guesses: a machine full of one type of block is worth what it costs."""
-        region = self.region
-        guesses = []
-        for i in range(len(region.blocks)):
-            each = [
-                region.costs[row.machine] / row.counts[i] for row in region.rows if row.counts[i]
-            ]
-            guesses.append(min(each, default=Fraction(0)))
-        return self.price(guesses)
+        """Price at first guesses."""
+        return self.price(full_machines(self.region))
 
     def price(self, prices: Sequence[Fraction], *, exactly: bool = False) -> Point | None:
         """Price all jobs, and remember what they choose.
@@ -102,7 +92,7 @@ class Passes:
             Fraction(0) if i in self._free else max(Fraction(0), price) / region.unit
             for i, price in enumerate(prices)
         ]
-        numbers, denominator = self._integers(counted, exactly)
+        numbers, denominator = whole(counted, jobs, exactly=exactly)
         pricing = price_jobs(
             jobs.rows,
             numbers,
@@ -124,24 +114,6 @@ class Passes:
         if point.number == 0 or point.bound > self.best.bound:
             self.best = point
         return point
-
-    def _integers(self, values: Sequence[Fraction], exactly: bool) -> tuple[list[int], int]:
-        """Write prices over a common denominator."""
-        many = len(self.jobs) >= COMPILED_FROM
-        if exactly:
-            numbers, denominator = common_denominator(values)
-            if not many or max(numbers).bit_length() <= self.jobs.grid_bits:
-                return numbers, denominator
-        else:
-            found = recognised([float(value) for value in values])
-            if found is not None:
-                return found
-        bits = self.jobs.grid_bits
-        if not many:
-            # No price may round to nothing, were it for a trillionth of a machine.
-            least = min((value for value in values if value > 0), default=Fraction(1))
-            bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
-        return [int(value * 2**bits) for value in values], 2**bits
 
 
 class Groups:
@@ -182,7 +154,10 @@ class Groups:
         """Take up new passes; say whether any group bought something new."""
         new = False
         for number in range(len(self._loads), len(self._passes.options)):
-            loads = self._bought(self._passes.options[number])
+            options, weights = self._passes.options[number], self._passes.jobs.weights
+            loads = [
+                tuple(load) for load in group_totals(options, self._starts, weights, self._order)
+            ]
             self._loads.append(loads)
             self.totals.append([sum(column) for column in zip(*loads, strict=True)])
             for first, columns, load in zip(self._first, self.columns, loads, strict=True):
@@ -191,14 +166,6 @@ class Groups:
                     columns.append(number)
                     new = True
         return new
-
-    def _bought(self, options: NDArray[Any]) -> list[tuple[int, ...]]:
-        weights = self._passes.jobs.weights
-        largest = int(options.max(initial=0)) * int(weights.max(initial=0)) * len(options)
-        exact = options.astype(np.int64 if largest < 2**62 else object)
-        weighted = (exact * weights[:, None])[self._order]
-        sums: NDArray[Any] = np.add.reduceat(weighted, self._starts, axis=0)
-        return [tuple(load) for load in sums.tolist()]
 
     def load(self, group: int, number: int) -> tuple[int, ...]:
         """Return what a group buys in a pass."""
@@ -259,6 +226,6 @@ def first_groups(passes: Passes, most_single: int, groups: int) -> Groups:
     >>> len(first_groups(passes, 3, 2)), len(first_groups(passes, 2, 2))
     (3, 2)
     """
-    n = len(passes.jobs)
-    count = n if n <= most_single else groups
-    return Groups(passes, np.arange(n, dtype=np.int64) * count // n)
+    starts = ranges(len(passes.jobs), most_single, groups)
+    kinds = np.arange(len(passes.jobs), dtype=np.int64)
+    return Groups(passes, np.searchsorted(starts, kinds, side="right") - 1)

@@ -12,8 +12,8 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ..shared.region import Region
-from .vertex import cheapest_holder, configuration_of
+from ..shared.region import Region, configuration_of
+from .vertex import cheapest_holder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,14 +13,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cms.knapsack import common_denominator
-from cms.model import Configuration
 
 from ..shared.simplex import cheapest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from cms.problem import Problem
 
     from ..shared.region import Region, Row
     from ..shared.simplex import Basic
@@ -140,23 +137,6 @@ def cheapest_holder(region: Region, block: int) -> int:
         holders,
         key=lambda r: (region.costs[region.rows[r].machine], -region.rows[r].counts[block]),
     )
-
-
-def configuration_of(problem: Problem, row: Row) -> Configuration:
-    """Return the configuration of a machine; one of a size-bounded set is made up of its blocks.
-
-    Examples
-    --------
-    >>> from algorithms.shared.region import Region
-    >>> from cms import Problem, SizeBoundedConfigurations
-    >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 7))
-    >>> [configuration_of(problem, row) for row in Region(problem).rows]
-    [Configuration(3 x a on machine), Configuration(2 x b on machine)]
-    """
-    if row.shape is not None:
-        return row.shape
-    blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}
-    return Configuration(blocks, problem.machine_types[row.machine].name)
 
 
 class _Exact:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cms.certificate import round_up
-from cms.knapsack import COMPILED_FROM, cheapest_option, common_denominator, price_jobs
+from cms.knapsack import cheapest_option, price_jobs
 
 from ..shared.choices import shortened
-from ..shared.recognise import recognised
+from ..shared.guesses import GROUPS as _GROUPS
+from ..shared.guesses import MOST_SINGLE as _MOST_SINGLE
+from ..shared.guesses import full_machines, group_totals, ranges, whole
 from ..shared.region import Region, Row, Vector
 from .found import PricePoint, Share, Warm
 from .fraction import fractional
@@ -45,13 +45,8 @@ _FINE = Fraction(1, 10**5)
 _ZOOM, _MOST_ZOOMS = 2**20, 3
 #: How much of the room that rounding has the fractional schedule may use up.
 _ROOM = Fraction(1, 10)
-#: Binary digits of the smallest price.
-_DIGITS = 20
 #: A part of a cost step by which the fractional machines may miss the master's value.
 _MATTERS = Fraction(1, 20)
-#: Up to this many kinds of jobs each is a group of its own; beyond, there are fewer groups.
-_MOST_SINGLE = 128
-_GROUPS = 64
 #: Shares of cuts, and numbers of machines, below this are the linear program's noise.
 _NOTHING = 1e-9
 #: With this many kinds the first pass already counts as an answer ...
@@ -101,10 +96,9 @@ class PriceSearch:
         self.best: PricePoint | None = None
         self.upper: Fraction | None = None
         self.passes = 0
-        n = len(jobs)
-        self.n_groups = n if n <= _MOST_SINGLE else _GROUPS
         # Groups are ranges of kinds.
-        self.starts = np.arange(self.n_groups, dtype=np.int64) * n // max(1, self.n_groups)
+        self.starts = ranges(len(jobs), _MOST_SINGLE, _GROUPS)
+        self.n_groups = len(self.starts)
         self.weights = jobs.weights
         if self.region.own_priced:
             self.weights = jobs.weights.copy()
@@ -116,7 +110,6 @@ class PriceSearch:
             set() for _ in range(self.n_groups + len(self.region.own_priced))
         ]
         self._cuts: list[tuple[int, int, Cut]] = []
-        self._bits = jobs.grid_bits
         self._master: Master | None = None
         self._centre: Sequence[Fraction] = ()
         self._largest = 0.0
@@ -131,7 +124,7 @@ class PriceSearch:
         warm = self._warm
         self._improve(self._nothing())
         if warm is None:
-            centre = self._start()
+            centre = [*full_machines(region), *(Fraction(0) for _ in region.path)]
             first = self._evaluate(centre)
             if first is None:
                 return
@@ -197,7 +190,7 @@ class PriceSearch:
                 between = [c + (t - c) * pull for c, t in zip(centre, target, strict=True)]
                 evaluation = self._evaluate(between)
             else:
-                evaluation = self._evaluate_exactly(vertex)
+                evaluation = self._evaluate(vertex, exactly=True)
             if evaluation is None:
                 return
             if self._improve(evaluation[0]):
@@ -245,20 +238,6 @@ class PriceSearch:
         """Return the kinds of a group (not one of a single job)."""
         end = self.starts[group + 1] if group + 1 < self.n_groups else len(self.jobs)
         return slice(int(self.starts[group]), int(end))
-
-    def _start(self) -> list[Fraction]:
-        """Prices at which a machine filled with one type of block is worth what it costs."""
-        region = self.region
-        free, _ = region.free()
-        prices = [Fraction(0)] * len(region.blocks)
-        for i in range(len(prices)):
-            each = [
-                (region.costs[row.machine] or Fraction(1)) / row.counts[i]
-                for row in region.rows
-                if row.counts[i]
-            ]
-            prices[i] = Fraction(0) if i in free else min(each, default=Fraction(0))
-        return prices + [Fraction(0)] * len(region.path)
 
     def _nothing(self) -> PricePoint:
         """Prices of 0, which always hold and prove a bound of 0."""
@@ -330,27 +309,12 @@ class PriceSearch:
                 self._cuts.append((group, number % len(self.options), cut))
         return len(self._cuts) > before
 
-    def _evaluate(self, values: Sequence[Fraction]) -> tuple[PricePoint, list[Cut]] | None:
-        """Price all jobs at the rationals that approximate ones mean; None if it was stopped."""
+    def _evaluate(
+        self, values: Sequence[Fraction], *, exactly: bool = False
+    ) -> tuple[PricePoint, list[Cut]] | None:
+        """Price all jobs, by default at the rationals that approximate prices mean."""
         counted = [value / self.region.unit for value in values]
-        numbers, denominator = recognised([float(x) for x in counted]) or self._on_grid(counted)
-        return self.evaluate(numbers, denominator)
-
-    def _evaluate_exactly(self, values: Sequence[Fraction]) -> tuple[PricePoint, list[Cut]] | None:
-        """Price all jobs at exact rationals, or on the grid where these would overflow."""
-        counted = [value / self.region.unit for value in values]
-        numbers, denominator = common_denominator(counted)
-        if len(self.jobs) >= COMPILED_FROM and max(numbers).bit_length() > self._bits:
-            numbers, denominator = self._on_grid(counted)
-        return self.evaluate(numbers, denominator)
-
-    def _on_grid(self, values: Sequence[Fraction]) -> tuple[list[int], int]:
-        bits = self._bits
-        if len(self.jobs) < COMPILED_FROM:
-            # No price may round to nothing, were it for a trillionth of a machine.
-            least = min((value for value in values if value > 0), default=Fraction(1))
-            bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
-        return [int(value * 2**bits) for value in values], 2**bits
+        return self.evaluate(*whole(counted, self.jobs, exactly=exactly))
 
     def evaluate(
         self, numbers: Sequence[int], denominator: int
@@ -404,25 +368,15 @@ class PriceSearch:
             own_options = [
                 tuple(options[self.jobs.kind_of[job]].tolist()) for job in region.own_priced
             ]
-        cuts = [Cut(tuple(load)) for load in self._loads(options)]
+        alone = not (self.jobs.repeated or region.own_priced)
+        totals = group_totals(options, self.starts, None if alone else self.weights)
+        cuts = [Cut(tuple(load)) for load in totals]
         for job, option in zip(region.own_priced, own_options, strict=True):
             mine = ((at, option[i]) for at, i, j in region.job_terms if j == job)
             cuts.append(Cut(option, tuple(mine)))
         self.options.append(shortened(options))
         self.own_options.append(own_options)
         return cuts
-
-    def _loads(self, options: NDArray[Any]) -> list[list[int]]:
-        """Add up the blocks that each group buys, exactly."""
-        largest = int(options.max(initial=0)) * int(self.weights.max(initial=0))
-        weighted = options
-        if largest * max(1, len(options)) >= 2**62:
-            weighted = options.astype(object)
-        if self.jobs.repeated or self.region.own_priced:
-            weighted = weighted * self.weights[:, None]
-        if self.n_groups == len(options):
-            return list(weighted.tolist())
-        return list(np.add.reduceat(weighted, self.starts, axis=0).tolist())
 
     def _pay_nobody(self, prices: Sequence[int], multipliers: list[int]) -> None:
         """Lower multipliers that rounding left so high that a job would be paid for a block."""

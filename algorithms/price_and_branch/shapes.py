@@ -6,14 +6,13 @@ from fractions import Fraction
 from operator import ge
 from typing import TYPE_CHECKING
 
-from cms.model import Configuration
-
 from ..shared.machines import listed
-from ..shared.region import Row
+from ..shared.region import Row, configuration_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cms.model import Configuration
     from cms.problem import Problem
 
     from ..shared.region import Region, Vector
@@ -58,7 +57,7 @@ class Shapes:
             for row in rows
             if row.shape is None and names[row.machine] in left_out and any(row.counts)
         ]
-        more = (_configuration(problem, row) for row in found)
+        more = (configuration_of(problem, row) for row in found)
         self.shapes: tuple[Configuration, ...] = tuple(dict.fromkeys([*shapes, *more]))
         self.counts = [
             tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
@@ -125,8 +124,3 @@ class Shapes:
                 worth += factor * vector.multipliers[at]
             found.append(cost + vector.limit_prices[m] - worth)
         return found
-
-
-def _configuration(problem: Problem, row: Row) -> Configuration:
-    blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}
-    return Configuration(blocks, problem.machine_types[row.machine].name)

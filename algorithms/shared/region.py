@@ -247,3 +247,19 @@ class Region:
     def own_priced(self) -> tuple[int, ...]:
         """Jobs with a branch of their own, in order."""
         return tuple(sorted({job for _, _, job in self.job_terms}))
+
+
+def configuration_of(problem: Problem, row: Row) -> Configuration:
+    """Return the configuration of a machine; one of a size-bounded set is made up of its blocks.
+
+    Examples
+    --------
+    >>> from cms import Problem, SizeBoundedConfigurations
+    >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 7))
+    >>> [configuration_of(problem, row) for row in Region(problem).rows]
+    [Configuration(3 x a on machine), Configuration(2 x b on machine)]
+    """
+    if row.shape is not None:
+        return row.shape
+    blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}
+    return Configuration(blocks, problem.machine_types[row.machine].name)

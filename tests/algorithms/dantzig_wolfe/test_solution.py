@@ -64,8 +64,8 @@ def test_named_instances_have_their_exact_values(one: Any) -> None:
 @pytest.mark.parametrize("family", ["sparse", "identical_jobs", "costs", "max_blocks"])
 def test_groups_of_jobs_change_nothing(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [solved(reduce(case.problem).problem).bound for case in cases(family, FEW)]
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_MOST_SINGLE", 1)
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_GROUPS", 2)
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "MOST_SINGLE", 1)
+    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "GROUPS", 2)
     for case, bound in zip(cases(family, FEW), alone, strict=True):
         solution = solved(reduce(case.problem).problem)
         refuse_faults(solution)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import algorithms.price_and_branch.prices
+import algorithms.shared.guesses
 import algorithms.shared.jobs
 import cms.knapsack
 from algorithms.price_and_branch import PriceAndBranch
@@ -35,7 +36,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         for module in (
             cms.knapsack,
             algorithms.shared.jobs,
-            algorithms.price_and_branch.prices,
+            algorithms.shared.guesses,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     if request.param == "groups":

@@ -1,0 +1,95 @@
+"""What searches for prices begin with: first prices, rationals behind floats, groups of jobs."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from algorithms.shared.guesses import full_machines, group_totals, ranges, whole
+from algorithms.shared.jobs import Jobs
+from algorithms.shared.region import Region
+from cms import Configuration, Job, MachineType, Problem
+from cms.knapsack import COMPILED_FROM
+
+
+def jobs_of(number: int) -> Jobs:
+    """So many kinds of jobs."""
+    rows = [[d, d + 1] for d in range(1, number + 1)]
+    return Jobs(
+        Problem.from_arrays(
+            demands=[10**6 + 7 * d for d in range(number)],
+            supply=rows,
+            configurations=[[1, 1]],
+        )
+    )
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 128, 129, 1000])
+def test_ranges_are_groups_of_nearly_the_same_size(n: int) -> None:
+    starts = [*ranges(n).tolist(), n]
+    sizes = [end - start for start, end in pairwise(starts)]
+    assert len(sizes) == (n if n <= 128 else 64)
+    assert sum(sizes) == n
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+@pytest.mark.parametrize("largest", [9, 2**40, 2**70])
+@pytest.mark.parametrize("seed", range(6))
+def test_totals_of_groups_are_sums_of_whole_numbers(largest: int, seed: int) -> None:
+    rng = random.Random(seed)
+    rows = [[rng.randint(0, largest) for _ in range(3)] for _ in range(20)]
+    options = np.array(rows, dtype=object if largest >= 2**62 else np.int64)
+    weights = np.array([rng.randint(1, 2**30) for _ in rows])
+    order = np.array(rng.sample(range(20), 20))
+    starts = ranges(20, 5, 4)
+    expected = [[0] * 3 for _ in starts]
+    alone = [[0] * 3 for _ in starts]
+    for at, kind in enumerate(order.tolist()):
+        group = at // 5
+        for i in range(3):
+            expected[group][i] += int(weights[kind]) * rows[kind][i]
+            alone[group][i] += rows[at][i]
+    assert group_totals(options, starts, weights, order) == expected
+    assert group_totals(options, starts) == alone
+    assert group_totals(options, ranges(20)) == rows
+
+
+def test_short_integers_do_not_overflow() -> None:
+    options = np.full((3, 1), 30_000, dtype=np.int16)
+    assert group_totals(options, ranges(3, 1, 1)) == [[90_000]]
+
+
+def test_prices_are_recognised_meant_or_rounded() -> None:
+    few, many = jobs_of(3), jobs_of(COMPILED_FROM)
+    third, odd = Fraction(1 / 3), Fraction(123_456_789, 10**9 + 7)
+    assert whole([third, 2 * third], few, exactly=False) == ([1, 2], 3)
+    assert whole([odd], few, exactly=True) == ([123_456_789], 10**9 + 7)
+    (number,), denominator = whole([odd / 10**15], few, exactly=False)
+    assert number > 0  # a tiny price keeps its digits
+    assert abs(Fraction(number, denominator) * 10**15 / odd - 1) < Fraction(1, 2**19)
+    long = Fraction(10**40 + 1, 10**40 + 7)
+    (number,), denominator = whole([long], many, exactly=True)
+    assert denominator == 2**many.grid_bits
+    assert 0 <= long - Fraction(number, denominator) < Fraction(1, denominator)
+
+
+def test_a_machine_full_of_a_type_is_worth_its_cost() -> None:
+    problem = Problem(
+        configurations=[
+            Configuration({"a": 2, "b": 1}, "paid"),
+            Configuration({"a": 3}, "paid"),
+            Configuration({"b": 4}, "limited"),
+            Configuration({"c": 1}, "free"),
+        ],
+        jobs=[Job("x", 1, {"a": 1, "b": 1, "c": 1})],
+        machine_types=[
+            MachineType("paid", 6),
+            MachineType("limited", 0, limit=2),
+            MachineType("free", 0),
+        ],
+    )
+    assert full_machines(Region(problem)) == [2, Fraction(1, 4), 0]
