@@ -1,0 +1,176 @@
+"""The aggregated program in rationals: every column at once says the same, however far apart."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import algorithms.linear.exact as exact
+from algorithms.linear.aggregated import Aggregated, FixedMachines
+from algorithms.linear.pseudoforest import exact_assignment
+from algorithms.linear.tables import Tables
+from algorithms.shared.simplex import Basic, cheapest
+from cms import Configuration, Job, MachineType, Problem
+
+KINDS = ["small", "costs", "demands", "hair", "blocks"]
+
+
+def drawn(kind: str, seed: int) -> Tables:
+    """A problem whose numbers of one kind lie far apart."""
+    rng = random.Random(f"{kind} {seed}")
+    blocks = [f"b{i}" for i in range(rng.randint(1, 4))]
+    d = 10 ** rng.randint(5, 12)
+
+    def one_of(far: str, numbers: Sequence[int], otherwise: Sequence[int]) -> int:
+        return rng.choice(numbers if kind == far else otherwise)
+
+    jobs = []
+    for j in range(rng.randint(1, 5)):
+        demand = one_of("demands", [1, 2, 10**9 + 7, 10**15], [1, 3, 7, 12])
+        supply = {b: rng.choice([0, 1, 2, 3]) for b in blocks}
+        if kind == "hair":
+            demand = d * rng.randint(1, 3) + rng.choice([-1, 0, 1])
+            supply = {b: rng.choice([0, d, 2 * d, d - 1, d + 1]) for b in blocks}
+        supply[rng.choice(blocks)] = d if kind == "hair" else 1
+        jobs.append(Job(f"j{j}", demand, supply))
+    shapes: list[dict[str, int]] = [{b: 1} for b in blocks]
+    for _ in range(rng.randint(0, 4)):
+        counts = {b: one_of("blocks", [0, 1, 10**7, 10**9], [0, 1, 2, 3]) for b in blocks}
+        shapes.append({b: count for b, count in counts.items() if count} or {blocks[0]: 2})
+    types = [
+        MachineType(
+            f"m{at}", rng.randint(1, 9) * Fraction(10) ** one_of("costs", range(-6, 7), [0])
+        )
+        for at in range(len(shapes))
+    ]
+    return Tables.of(
+        Problem(
+            configurations=[Configuration(counts, f"m{at}") for at, counts in enumerate(shapes)],
+            jobs=jobs,
+            machine_types=types,
+        )
+    )
+
+
+def in_full(tables: Tables, there: Sequence[int] = (), absent: Sequence[int] = ()) -> Basic:
+    """The aggregated program with every column; a machine more of those there is a row."""
+    shapes = [at for at in range(tables.c) if at not in absent]
+    pairs = [(i, j) for j, row in enumerate(tables.supply) for i, f in enumerate(row) if f]
+    rows = [
+        [tables.counts[at][i] for at in shapes] + [-int(i == type_) for type_, _ in pairs]
+        for i in range(tables.k)
+    ]
+    rows += [
+        [0] * len(shapes) + [tables.supply[j][i] if j == job else 0 for i, job in pairs]
+        for j in range(tables.n)
+    ]
+    rows += [[int(at == one) for at in shapes] + [0] * len(pairs) for one in there]
+    least = [0] * tables.k + tables.demands + [1] * len(there)
+    costs = [tables.costs[at] for at in shapes] + [Fraction(0)] * len(pairs)
+    found = cheapest(costs, rows, least)
+    assert found is not None
+    return found
+
+
+def is_a_vertex_of_that_value(tables: Tables, value: Fraction, machines: list[Fraction]) -> None:
+    assert sum((x * cost for x, cost in zip(machines, tables.costs, strict=True)), Fraction(0)) == (
+        value
+    )
+    assert sum(map(bool, machines)) <= tables.p
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_floats_only_propose(kind: str) -> None:
+    for seed in range(40):
+        tables = drawn(kind, seed)
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None
+        assert vertex.value == in_full(tables).cost, seed
+        is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
+        for row, cost in zip(tables.counts, tables.costs, strict=True):
+            assert sum(p * a for p, a in zip(vertex.prices, row, strict=True)) <= cost
+        worth = [
+            min(vertex.prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
+            for d, row in zip(tables.demands, tables.supply, strict=True)
+        ]
+        assert sum(worth) == vertex.value
+        wanted = dict(enumerate(map(Fraction, tables.demands)))
+        opened = [-(-x.numerator // x.denominator) for x in vertex.machines]
+        held = tables.held(opened)
+        assert exact_assignment(vertex.edges, tables.supply, held, wanted) is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wrong_proposal_costs_time_and_nothing_else(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(self: Any, *rest: Any) -> tuple[set[int], list[set[int]]]:
+        return set(), [set() for _ in range(self.tables.n)]
+
+    monkeypatch.setattr(exact.Purchase, "proposal", nothing)
+    for seed in range(20):
+        tables = drawn(kind, seed)
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None
+        assert vertex.value == in_full(tables).cost, seed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_configurations_used_once_or_never(kind: str) -> None:
+    for seed in range(20):
+        tables = drawn(kind, seed)
+        rng = random.Random(seed)
+        names = list(range(tables.c))
+        there = [at for at in names if rng.random() < 0.3]
+        # The first configurations hold one block type each, so that no job is left without.
+        absent = [at for at in names if at >= tables.k and at not in there and rng.random() < 0.5]
+        vertex = Aggregated(tables).solve(None, there, absent)
+        assert vertex is not None
+        assert vertex.value == in_full(tables, there, absent).cost, seed
+        assert all(vertex.machines[at] >= 1 for at in there)
+        assert not any(vertex.machines[at] for at in absent)
+
+
+def test_a_job_without_blocks_has_no_program() -> None:
+    shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
+    tables = Tables.of(Problem(configurations=shapes, jobs=[Job("x", 1, {"a": 1})]))
+    assert Aggregated(tables).solve(None, (), [0]) is None
+    assert Aggregated(tables).solve(None, (), [1]) is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
+    seen = {True: 0, False: 0}
+    for seed in range(30):
+        tables = drawn(kind, seed)
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None
+        program = FixedMachines(tables)
+        for shift in (0, -1):
+            machines = [max(0, -(-x.numerator // x.denominator) + shift) for x in vertex.machines]
+            found = program.solve(machines, None)
+            assert found is not None
+            wanted = dict(enumerate(map(Fraction, tables.demands)))
+            held = tables.held(machines)
+            seen[not found.lacking] += 1
+            if not found.lacking:
+                assert exact_assignment(found.edges, tables.supply, held, wanted) is not None
+                continue
+            # Nobody can pay less, and the machines are worth less than that.
+            worth = [
+                min(found.prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
+                for d, row in zip(tables.demands, tables.supply, strict=True)
+            ]
+            there = sum(p * x for p, x in zip(found.prices, held, strict=True))
+            assert sum(worth) == found.worth == there + found.lacking
+    assert min(seen.values()) > 10
+
+
+def test_many_equal_fractions_add_up() -> None:
+    parts = [Fraction(1, n) for n in range(1, 40)] * 3
+    assert exact.total(parts) == sum(parts)
+    assert exact.total([]) == 0
