@@ -40,7 +40,7 @@ _MOST_COUNTED = 10**12
 _MOST_SHARES = 25_000
 #: Blocks of a type that the aggregated program can have as a coefficient.
 _LARGEST = 10**300
-#: Variables of LP* (c n k) up to which it is part of "best".
+#: Variables of LP* up to which it is part of "best".
 _MOST_VARIABLES = 3_000
 
 
@@ -157,13 +157,15 @@ class Greedy:
                     f"a machine has more than {_MOST_COUNTED} blocks of a type that jobs can use, "
                     "which linear programs cannot count; choose inner='greedy'",
                 )
-        size = len(shapes) * problem.n_jobs * len(problem.blocks)
-        if options.variant == "lp" and size > machinewise.MOST_VARIABLES:
-            return Support(
-                False,
-                f"LP* would have {size} variables (configurations x jobs x blocks), at most "
-                f"{machinewise.MOST_VARIABLES} are tried; choose variant='best'",
-            )
+        if options.variant == "lp":
+            size = machinewise.variables(Tables.of(reduce(problem).problem))
+            if size > machinewise.MOST_VARIABLES:
+                return Support(
+                    False,
+                    f"LP* would have {size} variables (configurations, their block types, and the "
+                    f"jobs these serve), at most {machinewise.MOST_VARIABLES} are tried; choose "
+                    "variant='best'",
+                )
         return Support(True)
 
     def guarantee(self, problem: Problem, options: GreedyOptions) -> Guarantee | None:
@@ -205,7 +207,7 @@ def _with_program(tables: Tables) -> bool:
 
 def _tiny(tables: Tables) -> bool:
     """Whether LP* is solved in no time."""
-    return tables.c * tables.n * tables.k <= _MOST_VARIABLES and not tables.unservable
+    return not tables.unservable and machinewise.variables(tables) <= _MOST_VARIABLES
 
 
 def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:

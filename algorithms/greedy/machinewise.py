@@ -32,14 +32,15 @@ if TYPE_CHECKING:
     from ..linear.pseudoforest import Edge
     from ..linear.tables import Tables
 
-#: Variables of LP* (c n k), beyond which it takes minutes.
+#: Variables of LP*, beyond which it takes minutes.
 MOST_VARIABLES = 60_000
 #: Shares below this are the solver's noise.
 _NOTHING = 1e-12
 #: Jobs are left out of LP* if serving them alone costs less than this part of the whole, over n.
 _CHEAP = 10**12
-#: Edges of which it takes so many machines to serve the job are left out of LP*.
-_FAR = 10**15
+#: Edges by which it would cost so many units to serve a job are left out of LP*: it costs no more
+#: than a unit, so that they carry no more than a part k / _FAR of a job's demand.
+_FAR = 10**8
 #: 1 / (1 - 1/e), rounded up.
 _INVERSE = Fraction(1_581_977, 1_000_000)
 
@@ -64,6 +65,22 @@ def usable(tables: Tables) -> list[list[int]]:
             pairs = zip(tables.demands, tables.supply, strict=True)
             most[i] = sum(-(-d // row[i]) for d, row in pairs if row[i])
     return [[min(pair) for pair in zip(row, most, strict=True)] for row in tables.counts]
+
+
+def variables(tables: Tables) -> int:
+    """Count the shares of LP*: configurations, their block types, and the jobs these serve.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.linear.tables import Tables
+    >>> jobs = [Job(name, 1, {name: 1}) for name in "abcd"]
+    >>> shapes = [Configuration({name: 10, "a": 1}) for name in "abcd"]
+    >>> variables(Tables.of(Problem(configurations=shapes, jobs=jobs)))
+    7
+    """
+    jobs = [sum(1 for row in tables.supply if row[i]) for i in range(tables.k)]
+    return sum(jobs[i] for row in tables.counts for i, count in enumerate(row) if count)
 
 
 @dataclass(frozen=True)
@@ -161,8 +178,9 @@ class Fractional(NamedTuple):
 def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
     """Solve LP*; None if stopped.
 
-    The variables are parts of jobs' demands and what is paid for each configuration, as parts of
-    the unit: numbers between 0 and 1, however many machines or blocks there are.
+    The variables are parts of jobs' demands (or, where that is less, what these parts cost) and
+    what is paid for each configuration, as parts of the unit: numbers between 0 and 1, however many
+    machines or blocks there are.
 
     Examples
     --------
@@ -179,6 +197,7 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
     opened: dict[int, int] = {}
     shares: dict[int, dict[Edge, int]] = {}
     needs: dict[int, dict[Edge, float]] = {}
+    scale: dict[int, float] = {}
     serving: dict[int, list[tuple[int, float]]] = {j: [] for j in paid.jobs}
     for c in paid.shapes:
         if budget is not None and budget.stopped:
@@ -190,9 +209,11 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
         by_type: dict[int, list[tuple[int, float]]] = {}
         by_job: dict[int, list[tuple[int, float]]] = {}
         for (i, j), v in shares[c].items():
-            by_type.setdefault(i, []).append((v, -mine[i, j]))
-            by_job.setdefault(j, []).append((v, -cost))
-            serving[j].append((v, 1.0))
+            # No coefficient is above 1.
+            size = scale[v] = max(1.0, mine[i, j])
+            by_type.setdefault(i, []).append((v, -mine[i, j] / size))
+            by_job.setdefault(j, []).append((v, -cost / size))
+            serving[j].append((v, 1.0 / size))
         for terms in (*by_type.values(), *by_job.values()):
             program.at_least([*terms, (x, 1.0)], 0.0)
     for terms in serving.values():
@@ -202,13 +223,13 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
         if budget is not None and budget.stopped:
             return None
         raise AssertionError("LP* has a solution, every job by itself; the solver has found none")
-    values = answer.values
+    values = {v: max(0.0, answer.values[v]) / size for v, size in scale.items()}
     # Exactly the whole of every job, and then as many machines as that takes.
-    total = {j: sum(max(0.0, values[v]) for v, _ in terms) for j, terms in serving.items()}
+    total = {j: sum(values[v] for v, _ in terms) for j, terms in serving.items()}
     found: dict[int, dict[Edge, float]] = {}
     machines: dict[int, Fraction] = {}
     for c, mine_ in shares.items():
-        parts = {edge: max(0.0, values[v]) / total[edge[1]] for edge, v in mine_.items()}
+        parts = {edge: values[v] / total[edge[1]] for edge, v in mine_.items()}
         parts = {edge: part for edge, part in parts.items() if part > _NOTHING}
         if parts:
             found[c] = parts

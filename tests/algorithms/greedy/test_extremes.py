@@ -1,0 +1,208 @@
+"""Greedy on numbers of extreme sizes: a schedule, no exception, and the guarantee kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.greedy import Greedy, GreedyOptions
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Reference,
+    Solution,
+    Status,
+    StopReason,
+    UnsupportedProblem,
+    check,
+    solve,
+)
+from tests.algorithms.test_guarantees import VARIANTS, promise, reference
+from tests.property.problems import source
+
+PARTS = [{**options, **plain} for options in VARIANTS["greedy"] for plain in ({}, {"plain": True})]
+INNER = [{"variant": "units", "inner": inner} for inner in ("independent", "dependent")]
+EVERY = pytest.mark.parametrize(
+    "options", PARTS, ids=lambda options: " ".join(map(str, options.values()))
+)
+D = 10**9
+
+
+def supported(problem: Problem, options: Mapping[str, Any]) -> bool:
+    return bool(Greedy().support(problem, GreedyOptions(**options)))
+
+
+def finished(problem: Problem, options: Mapping[str, Any]) -> Solution:
+    """A run to its end, with a schedule."""
+    solution = solve(problem, "greedy", options=options, threads=1, time_limit=60)
+    assert solution.stop_reason in (StopReason.FINISHED, StopReason.PROVED), source(problem)
+    assert solution.cost is not None, source(problem)
+    assert check(problem, solution.schedule) == ()
+    return solution
+
+
+def kept(problem: Problem, options: Mapping[str, Any], best: Fraction) -> None:
+    """A run within its guarantee; ``best`` is the optimum."""
+    cost = finished(problem, options).cost
+    promised = promise(problem, "greedy", options)
+    assert cost is not None
+    assert promised is not None
+    value = (
+        best if promised.against is Reference.OPT else reference(problem, promised.against, best)
+    )
+    assert best <= cost <= promised.allows(value), (promised, source(problem))
+
+
+# --- any numbers ----------------------------------------------------------------------------------
+
+
+@st.composite
+def extremes(draw: st.DrawFn) -> Problem:
+    """Costs a million times as large or small, ten million blocks, demands a hair off."""
+    blocks = ["a", "b", "c"][: draw(st.integers(1, 3))]
+    costs = st.builds(
+        lambda base, power: base * Fraction(10) ** power,
+        st.integers(0, 5),
+        st.sampled_from([-6, 0, 0, 6]),
+    )
+    types = [MachineType(f"m{i}", draw(costs)) for i in range(draw(st.integers(1, 3)))]
+    counts = st.sampled_from([0, 1, 1, 2, 3, 10**7])
+    shapes = []
+    for _ in range(draw(st.integers(1, 3))):
+        held = {block: draw(counts) for block in blocks}
+        if any(held.values()):
+            shapes.append(Configuration(held, draw(st.sampled_from(types)).name))
+    shapes += [Configuration(dict.fromkeys(blocks, 1), types[0].name)]
+    unit = draw(st.sampled_from([1, 10**6, D, 10**12]))
+    off = st.integers(-1, 1)
+    jobs = []
+    for j in range(draw(st.integers(1, 4))):
+        demand = unit * draw(st.integers(1, 4)) + draw(off)
+        table = {b: max(0, unit * draw(st.integers(0, 3)) + draw(off)) for b in blocks}
+        if not any(table.values()):
+            table[blocks[0]] = demand
+        jobs.append(Job(f"j{j}", demand, table))
+    return Problem(configurations=list(dict.fromkeys(shapes)), machine_types=types, jobs=jobs)
+
+
+@EVERY
+@settings(max_examples=12, deadline=None)
+@given(problem=extremes())
+def test_the_guarantee_is_kept_on_extreme_numbers(
+    options: Mapping[str, Any], problem: Problem
+) -> None:
+    exact = solve(problem, "price_and_branch", threads=1, time_limit=60)
+    if exact.status is not Status.OPTIMAL:
+        return
+    assert exact.cost is not None
+    if supported(problem, options):
+        kept(problem, options, exact.cost)
+    else:
+        assert options.get("inner") == "exact"  # exponential in the blocks
+
+
+# --- named numbers --------------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize("dear", [10**6, 10**8, 10**11, 10**14, 10**18])
+def test_a_machine_dearer_than_everything_changes_nothing(
+    dear: int, options: Mapping[str, Any]
+) -> None:
+    types = [MachineType("A", 1), MachineType("B", 50), MachineType("C", dear)]
+    shapes = [
+        Configuration({"b": 1, "e": 1}, "B"),
+        Configuration({"b": 1}, "A"),
+        Configuration({"b": 1, "c": 1}, "C"),
+    ]
+    jobs = [Job(f"x{i}", 100, {"b": 1, "c": 2}) for i in range(4)] + [Job("y", 1, {"e": 1})]
+    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
+    kept(problem, options, Fraction(449))
+
+
+@EVERY
+@pytest.mark.parametrize(("cost", "demand"), [(0, 10**12), ("1e-9", 5 * 10**8)])
+def test_free_and_cheap_machines_are_not_opened_one_by_one(
+    cost: Any, demand: int, options: Mapping[str, Any]
+) -> None:
+    types = [MachineType("A", cost), MachineType("B", 1)]
+    shapes = [Configuration({"b": 1}, "A"), Configuration({"e": 1, "b": 3}, "B")]
+    jobs = [Job("x", demand, {"b": 1}), Job("y", 1, {"e": 1})]
+    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
+    kept(problem, options, 1 + max(0, demand - 3) * Fraction(cost))
+
+
+@EVERY
+@pytest.mark.parametrize("exponent", [4, 8, 9, 11])
+def test_blocks_are_not_given_away_one_by_one(exponent: int, options: Mapping[str, Any]) -> None:
+    shapes = [Configuration({"a": 10**exponent, "b": 1}), Configuration({"b": 2})]
+    jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
+    problem = Problem(configurations=shapes, jobs=jobs)
+    if supported(problem, options):
+        kept(problem, options, Fraction(3))
+
+
+@pytest.mark.parametrize("options", INNER, ids=str)
+@pytest.mark.parametrize("blocks", [10**3, 10**6, 10**18])
+def test_idle_blocks_cost_an_inner_method_nothing(blocks: int, options: Mapping[str, Any]) -> None:
+    shapes = [Configuration({"a": blocks}), Configuration({"a": 1, "b": 1})]
+    jobs = [Job("x", 5, {"a": 2, "b": 3}), Job("y", 7, {"a": 3})]
+    kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(1))
+
+
+def test_more_blocks_than_floats_count_are_refused_by_what_rounds_programs() -> None:
+    shape = Configuration({"a": 10**15})
+    problem = Problem(configurations=shape, jobs=[Job("x", 7 * 10**15, {"a": 2})])
+    for options in INNER:
+        with pytest.raises(UnsupportedProblem, match="more than 1000000000000 blocks"):
+            solve(problem, "greedy", options=options)
+    assert finished(problem, {"variant": "units"}).cost == 4
+
+
+def test_blocks_within_the_tolerance_of_the_solver_are_not_given_twice() -> None:
+    problem = Problem(
+        configurations=Configuration({"b0": 2, "b1": 3, "b2": 2, "b3": 1}),
+        jobs=[
+            Job("x", 2 * D + 1, {"b0": D - 1, "b2": D, "b3": D}),
+            Job("y", 3 * D, {"b0": 2 * D, "b1": D + 1, "b2": D}),
+            Job("z", 2 * D + 1, {"b0": D + 1, "b2": 2 * D, "b3": 2 * D}),
+        ],
+    )
+    kept(problem, {"variant": "inflated", "inner": "dependent"}, Fraction(1))
+
+
+@EVERY
+@pytest.mark.parametrize("exponent", [200, 308, 320, 400])
+def test_demands_may_be_larger_than_floats(exponent: int, options: Mapping[str, Any]) -> None:
+    shapes = [Configuration({"a": 3, "b": 1}), Configuration({"b": 2})]
+    jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
+    problem = Problem(configurations=shapes, jobs=jobs)
+    best = finished(problem, {})
+    assert best.status is Status.OPTIMAL
+    assert best.cost is not None
+    kept(problem, options, best.cost)
+
+
+@pytest.mark.parametrize("variant", ["best", "units", "inflated", "lp"])
+@pytest.mark.parametrize("exponent", [18, 40, 320])
+def test_blocks_may_be_more_than_floats(exponent: int, variant: str) -> None:
+    shapes = [Configuration({"a": 10**exponent, "b": 1}), Configuration({"b": 2})]
+    jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
+    kept(Problem(configurations=shapes, jobs=jobs), {"variant": variant}, Fraction(3))
+
+
+def test_many_ways_to_fill_a_machine_are_not_gone_through() -> None:
+    names = [f"t{i}" for i in range(8)]
+    shapes = [Configuration({b: 7 if i == q else 6 for i, b in enumerate(names)}) for q in range(8)]
+    jobs = [
+        Job("x", 1440, {b: 10 + i for i, b in enumerate(names)}),
+        Job("y", 5, {"t0": 2}),
+    ]
+    kept(Problem(configurations=shapes, jobs=jobs), {"variant": "lp"}, Fraction(3))
