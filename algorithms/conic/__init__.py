@@ -62,7 +62,9 @@ class Conic:
     types already. One size-bounded set is taken, with a limit of machines or of blocks a machine if
     need be; at most 100 jobs and 8 block types that serve one; numbers within the range of CP-SAT.
     With three block types and more the route "cells" lists all contents, of which there may be
-    5,000. (In the theory this, too, is polynomial.)
+    5,000. (In the theory this, too, is polynomial.) Where there are more maximal contents than that
+    the route "auto" takes those that the prices leave; if these are too many as well, and the
+    rounding is not proved optimal, the run ends with an error: it may not end otherwise.
 
     Notes
     -----
@@ -102,7 +104,7 @@ class Conic:
 
     def support(self, problem: Problem, options: ConicOptions) -> Support:
         """Refuse listed configurations, and what is too large for the integer program."""
-        answer = prepared(problem, options.route)
+        answer = prepared(problem, options.route, plain=options.plain)
         return answer if isinstance(answer, Support) else Support(True)
 
     def guarantee(self, problem: Problem, options: ConicOptions) -> Guarantee:
@@ -113,7 +115,7 @@ class Conic:
         """Yield a certificate, a rounding, and what the integer program finds and proves."""
         from .run import Run
 
-        given = prepared(problem, options.route)
+        given = prepared(problem, options.route, plain=options.plain)
         # Else the driver knows all there is to know: nothing to serve, or a job nothing serves.
         if isinstance(given, Prepared):
             yield from Run(given, options.plain, budget).claims()

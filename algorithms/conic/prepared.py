@@ -35,7 +35,8 @@ class Prepared(NamedTuple):
     """A problem, reduced to what must be decided, in integers.
 
     ``points`` are the maximal contents for the route "points", None for the route "cells".
-    ``simple`` machines are enough for a simple schedule.
+    ``simple`` machines are enough for a simple schedule. ``later`` says that the maximal contents
+    are too many, but that those may not be which the prices leave.
     """
 
     reduction: Reduction
@@ -44,9 +45,10 @@ class Prepared(NamedTuple):
     demands: tuple[Demand, ...]
     simple: int
     points: tuple[Point, ...] | None
+    later: bool
 
 
-def prepared(problem: Problem, route: str) -> Prepared | Support:
+def prepared(problem: Problem, route: str, *, plain: bool = False) -> Prepared | Support:
     """Prepare a problem for a run.
 
     Parameters
@@ -54,6 +56,8 @@ def prepared(problem: Problem, route: str) -> Prepared | Support:
     problem : Problem
     route : str
         "auto", "points" or "cells".
+    plain : bool, default False
+        Whether the integer program is all there is.
 
     Returns
     -------
@@ -109,11 +113,12 @@ types, and what makes the problem easy is to have all configurations up to a siz
             f"up to 2^{_MOST_SUPPLY.bit_length() - 1}",
         )
     points = None if route == "cells" else _maximal(shape, small.blocks)
-    if points is None:
+    later = points is None and route == "auto" and polytope.dimension > 2 and not plain
+    if points is None and not later:
         refusal = _no_cells(polytope, route)
         if refusal is not None:
             return Support(False, refusal)
-    return Prepared(reduction, shape, polytope, demands, simple, points)
+    return Prepared(reduction, shape, polytope, demands, simple, points, later)
 
 
 def _maximal(shape: SizeBoundedConfigurations, blocks: tuple[str, ...]) -> tuple[Point, ...] | None:
@@ -125,7 +130,7 @@ def _maximal(shape: SizeBoundedConfigurations, blocks: tuple[str, ...]) -> tuple
 
 def _no_cells(polytope: Polytope, route: str) -> str | None:
     """Why the problem cannot be solved on cells, if so."""
-    many = f"a machine has more than {MOST_MAXIMAL:,} maximal contents"
+    many = too_many_contents()
     if route == "points":
         return f"{many}, which the route 'points' lists one by one; take the route 'cells'"
     if polytope.dimension <= 2:
@@ -141,3 +146,8 @@ def _no_cells(polytope: Polytope, route: str) -> str | None:
             "their cells are found point by point"
         )
     return None
+
+
+def too_many_contents() -> str:
+    """Say why maximal contents are not listed one by one."""
+    return f"a machine has more than {MOST_MAXIMAL:,} maximal contents"

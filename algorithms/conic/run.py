@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cms.algorithm import Named, SolverBound
 from cms.certificate import BlockPrices
+from cms.errors import UnsupportedProblem
 from cms.knapsack import common_denominator
 from cms.model import Configuration, MachineType
 from cms.schedule import Schedule
@@ -20,6 +21,8 @@ from .cells import cover
 from .demands import Priced, priced, windows
 from .integer_program import ContentProgram, Found, Task, columns_of
 from .polytope import HalfSpace, Point
+from .prepared import MOST_MAXIMAL, too_many_contents
+from .valuable import valuable
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget
@@ -124,6 +127,16 @@ class Run:
         if given.points is not None:
             return given.points
         near = _near(known, self._target())
+        if given.later:
+            # Machines filled up are worth no less, so that those which prices leave are enough.
+            space = near[0] if near else HalfSpace((0,) * given.polytope.dimension, 0)
+            found = valuable(given.polytope, space, MOST_MAXIMAL, lambda: budget.stopped)
+            if found is None and not budget.stopped:
+                raise UnsupportedProblem(
+                    f"{too_many_contents()} that a better schedule may have, of more than two "
+                    "block types; take the method price_and_branch"
+                )
+            return found
         corners = {
             vertex
             for body in cover(given.polytope, near, lambda: budget.stopped)
@@ -141,7 +154,7 @@ class Run:
             given.demands,
             windows(given.demands, given.polytope.highest, target, known),
             columns_of(contents, target, known),
-            2**k if given.points is None else 0,
+            2**k if given.points is None and not given.later else 0,
             self._least(known),
             target,
             _near(known, target),

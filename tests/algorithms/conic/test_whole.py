@@ -353,7 +353,7 @@ def of_blocks(number: int, capacity: int) -> Problem:
         ),
         (of_blocks(9, 40), "auto", "9 block types that serve a job; at most 8"),
         (of_blocks(2, 10**6), "points", "more than 5,000 maximal contents"),
-        (of_blocks(3, 10**6), "auto", "more than two block types"),
+        (of_blocks(3, 10**6), "points", "more than 5,000 maximal contents"),
         (of_blocks(3, 200), "cells", "more than 5,000 contents"),
         (
             Problem(configurations=bounded(1, 9), jobs=[Job("x", 2**56 + 1, {"b0": 2})]),
