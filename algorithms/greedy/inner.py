@@ -6,9 +6,8 @@ budget in all (theory 2.1). Item greedy, factor 1/2, lives in ``steps``; here ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,12 +22,25 @@ if TYPE_CHECKING:
 
     from cms.algorithm import Budget
 
-#: (blocks of each type (k,), bids (k, m), budgets (m,), budget) -> blocks given (k, m). Bids are
-#: cut at the budgets. Once the budget has ended, whatever is known by then is returned.
-Inner: TypeAlias = (
-    "Callable[[Sequence[int], NDArray[np.float64], NDArray[np.float64], Budget | None], Given]"
-)
 Given: TypeAlias = "NDArray[np.int64]"
+
+
+class Inner(Protocol):
+    """A method that fills a machine; bids are cut at the budgets.
+
+    Once the run's budget has ended, whatever is known by then is returned.
+    """
+
+    def __call__(
+        self,
+        blocks: Sequence[int],
+        bids: NDArray[np.float64],
+        budgets: NDArray[np.float64],
+        budget: Budget | None = None,
+    ) -> Given:
+        """Return the blocks of each type given to each job."""
+        ...
+
 
 #: What each inner method guarantees, as a rational not above it (1 - 1/e is 0.6321...).
 FACTORS = {

@@ -1,0 +1,116 @@
+"""A run of greedy and the clock: it is looked at often, and changes no schedule."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from algorithms.greedy import opened, steps
+from algorithms.greedy.inner import INNER
+from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, solve
+from algorithms.greedy.opened import Opened
+from algorithms.linear.tables import Tables
+from cms import Configuration, Job, Problem
+from cms.reduction import reduce
+from instances.families import generate
+
+
+class Ends:
+    """A budget that has ended after it was asked so many times."""
+
+    seed, threads, lower_bound, best = 0, 1, Fraction(0), None
+
+    def __init__(self, asked: int) -> None:
+        self.left = asked
+
+    @property
+    def stopped(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+    def remaining(self) -> float:
+        return 100.0
+
+    def on_stop(self, cancel: Any) -> Any:
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+
+def tables() -> Tables:
+    return Tables.of(reduce(generate("real-rows", n=60, seed=2, m=5)).problem)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.09, 0.15, 5.0])
+def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Opened(tables(), "greedy", Fraction(1, 7), by_job=True).finish(None, None)
+    now, numbers = [0.0], []
+
+    def clock() -> float:
+        now[0] += seconds
+        return now[0]
+
+    def advance(state: Any, number: int) -> int:
+        numbers.append(number)
+        return steps.advance(state, number)
+
+    monkeypatch.setattr(opened, "_COMPILED_FROM", 1)
+    monkeypatch.setattr(opened, "perf_counter", clock)
+    monkeypatch.setattr(steps, "compiled", lambda: (steps.start, advance))
+    assert Opened(tables(), "greedy", Fraction(1, 7), by_job=True).finish(None, None) == plain
+    # One at first; as many again while that is quick, and never more than are known to be.
+    assert numbers[0] == 1
+    if seconds >= opened._WISHED:
+        assert set(numbers) == {1}
+    else:
+        assert numbers[:4] == [1, 2, 4, 8]
+
+
+def test_slow_steps_are_done_fewer_at_once() -> None:
+    assert opened._more_or_fewer(64, 1.0) == 32
+    assert opened._more_or_fewer(1, 1.0) == 1
+    assert opened._more_or_fewer(64, 0.15) == 64
+    assert opened._more_or_fewer(1 << 30, 0.0) == opened._MOST_STEPS
+
+
+def test_the_compiled_loop_leaves_the_interpreter_to_others() -> None:
+    start, advance = steps.compiled()
+    assert start.targetoptions["nogil"]
+    assert advance.targetoptions["nogil"]
+
+
+@pytest.mark.parametrize("inner", ["greedy", *sorted(INNER)])
+def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
+    shapes = [Configuration({f"b{i}": 1, f"b{i + 1}": 1}) for i in range(30)]
+    jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
+    built = Tables.of(Problem(configurations=shapes, jobs=jobs))
+    budget = Ends(10)
+    run = Opened(built, inner, Fraction(0), by_job=True)
+    assert run.finish(None, budget) is None
+    # The first machine was not even opened.
+    assert not any(run._state.machines)
+    # It notices soon: nobody asked much more often.
+    assert budget.left >= -5
+
+
+@pytest.mark.parametrize("inner", sorted(INNER))
+def test_an_inner_method_ends_with_the_budget(inner: str) -> None:
+    budgets = np.full(40, 5.0)
+    bids = np.array([[1.0 + (3 * i + 7 * j) % 11 / 3 for j in range(40)] for i in range(8)])
+    given = INNER[inner]([3] * 8, np.minimum(bids, budgets), budgets, Ends(0))
+    assert (given.sum(axis=1) <= 3).all()
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2, 3, 5])
+def test_the_lp_version_ends_with_the_budget(asked: int) -> None:
+    paid = Paid.of(tables())
+    fractional = solve(paid, None)
+    assert fractional is not None
+    assert solve(paid, Ends(min(asked, 2))) is None
+    assert round_machinewise(paid, fractional, Ends(min(asked, 2))) is None
+    assert Rounding(paid, fractional).counts(Ends(10**9)) is not None
