@@ -201,6 +201,13 @@ NAMED: dict[str, Tiny] = {
     "partition-yes": Tiny.of([5, 5], [[3, 1, 1, 2, 2, 1]] * 2, [[1] * 6]),
     "partition-no": Tiny.of([5, 5], [[3, 3, 3, 1]] * 2, [[1] * 4]),
     "ceil-gap-of-threes": Tiny.of([1] * 5, [["9/10"]] * 5, [[3]]),
+    # Rounding is within its bound only if each job is given a block more than it wants.
+    "one-block-more": Tiny.of([18, 11, 9], [[8, 5, 2], [3, 1, 5], [1, 0, 3]], [[1, 1, 1]]),
+    "one-block-more-of-two": Tiny.of(
+        [4, 20, 14, 26, 17, 5],
+        [[2, 0], [8, 0], [5, 2], [0, 9], [9, 1], [0, 9]],
+        [[1, 3], [2, 1], [0, 1]],
+    ),
     "half-trap": Tiny.of([1, 1], [[1, "9/10"], ["9/10", 0]], [[1, 1]]),
     "two-halves": Tiny.of([1, 1], [[1], [1]], [[1]]),
     "one-for-all": Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [1, 1]]),

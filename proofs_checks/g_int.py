@@ -34,7 +34,7 @@ from .families import (
 )
 from .finding import Finding, Tally, require
 from .greedy import Inner, best_pair_first, brought, by_trying_all, gain, run, schedule
-from .promises import ROUNDED_UP, Promise, Solver, cost_of, promised
+from .promises import Promise, Solver, cost_of, in_floats, promised
 from .tiny import Tiny, require_schedule
 
 THEOREM = "G-int"
@@ -93,7 +93,7 @@ def promise_for(tiny: Tiny, beta: Fraction) -> Promise:
         for shape in tiny.configurations
     )
     factor = harmonic(int(max(gains))) / beta
-    return Promise(Reference.OPT, max(factor, Fraction(1)) + ROUNDED_UP)
+    return Promise(Reference.OPT, in_floats(max(factor, Fraction(1))))
 
 
 def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> Finding:

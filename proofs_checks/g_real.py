@@ -28,7 +28,7 @@ from .families import ALL, named, stream
 from .finding import Finding, Tally, require
 from .g_int import INNER
 from .greedy import Inner, run, schedule
-from .promises import ROUNDED_UP, Promise, Solver, cost_of, promised
+from .promises import Promise, Solver, cost_of, in_floats, promised
 from .tiny import Tiny, require_schedule
 
 THEOREM = "G-real"
@@ -168,7 +168,7 @@ def _plain(tiny: Tiny, inner: Inner, beta: Fraction, delta: Fraction) -> float:
 def _ours(solver: Solver, tiny: Tiny, name: str, beta: Fraction) -> float:
     # Its delta is another rational near the best one.
     proved = _NEAR * factor(tiny.n, best_delta(tiny.n)) / float(beta)
-    promise = Promise(Reference.OPT, Fraction(proved) + ROUNDED_UP, max(tiny.costs))
+    promise = Promise(Reference.OPT, in_floats(Fraction(proved)), max(tiny.costs))
     answer = promised(solver, tiny, "greedy", promise, variant="inflated", inner=name, plain=True)
     cost = cost_of(answer)
     return _within(tiny, cost, proved, max(tiny.costs))

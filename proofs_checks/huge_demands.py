@@ -7,9 +7,9 @@ LP_agg by no more than n + min(c, k) machines, however large the demands are.
 
 **Machine-checked.** The lemma for all supplies up to 5 of two types and up to 3 of three types, all
 demands up to 24 and several prices, by enumeration; hence the price of a job of 10^12 and more, by
-buying at once, which is what :class:`cms.BlockPrices` says too. On every generated instance with
-demands times 10^12: T-add's schedule is valid and within LP_agg + p + n. Then `greedy`,
-`lp_rounding` and `ptas` on these.
+buying at once, which is what :class:`cms.BlockPrices` says too; what is left to search for does not
+grow with the demand. On every generated instance with demands times 10^12: T-add's schedule is
+valid and within LP_agg + p + n. Then `greedy`, `lp_rounding` and `ptas` on these.
 
 **On paper.** The pigeonhole argument: among any f_b blocks of other types some have a total that
 f_b divides, and may be exchanged for blocks of type b.
@@ -153,12 +153,20 @@ def _require_few_others(supply: Blocks, rng: random.Random) -> None:
                 fewest <= supply[b] - 1,
                 f"prices {shown(prices)}, demand {demand}: {fewest} blocks beside type {b}",
             )
+            _require_enough_at_once(supply, b, demand)
             bought = price_at_once(supply, prices, demand)
             require(bought == least, f"demand {demand} costs {least}, bought at once {bought}")
         demand = rng.randint(HUGE, 10 * HUGE)
+        _require_enough_at_once(supply, b, demand)
         said = _certified(supply, prices, demand)
         bought = price_at_once(supply, prices, demand)
         require(said == bought, f"BlockPrices says {said} of {demand}, bought at once {bought}")
+
+
+def _require_enough_at_once(supply: Blocks, b: int, demand: int) -> None:
+    """What is left to search for does not depend on the demand."""
+    left, most = demand - at_once(supply, b, demand) * supply[b], (supply[b] - 1) * max(supply)
+    require(left <= most, f"of {demand}, {left} is left to search for, at most {most} need be")
 
 
 def _certified(supply: Blocks, prices: Prices, demand: int) -> Fraction:

@@ -84,7 +84,7 @@ def check(*, seed: int = 0, cases: int = 250, solver: Solver | None = solve) -> 
         THEOREM,
         "lists of up to 3 numbers below 8, subset sums of up to 4 numbers; conic refuses",
         ratio="OPT / machines, where the sum exists",
-        proved="1",
+        proved="1, an equality",
     )
     questions = [
         (7, listed, machines, total)

@@ -10,8 +10,8 @@ t = ln kappa, and that this is at most 1/N for N = 1, ..., 2000. Two facts about
 variables in [0, 1] on grids of variables with few values: E min(1, sum Z) >= (1 - 1/e) min(1, M)
 for the total mean M, and P[sum < 1] <= e M exp(-M) for M >= 1. On every generated instance, with
 the exact distribution of what each job gets: the mean of a machine truncated, P[job j is short]
-<= 1/N, sum_j d_j/V_j <= min(n, s) LP*, and the expectation itself. Then `greedy` with
-`variant="lp"`, plain.
+<= 1/N (none of them comes near: all are below 1/(2N)), sum_j d_j/V_j <= min(n, s) LP*, and the
+expectation itself. Then `greedy` with `variant="lp"`, plain.
 
 **On paper.** The two facts for all distributions (by convexity and Markov's inequality).
 """
@@ -29,7 +29,7 @@ from .bounds import Star, best_machine, lp_star
 from .families import UNIT, named, stream
 from .finding import Finding, Tally, require
 from .g_real import kappa
-from .promises import ROUNDED_UP, Promise, Solver, cost_of, promised
+from .promises import Promise, Solver, cost_of, in_floats, promised
 from .tiny import Tiny
 
 THEOREM = "LP version"
@@ -193,7 +193,7 @@ def _require_truncated_mean(amount: Distribution, demand: Fraction) -> None:
 
 def _ours(solver: Solver, tiny: Tiny) -> None:
     factor = alpha(min(tiny.n, tiny.s)) + 2
-    promise = Promise(Reference.LP_STAR, factor + ROUNDED_UP)
+    promise = Promise(Reference.LP_STAR, in_floats(factor))
     cost = cost_of(promised(solver, tiny, "greedy", promise, variant="lp", plain=True))
     bound = factor * lp_star(tiny).value
     require(cost <= bound, f"greedy lp: cost {cost}, bound {bound}")

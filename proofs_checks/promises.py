@@ -21,9 +21,20 @@ from .tiny import Tiny
 
 #: Seconds for one answer; every one takes a small part of it.
 _TIME_LIMIT = 60.0
-#: What a factor that holds a logarithm may be larger than the theorem's: algorithms round such ones
-#: up to six digits after the point, and greedy knows its gains to a part of 10^-9.
-ROUNDED_UP = Fraction(1, 10**5)
+#: By what part greedy's factors may exceed the theorem's: its gains and linear programs are in
+#: floats, known to a part of 10^-5; and logarithms are rounded up to six digits after the point.
+_FLOATS, _DIGITS = Fraction(2, 10**5), Fraction(2, 10**6)
+
+
+def in_floats(factor: Fraction) -> Fraction:
+    """Return what a theorem's factor may become where floats have a part in it.
+
+    Examples
+    --------
+    >>> float(in_floats(Fraction(2)))
+    2.000042
+    """
+    return factor * (1 + _FLOATS) + _DIGITS
 
 
 class Promise(NamedTuple):

@@ -13,11 +13,14 @@ piece; every integer point x of a piece splits into 2x = v + w, v a vertex, w in
 *mirror step*, also on a grid of boxes with a nearer end); *every* sum of 2 points, and of 3 where
 there are at most 100, has a representation as claimed, by comparing the two sets of sums; and
 random sums of up to 12 points are brought into that form by mirror steps and midpoints alone. That
-2^D is the number of parity classes. That slots are needed: s = (10, 7), S = 291. Then `conic`
-against enumeration, by both routes, and on single machines' contents there.
+2^D is the number of parity classes. That slots are needed: s = (10, 7), S = 291, where cells leave
+(14, 21) and other maximal points outside X, so that one machine's content takes two columns. Then
+`conic` against enumeration, by both routes; on single machines' contents there, of which (5, 34) is
+outside *its* X; and on many full machines of the same content, more than there are slots.
 
 **On paper.** The argument for all sizes: a representation of the largest multiplicity on X allows
-no such step. The support bound within X, and with it the polynomial running time.
+no such step. The support bound within X, and with it the polynomial running time. That more than
+one slot is needed at once: no such instance is known here.
 """
 
 from __future__ import annotations
@@ -47,8 +50,17 @@ LARGE = (
     Polytope((3, 5), 60),
     Polytope((1, 4, 4), 24),
 )
-#: There a maximal point, if it is no vertex of a piece, needs a slot.
+#: There a maximal point, if it is no vertex of a piece, needs a slot: this one by the cells here,
+#: the other one by those of `conic`.
 NEEDS_SLOTS = Polytope((10, 7), 291)
+OUTSIDE, OUTSIDE_CONIC = (14, 21), (5, 34)
+#: Contents that fill a machine to the last unit of size, and how many such machines.
+FULL = (
+    (Polytope((11, 6), 59), (1, 8), 7),
+    (Polytope((10, 7), 139), (9, 7), 13),
+    (Polytope((9, 8), 67), (3, 5), 9),
+    (Polytope((4, 11), 87), (19, 1), 7),
+)
 #: Sums of three points are compared in polytopes of so many points, of two in all.
 _MANY_POINTS = 100
 
@@ -179,9 +191,13 @@ def check(*, seed: int = 0, cases: int = 400, solver: Solver | None = solve) -> 
             with tally.case(f"sizes {number}, by conic"):
                 _ours(solver, number)
         tops = [at(piece, [piece.high] * len(piece.edges)) for piece in by_boxes(NEEDS_SLOTS)]
-        for wanted in ((14, 21), *rng.sample(tops, min(len(tops), max(1, cases // 40)))):
+        some = rng.sample(tops, min(len(tops), max(1, cases // 40)))
+        for wanted in (OUTSIDE, OUTSIDE_CONIC, *some):
             with tally.case(f"one machine of {wanted}, by conic"):
-                _one_machine(solver, wanted)
+                _machines_of(solver, NEEDS_SLOTS, wanted, 1)
+        for polytope, content, number in (*FULL, *_full(seed, cases // 40)):
+            with tally.case(f"{polytope}, {number} machines of {content}, by conic"):
+                _machines_of(solver, polytope, content, number)
     return tally.finding()
 
 
@@ -208,11 +224,30 @@ def _require_mirror_grid() -> None:
 
 
 def _require_slots() -> None:
-    polytope, wanted = NEEDS_SLOTS, (14, 21)
-    require(polytope.holds(wanted), f"{wanted} does not fit")
-    above = [p for p in polytope.points() if within(wanted, p)]
-    require(above == [wanted], f"{above} hold {wanted} as well: it is not maximal")
-    # So columns without it need a second machine, and a slot for it needs one.
+    polytope = NEEDS_SLOTS
+    corners = {corner for piece in by_cells(polytope) for corner in vertices(piece)}
+    tops = [at(piece, [piece.high] * len(piece.edges)) for piece in by_boxes(polytope)]
+    outside = [top for top in tops if top not in corners]
+    require(OUTSIDE in outside, f"{OUTSIDE} is in X, or not maximal; outside are {outside}")
+    for wanted in outside:
+        above = [point for point in polytope.points() if within(wanted, point)]
+        require(above == [wanted], f"{above} hold {wanted} as well: it is not maximal")
+        # So a slot holds it at once, and no column of X does; two of them do.
+        require(not any(within(wanted, x) for x in corners), f"a column holds {wanted}")
+        pairs = (tuple(a + b for a, b in zip(x, y, strict=True)) for x in corners for y in corners)
+        require(any(within(wanted, pair) for pair in pairs), f"no two columns hold {wanted}")
+
+
+def _full(seed: int, cases: int) -> Iterator[tuple[Polytope, Point, int]]:
+    """Contents of two types that leave no room, and numbers of machines beyond the slots."""
+    for number in range(100_000 * seed, 100_000 * seed + cases):
+        rng = random.Random(f"full {number}")
+        sizes, content = (
+            (rng.randint(3, 12), rng.randint(3, 12)),
+            (rng.randint(1, 9), rng.randint(1, 9)),
+        )
+        capacity = sum(s * z for s, z in zip(sizes, content, strict=True))
+        yield Polytope(sizes, capacity), content, rng.randint(5, 20)
 
 
 def _claim(cover: Cover, rng: random.Random) -> Fraction:
@@ -288,13 +323,16 @@ def _ours(solver: Solver, number: int) -> None:
         require(solution.cost == best, f"conic {route}: cost {solution.cost}, optimum {best}")
 
 
-def _one_machine(solver: Solver, wanted: Point) -> None:
-    """Ask for the content of one machine, each type for a job of its own."""
-    table = [[int(i == j) for i in range(len(wanted))] for j in range(len(wanted))]
-    problem = _problem(NEEDS_SLOTS, wanted, table)
+def _machines_of(solver: Solver, polytope: Polytope, content: Point, number: int) -> None:
+    """Ask for the contents of so many machines, each type for a job of its own.
+
+    A content that fits no second time, or fills the machine, needs as many machines as that.
+    """
+    table = [[int(i == j) for i in range(len(content))] for j in range(len(content))]
+    problem = _problem(polytope, [number * z for z in content], table)
     solution = answered(solver, problem, "conic", route="cells", plain=True)
     require(not violations(problem, solution.schedule), "conic: not valid")
-    require(solution.cost == 1, f"conic: {solution.cost} machines")
+    require(solution.cost == number, f"conic: {solution.cost} machines, {number} suffice")
 
 
 def _problem(polytope: Polytope, demands: Sequence[int], table: Sequence[Sequence[int]]) -> Problem:

@@ -22,7 +22,7 @@ from math import ceil
 from cms import Reference, solve
 
 from .bounds import lp_agg, lp_agg_duals
-from .families import ALL, named, stream
+from .families import ALL, NAMED, named, stream
 from .finding import Finding, Tally, require
 from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
@@ -31,6 +31,8 @@ from .tiny import Counts, Tiny, require_schedule
 THEOREM = "T-2 and T-add"
 #: By how much T-2 scales a vertex.
 FACTOR = Fraction(2)
+#: The largest part of a demand that one block meets, in examples.
+PHI = {"partition-yes": "3/5", "partition-no": "3/5", "ceil-gap": "9/10", "decoys": "1"}
 
 
 def machines_for(amounts: Sequence[Fraction], factor: Fraction) -> list[int]:
@@ -125,6 +127,9 @@ def check(*, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> 
         ratio="cost / bound",
         proved="1",
     )
+    for name, phi in PHI.items():
+        with tally.case(f"phi of {name}"):
+            require(NAMED[name].phi == Fraction(phi), f"phi is {NAMED[name].phi}, not {phi}")
     for number, one in enumerate((*named(), *stream(seed, cases, ALL))):
         with tally.case(one):
             tally.seen(_plain(one.tiny))
