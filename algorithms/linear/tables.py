@@ -11,13 +11,14 @@ import numpy as np
 
 from cms.algorithm import Support
 from cms.columns import whole_array
+from cms.reduction import reduce
 from cms.schedule import Schedule
 
 from ..shared.costs import supported_costs
 from ..shared.machines import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from cms.model import Configuration
     from cms.problem import Problem
@@ -35,7 +36,7 @@ class Tables:
     ----------
     problem : Problem
     shapes : tuple of c Configurations
-        Those listed, and the maximal multisets of size-bounded sets.
+        Those listed, and the maximal multisets of size-bounded sets; or some chosen ones.
     counts : list of c lists of k ints
         Blocks of each type in each configuration.
     costs : list of c Fractions
@@ -63,9 +64,9 @@ class Tables:
     supply: list[list[int]]
 
     @classmethod
-    def of(cls, problem: Problem) -> Tables:
-        """Read the tables off a reduced problem."""
-        shapes = listed(problem, MOST_SHAPES).shapes
+    def of(cls, problem: Problem, shapes: Iterable[Configuration] | None = None) -> Tables:
+        """Read the tables off a reduced problem, with all its configurations or those given."""
+        shapes = listed(problem, MOST_SHAPES).shapes if shapes is None else tuple(shapes)
         counts = [[shape.blocks.get(block, 0) for block in problem.blocks] for shape in shapes]
         costs = [problem.machine_type(shape.machine).cost for shape in shapes]
         rows = problem.rows
@@ -172,6 +173,8 @@ def schedule(
 def without_limits(problem: Problem, most_shapes: int = MOST_SHAPES) -> Support:
     """Refuse limits on machines, sets that cannot be listed, and costs too far apart.
 
+    Block types that serve nobody are left out before sets are listed.
+
     Examples
     --------
     >>> from cms import Configuration, MachineType, Problem
@@ -189,7 +192,7 @@ price_and_branch"
                 f"machine type {machine.name!r} has a limit of {machine.limit} machines; rounding "
                 "up does not keep limits; use auto or price_and_branch",
             )
-    if listed(problem, most_shapes).left_out:
+    if listed(reduce(problem).problem, most_shapes).left_out:
         return Support(
             False,
             f"a size-bounded set has more than {most_shapes} maximal configurations, which are "

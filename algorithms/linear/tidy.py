@@ -5,7 +5,7 @@ Nothing here makes a schedule dearer, so that every guarantee survives it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..shared.program import Program, Settings, TooLarge
 
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from .pseudoforest import Edge
     from .tables import Tables
 
-#: Variables of the program that hands out blocks anew; larger ones take seconds each.
-_MOST_EDGES = 3_000
-#: CP-SAT's deterministic time (about seconds) for each, and how many are tried.
-_EFFORT, _MOST_TRIES = 0.3, 40
+#: Variables of the program that hands out blocks anew, and blocks of a type: beyond this nothing is
+#: tried, for larger programs take seconds, and CP-SAT does not keep to its limits where numbers are
+#: huge.
+_MOST_EDGES, _MOST_BLOCKS = 3_000, 100_000
+#: CP-SAT's deterministic time (about seconds) for each; how many are tried, and how many of these
+#: may end undecided.
+_EFFORT, _MOST_TRIES, _MOST_UNDECIDED = 0.2, 40, 3
 
 
 def without_waste(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int]) -> Counts:
@@ -82,35 +85,41 @@ def with_fewer_machines(tables: Tables, counts: Counts, least: Fraction, budget:
     machines, given
     """
     machines, given = list(counts[0]), counts[1]
-    if sum(1 for row in tables.supply for f in row if f) > _MOST_EDGES:
+    edges = sum(1 for row in tables.supply for f in row if f)
+    if edges > _MOST_EDGES or max(tables.held(machines), default=0) > _MOST_BLOCKS:
         return machines, given
-    tries = 0
+    tries = undecided = 0
     for at in sorted(range(tables.c), key=lambda at: (-tables.costs[at], at)):
         price = tables.costs[at]
         room = tables.cost(machines) - least
         if not price or room < price:
             continue
         step = min(machines[at], room // price)
-        while step and tries < _MOST_TRIES and not budget.stopped:
+        while step and tries < _MOST_TRIES and undecided < _MOST_UNDECIDED and not budget.stopped:
             tries += 1
             fewer = [*machines]
             fewer[at] -= step
-            found = handed_out(tables, fewer, budget)
-            if found is None:
+            outcome = handed_out(tables, fewer, budget)
+            if outcome.given is None:
+                undecided += not outcome.decided
                 step //= 2
                 continue
-            machines, given = without_waste(tables, fewer, found)
+            machines, given = without_waste(tables, fewer, outcome.given)
             step = min(machines[at], (tables.cost(machines) - least) // price)
     return machines, given
 
 
-def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> dict[Edge, int] | None:
+class HandedOut(NamedTuple):
+    """Blocks given to jobs; None if it is decided that the machines do not do, or undecided."""
+
+    given: dict[Edge, int] | None
+    decided: bool
+
+
+def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> HandedOut:
     """Hand out the blocks of given machines so that all jobs are served.
 
-    Returns
-    -------
-    dict or None
-        None if they do not suffice, or if CP-SAT has not found out within its effort.
+    It is left undecided if CP-SAT does not find out within its effort, or cannot hold the numbers.
 
     Examples
     --------
@@ -124,7 +133,7 @@ def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> dict[
     >>> ledger = Ledger(problem, "demo", trusted=True, clock=lambda: 0.0)
     >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
     >>> handed_out(Tables.of(problem), [1], budget)
-    {(0, 0): 2}
+    HandedOut(given={(0, 0): 2}, decided=True)
     """
     held = tables.held(machines)
     program = Program()
@@ -139,13 +148,14 @@ def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> dict[
                     mine[edges[i, j]] = gives
                     reach += most * gives
             if reach < demand:
-                return None
+                return HandedOut(None, True)
             program.at_least(mine, demand)
         for i, number in enumerate(held):
             program.at_most({v: 1 for (type_, _), v in edges.items() if type_ == i}, number)
     except TooLarge:
-        return None
+        return HandedOut(None, False)
     outcome = program.solve(budget, Settings(), effort=_EFFORT)
     if outcome.values is None:
-        return None
-    return {edge: outcome.values[v] for edge, v in edges.items() if outcome.values[v]}
+        return HandedOut(None, outcome.status == "infeasible")
+    given = {edge: outcome.values[v] for edge, v in edges.items() if outcome.values[v]}
+    return HandedOut(given, True)

@@ -17,7 +17,7 @@ from algorithms.linear.aggregated import (
 )
 from algorithms.linear.tables import Tables, schedule, without_limits
 from algorithms.linear.tidy import without_waste
-from cms import Configuration, Job, Problem, check
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
 from cms.reduction import Reduction, reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -123,3 +123,14 @@ def test_repair_uses_idle_blocks_before_new_machines() -> None:
     tables = Tables.of(problem)
     assert repaired(tables, [1], {(0, 0): 2}) == ([2], {(0, 0): 3, (0, 1): 5})
     assert repaired(tables, [0], {}) == ([2], {(0, 0): 3, (0, 1): 5})
+
+
+def test_block_types_that_serve_nobody_are_not_listed() -> None:
+    sizes = {f"mps:{s}": s for s in range(1, 91)}
+    problem = Problem(
+        configurations=SizeBoundedConfigurations(sizes, 100),
+        jobs=[Job("x", 7, {"mps:50": 3, "mps:25": 1})],
+    )
+    assert without_limits(problem)
+    assert not without_limits(problem, most_shapes=1)
+    assert solve(problem, "lp_rounding").cost == 2
