@@ -16,11 +16,12 @@ from cms.reduction import reduce
 from cms.schedule import Schedule
 
 from ..dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
-from ..linear.tables import without_limits
+from ..linear.tables import Tables, without_limits
+from ..linear.tables import schedule as restored
+from ..linear.tidy import without_waste
 from .compact import CompactProgram, Ended
 from .dynamic import DynamicProgram, optimum
 from .fleet import MOST_SHAPES, Fleet, Found
-from .trimming import trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,9 +165,14 @@ class _Run:
 
     def _rounding(self, solution: Fractional) -> Schedule:
         machines, given = rounded(solution)
-        if not self._options.plain:
-            machines, given = trimmed(self._small, machines, given)
-        return self._reduction.restore(Schedule.from_counts(self._small, machines, given))
+        if self._options.plain:
+            return self._reduction.restore(Schedule.from_counts(self._small, machines, given))
+        tables = Tables.of(self._small, machines)
+        jobs = {name: j for j, name in enumerate(self._small.job_names)}
+        types = self._small.block_index
+        counts = {(types[block], jobs[job]): number for (block, job), number in given.items()}
+        kept = without_waste(tables, list(machines.values()), counts)
+        return restored(self._reduction, tables, *kept)
 
     def _exactly(self, schedule: Schedule, lowest: Fraction, *, enough: bool) -> Iterator[Named]:
         """Find the optimum; or leave it if the schedule in hand is good enough, where it is hard.

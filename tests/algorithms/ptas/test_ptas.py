@@ -13,7 +13,6 @@ from algorithms.ptas import Ptas, PtasOptions, additive_loss_in_steps
 from algorithms.ptas.compact import CompactProgram
 from algorithms.ptas.dynamic import DynamicProgram
 from algorithms.ptas.fleet import Fleet
-from algorithms.ptas.trimming import trimmed
 from cms import (
     BlockPrices,
     Configuration,
@@ -312,20 +311,6 @@ def test_limits_and_endless_sets_are_refused_with_the_reason() -> None:
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PtasOptions(**options)
-
-
-def test_what_is_trimmed_is_not_needed() -> None:
-    first, second = Configuration({"a": 2}, "m"), Configuration({"a": 1, "b": 1}, "n")
-    problem = Problem(
-        configurations=[first, second],
-        jobs=[Job("x", 7, {"a": 2, "b": 5}), Job("y", 1, {"a": 1})],
-        machine_types=[MachineType("m", 2), MachineType("n", 3)],
-    )
-    machines, given = trimmed(
-        problem, {first: 3, second: 2}, {("a", "x"): 3, ("b", "x"): 1, ("a", "y"): 1}
-    )
-    assert given == {("a", "x"): 1, ("b", "x"): 1, ("a", "y"): 1}
-    assert machines == {first: 1, second: 1}
 
 
 def test_every_job_apart_is_a_schedule() -> None:
