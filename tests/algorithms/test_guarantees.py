@@ -50,6 +50,8 @@ from tests.property.problems import rebuilt, source
 Options = Mapping[str, Any]
 
 METHODS = ("greedy", "lp_rounding", "ptas", "conic")
+#: Those that take machines that cost nothing, and numbers of any size.
+ANY_NUMBERS = ("greedy", "lp_rounding")
 #: Every option of the four that changes what is proved or how it is found.
 VARIANTS: dict[str, Sequence[Options]] = {
     "greedy": (
@@ -83,7 +85,7 @@ OTHERS = tuple(
     for family in FAMILIES
     if family not in (*A100, "limits", "infeasible_by_limit", "infeasible_by_block")
 )
-#: Numbers above this are too far apart for the tolerances of a linear program in floats.
+#: Numbers above this are too far apart for the tolerances of an integer program in floats.
 FLOATS_HOLD = 10**9
 TOLERANCE = Fraction(1, 10**6)
 
@@ -92,8 +94,13 @@ TOLERANCE = Fraction(1, 10**6)
 
 
 def reference(problem: Problem, against: Reference, best: Fraction) -> Fraction:
-    """An upper value of a reference: the optimum ``best``, or a program's value and a millionth."""
-    if against is Reference.OPT or not _in_floats(problem):
+    """An upper value of a reference: the optimum ``best``, or a program's value and a millionth.
+
+    Every row is divided by its demand, so that no number of a linear program is large. Programs
+    with whole machines or whole options are another matter: a hair too little counts there.
+    """
+    linear = (Reference.LP_AGG, Reference.LP_STAR)
+    if against is Reference.OPT or not (against in linear or _in_floats(problem)):
         return best
     value = Fraction(program(problem, against))
     return min(best, value + TOLERANCE * (1 + value))
@@ -118,7 +125,7 @@ def normalised(problem: Problem) -> Arrays:
     arrays = Arrays(
         rebuilt(
             problem,
-            jobs=[job for job in problem.jobs if job.demand],
+            jobs=[narrow(problem, j) for j, job in enumerate(problem.jobs) if job.demand],
             configurations=list(contents(problem)),
         )
     )
@@ -126,6 +133,16 @@ def normalised(problem: Problem) -> Arrays:
         table /= arrays.demand[:, None]
     arrays.demand = np.ones(arrays.n)
     return arrays
+
+
+def narrow(problem: Problem, j: int) -> Job:
+    """A job; one too wide for arrays of integers to twelve digits of its demand."""
+    job, row = problem.jobs[j], problem.rows.wide.get(j)
+    if row is None:
+        return job
+    unit = 10**12
+    parts = [min(unit, round(Fraction(unit * gives, row.demand))) for gives in row.supply]
+    return Job(job.name, unit, dict(zip(problem.blocks, parts, strict=True)))
 
 
 def contents(problem: Problem) -> Iterator[Configuration]:
@@ -152,16 +169,17 @@ def must_take(method: str, options: Options, problem: Problem) -> bool:
     """Whether a method has no reason to refuse a tiny problem: its theorem speaks of it."""
     if method not in METHODS:
         return True
-    if any(machine.limit is not None or not machine.cost for machine in problem.machine_types):
+    if any(machine.limit is not None for machine in problem.machine_types):
         return False
-    if problem.rows.wide:
+    free = any(not machine.cost for machine in problem.machine_types)
+    if method not in ANY_NUMBERS and (free or problem.rows.wide):
         return False
     if method == "conic":
         shapes = problem.configurations
         only = len(problem.machine_types) == len(shapes) == 1
         return only and isinstance(shapes[0], SizeBoundedConfigurations)
     if options.get("variant") == "enumeration":
-        return len(list(contents(reduce(problem).problem))) <= 3
+        return not free and len(list(contents(reduce(problem).problem))) <= 3
     # What is exponential in the blocks of a machine may have an end.
     most = max((sum(held) for _, held in machines(problem)), default=0)
     return options.get("exact") != "dynamic" and (options.get("inner") != "exact" or most <= 12)
