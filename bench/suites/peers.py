@@ -15,7 +15,7 @@ from .suite import Settings, Suite
 from .summary import by_contestant, how_measured
 
 FAMILY, LOAD = "real-rows", 30
-SIZES = (50, 100, 300, 1_000)
+SIZES = (20, 50, 100, 300, 1_000)
 #: The largest size is run with this multiple of the limit as well.
 LONGER = 3
 
