@@ -119,7 +119,7 @@ class Ptas:
 
     def support(self, problem: Problem, options: PtasOptions) -> Support:
         """Refuse limits, and what the exact part could not list."""
-        return without_limits(reduce(problem).problem, MOST_SHAPES)
+        return without_limits(problem, MOST_SHAPES)
 
     def guarantee(self, problem: Problem, options: PtasOptions) -> Guarantee | None:
         """Return the factor 1 + epsilon, or 1 where rounding is optimal."""
