@@ -43,7 +43,8 @@ _THIRDS: st.SearchStrategy[Exact] = st.sampled_from(
 )
 _COSTS = st.sampled_from([Fraction(cost) for cost in ("1", "2", "1/2", "3", "2/3", "5/4")])
 _LIMITS = st.sampled_from((None, 3, 2, 1, 0, 5))
-_HUGE = st.sampled_from((10**9, 10**12, 10**12 + 1, 10**9 + 7))
+# The last two are beyond what a machine word holds.
+_HUGE = st.sampled_from((10**9, 10**12, 10**12 + 1, 10**9 + 7, 2**63 + 1, 10**30))
 
 
 def share(parts: int) -> settings:
@@ -54,9 +55,9 @@ def share(parts: int) -> settings:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _shapes(blocks: Sequence[str], least: int = 1) -> st.SearchStrategy[list[Configuration]]:
-    counts = st.dictionaries(st.sampled_from(blocks), st.integers(1, 4), min_size=1)
-    return st.lists(counts.map(Configuration), min_size=least, max_size=4)
+def _shapes(blocks: Sequence[str], most: int = 4) -> st.SearchStrategy[list[Configuration]]:
+    counts = st.dictionaries(st.sampled_from(blocks), st.integers(1, most), min_size=1)
+    return st.lists(counts.map(Configuration), min_size=1, max_size=4)
 
 
 @st.composite
@@ -96,9 +97,9 @@ def made(
 
 
 @st.composite
-def listed(draw: st.DrawFn, *, jobs: int = 3, blocks: int = 3) -> Problem:
-    """Up to four configurations, equal and dominated ones among them."""
-    shapes = draw(_shapes(BLOCKS[:blocks]))
+def listed(draw: st.DrawFn, *, jobs: int = 3, blocks: int = 3, most: int = 4) -> Problem:
+    """Up to four configurations of so many blocks a type, equal and dominated ones among them."""
+    shapes = draw(_shapes(BLOCKS[:blocks], most))
     return made(shapes, draw(_rows(held(shapes), jobs)))
 
 
@@ -171,9 +172,9 @@ def zero_demands(draw: st.DrawFn) -> Problem:
     """No jobs, or some without a demand, which nobody need serve."""
     shapes = draw(_shapes(BLOCKS[:2]))
     rows: list[Row] = []
-    for _ in range(draw(st.integers(0, 3))):
+    for _ in range(draw(st.sampled_from((2, 3, 3, 1, 0)))):
         demand, table = draw(a_row(held(shapes)))
-        idle = draw(st.sampled_from(("busy", "idle", "idle and unserved")))
+        idle = draw(st.sampled_from(("busy", "busy", "idle", "idle and unserved")))
         rows.append((demand, table) if idle == "busy" else (0, table if idle == "idle" else {}))
     return made(shapes, rows)
 
@@ -207,6 +208,21 @@ def fleets(
         for shape in draw(_shapes(BLOCKS[:3]))
     ]
     return made(shapes, draw(_rows(held(shapes), 3)), types)
+
+
+@st.composite
+def short_fleets(draw: st.DrawFn) -> Problem:
+    """Two machine types cut alike: of the cheaper one there are hardly enough, or a few too few."""
+    shapes = draw(_shapes(BLOCKS[:2], 2))
+    rows = draw(_rows(held(shapes), 3))
+    cost = draw(_COSTS)
+    types = [MachineType("m", cost), MachineType("n", cost + draw(_COSTS))]
+    both = [Configuration(shape.blocks, name) for name in MACHINES for shape in shapes]
+    need = solve(made(both, rows, types), threads=1).machine_count or 0
+    limit = max(0, need - draw(st.sampled_from((1, 1, 2, 0))))
+    other = draw(st.sampled_from((None, None, need - limit, 1)))
+    types = [MachineType("m", cost, limit), MachineType("n", types[1].cost, other)]
+    return made(both, rows, types)
 
 
 @st.composite
@@ -251,8 +267,8 @@ def huge(draw: st.DrawFn, kind: str = "listed") -> Problem:
 
 #: Kinds whose optimum ``tests.oracle`` finds in milliseconds.
 TINY: dict[str, st.SearchStrategy[Problem]] = {
-    "listed": listed(),
-    "one job": listed(jobs=1),
+    "listed": listed(most=2),
+    "one job": listed(jobs=1, most=1),
     "one block": listed(jobs=4, blocks=1),
     "equal rows": equal_rows(),
     "equal ratios": equal_ratios(),
@@ -264,7 +280,7 @@ TINY: dict[str, st.SearchStrategy[Problem]] = {
     "set cover": set_cover(),
     "costs": fleets(),
     "free machines": fleets(st.just(Fraction(0)) | _COSTS),
-    "limits": fleets(_COSTS, _LIMITS),
+    "limits": short_fleets() | fleets(_COSTS, _LIMITS),
     "size-bounded": size_bounded(),
     "size-bounded beside listed": size_bounded(machine="m", beside=True),
     "unservable": unservable(),

@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cms import Configuration, Job, Problem, Proof, Solution, Status, solve
+from cms import Configuration, Job, Problem, Proof, Solution, Status, UnsupportedProblem, solve
 from tests.algorithms.test_guarantees import METHODS, examine
 from tests.oracle import optimum
-from tests.property.problems import LISTED, TINY, problems, share, source
+from tests.property.problems import LISTED, TINY, UNLIMITED, problems, share, source
 
 #: These decide every tiny problem, whatever its kind.
 EXACT = ("price_and_branch", "cp_sat", "auto")
 ALL = (*EXACT, *METHODS)
+#: And these, which may refuse one; so small an epsilon allows no cost but the least.
+WAYS: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    *(("ptas", {"exact": way, "epsilon": "1/100000"}) for way in ("dynamic", "program")),
+    *(("conic", {"route": route}) for route in ("points", "cells")),
+)
 
 
 def contradictions(problem: Problem, best: Fraction | None, solution: Solution) -> list[str]:
@@ -61,6 +68,40 @@ def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
         if method in EXACT or method == "conic":
             assert solution.proof is not Proof.NONE, method
             assert solution.cost == best, method
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["whole", "plain"])
+@share(3)
+@given(problems(UNLIMITED))
+def test_exact_parts_agree_with_enumeration(plain: bool, problem: Problem) -> None:
+    best = optimum(problem)
+    for method, options in WAYS:
+        try:
+            solution = solve(
+                problem, method, options={**options, "plain": plain}, threads=1, time_limit=60
+            )
+        except UnsupportedProblem:
+            continue
+        assert contradictions(problem, best, solution) == [], (method, options)
+        assert solution.cost == best, (method, options)
+
+
+@pytest.mark.parametrize("method", ALL)
+@share(4)
+@given(data=st.data())
+def test_the_same_seed_tells_the_same_story(method: str, data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    try:
+        one, two = (solve(problem, method, threads=1, seed=5, time_limit=60) for _ in range(2))
+    except UnsupportedProblem:
+        return
+    assert one.schedule == two.schedule
+    assert one.certificate == two.certificate
+    lines = [
+        [(line.cost, line.lower_bound, line.claimed_bound, line.source) for line in each.history]
+        for each in (one, two)
+    ]
+    assert lines[0] == lines[1]
 
 
 @given(problems(LISTED))

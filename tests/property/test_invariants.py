@@ -159,6 +159,18 @@ def test_a_problem_written_another_way_costs_the_same(edit: Edit, data: st.DataO
     assert least(problem) == least(data.draw(edited(edit, problem)))
 
 
+@pytest.mark.parametrize("edit", SAME_BESIDE, ids=called)
+@share(8)
+@given(st.data())
+def test_a_problem_written_another_way_has_the_same_bounds(edit: Edit, data: st.DataObject) -> None:
+    problem = data.draw(problems(UNIT))
+    again = data.draw(edited(edit, problem))
+    for against in (Reference.LP_AGG, Reference.LP_STAR, Reference.MILP_C, Reference.LP_DW):
+        one, two = program(problem, against), program(again, against)
+        assert at_most(one, two), against
+        assert at_most(two, one), against
+
+
 # --- sums and merges ------------------------------------------------------------------------------
 
 

@@ -15,7 +15,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    UnsupportedProblem,
+    solve,
+)
 from tests.algorithms.test_guarantees import METHODS, VARIANTS, examine, promise
 from tests.property.problems import (
     LISTED,
@@ -295,6 +303,15 @@ def test_greedy_with_weights_of_one_over_the_demand_does_not_see_a_job_s_unit(
     assert one.cost == two.cost
 
 
+def takes(problem: Problem, method: str) -> bool:
+    """Whether a method answers, and does not refuse the problem."""
+    try:
+        solve(problem, method, threads=1, time_limit=60)
+    except UnsupportedProblem:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("kind", ["listed", "size-bounded"])
 @share(3)
 @given(st.data())
@@ -303,6 +320,10 @@ def test_huge_demands_are_met_by_few_groups_within_every_guarantee(
 ) -> None:
     problem = data.draw(huge(kind))
     methods = [method for method in METHODS if method != "conic" or kind == "size-bounded"]
+    if problem.rows.wide:
+        # Numbers beyond a machine word: those that may refuse them are asked, but need not answer.
+        methods = [method for method in methods if takes(problem, method)]
+        assert {"greedy", "lp_rounding"} <= set(methods)
     found = {method: solve(problem, method, threads=1, time_limit=60) for method in methods}
     best = min(solution.cost for solution in found.values() if solution.cost is not None)
     for method, solution in found.items():
