@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import pytest
 
-import algorithms.price_and_branch.prices
+import algorithms.shared.guesses
 import algorithms.shared.jobs
 import cms.knapsack
 from cms import Problem, Proof, Solution, Status, check, solve
@@ -35,7 +35,7 @@ def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         for module in (
             cms.knapsack,
             algorithms.shared.jobs,
-            algorithms.price_and_branch.prices,
+            algorithms.shared.guesses,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     return str(request.param)
