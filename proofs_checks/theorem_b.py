@@ -27,7 +27,7 @@ from cms import Reference, solve
 
 from .bounds import lp_dw
 from .brute_force import optimum, options
-from .families import ALL, hub, named, stream
+from .families import ALL, Instance, hub, named, stream
 from .finding import Breach, Finding, Tally, require
 from .lp import minimise
 from .promises import Promise, Solver, cost_of, promised, valid
@@ -36,6 +36,12 @@ from .tiny import Blocks, Counts, Tiny, require_schedule
 THEOREM = "Theorem B"
 #: How `ptas` calls its rounding.
 ROUNDED = "rounding of LP_DW"
+#: Two blocks of a type are missing, which one machine holds.
+MISSING = Instance(
+    "two missing blocks",
+    0,
+    Tiny.of([111, 40, 69], [[4, 0, 0, 2], [6, 2, 0, 0], [5, 0, 3, 0]], [[2, 2, 2, 2]]),
+)
 
 
 def additive_loss(k: int) -> int:
@@ -182,7 +188,7 @@ def check(*, seed: int = 0, cases: int = 350, solver: Solver | None = solve) -> 
             with tally.case(f"{one}, by ptas"):
                 tally.seen(_ours(solver, one.tiny))
     types = set[int]()
-    for one in stream(seed, max(8, cases // 15), (hub,)):
+    for one in (MISSING, *stream(seed, max(8, cases // 15), (hub,))):
         with tally.case(one):
             tally.seen(_plain(one.tiny))
         if solver is not None:

@@ -1,49 +1,55 @@
 """Faults planted in the algorithms, a rounding weakened by one each: some check sees every one.
 
-A fault replaces one small function; the checks are tests of this suite, called as they stand.
+A fault replaces one small function where an algorithm looks it up; the checks are tests of this
+suite and theorem files of `proofs_checks`, called as they stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import pytest
 
+import algorithms.conic.run as conic
+import algorithms.dantzig_wolfe.rounding as options_rounding
 import algorithms.greedy.factors as factors
 import algorithms.greedy.inner as inner
 import algorithms.greedy.opened as opened
 import algorithms.greedy.paths as paths
+import algorithms.greedy.promises as promises
 import algorithms.greedy.steps as steps
 import algorithms.linear.aggregated as aggregated
+import algorithms.linear.pseudoforest as pseudoforest
 import algorithms.linear.tidy as tidy
 import algorithms.lp_rounding as lp_rounding
+import algorithms.ptas as ptas
+from algorithms.conic.cells import cover
+from algorithms.conic.integer_program import Task
+from algorithms.ptas.dynamic import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
+from proofs_checks import theorems
+from tests.algorithms.conic import test_whole
 from tests.algorithms.greedy import test_factors, test_greedy, test_inner
 from tests.algorithms.linear import test_aggregated, test_pseudoforest
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.hard import hard_problem
 
 _true_repair = aggregated.repaired
-_true_kappa = factors.kappa
+_true_rounded_up = factors.rounded_up
 _true_harmonic = factors.harmonic_above
 _true_apply = steps.apply
 _true_potential = paths.PathRounding.potential
 _true_waste = tidy.without_waste
-
-
-def rounds_down(blocks: Mapping[Any, Fraction]) -> dict[Any, int]:
-    """The lemma without its rounding up."""
-    return {edge: floor(amount) for edge, amount in blocks.items()}
-
-
-def rounds_up(blocks: Mapping[Any, Fraction]) -> dict[Any, int]:
-    """The lemma without its rounding down."""
-    return {edge: -floor(-amount) for edge, amount in blocks.items()}
+_true_peeled = pseudoforest._peeled
+_true_run = DynamicProgram.run
+_true_ptas = ptas._Run.__init__
+_true_taken = options_rounding.taken
 
 
 def buys_one_more(tables: Any, machines: Any, given: Any) -> Any:
@@ -84,7 +90,50 @@ def takes_too_much_back(tables: Any, machines: Any, given: Any) -> Any:
     return opened, {edge: max(0, number - 1) for edge, number in blocks.items()}
 
 
+def one_slot_too_few(*arguments: Any) -> Any:
+    task = Task(*arguments)
+    return replace(task, slots=max(0, task.slots - 1))
+
+
+def every_second_body(*arguments: Any) -> Any:
+    return list(cover(*arguments))[::2]
+
+
+def starts_one_step_late(self: Any, lowest: Fraction, stopped: Any) -> Any:
+    return _true_run(self, lowest + self._fleet.step, stopped)
+
+
+def takes_three_times_epsilon(self: Any, problem: Any, options: Any, budget: Any) -> None:
+    loose = replace(options, epsilon=min(Fraction(1), 3 * options.epsilon))
+    _true_ptas(self, problem, loose, budget)
+
+
+def takes_one_more(chosen: Any) -> Any:
+    taken = _true_taken(chosen)
+    return taken if len(chosen) == 1 else tuple(blocks + 1 for blocks in taken)
+
+
+def any_support(tables: Any, budget: Any) -> Any:
+    """A'' without "at least once": the program as it is."""
+    return aggregated.Aggregated(tables).solve(budget)
+
+
+def never_few(tables: Any, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """A' for which every program is large: T-2, always."""
+    return Fraction(0), 2 * tables.dearest(tables.p) / epsilon + tables.dearest(tables.p)
+
+
 Check = Callable[[], None]
+
+
+def theorem(name: str, cases: int) -> Check:
+    """The theorem file's check of the plain version and of the algorithms."""
+
+    def check() -> None:
+        finding = theorems.run(name, cases=cases)
+        assert finding.ok, finding.failures
+
+    return check
 
 
 def traps() -> None:
@@ -98,23 +147,36 @@ def traps_by_item_greedy() -> None:
     assert solve(problem, "greedy", options=options).machine_count == 4
 
 
+def doubling() -> None:
+    """T-2's rounding, tidied up or not, within its guarantee on the theorem's own instances."""
+    theorem("t2_tadd", 30)()
+
+
 def costs() -> None:
     test_greedy.test_costs_decide_between_machines_that_gain_the_same()
 
 
+#: What is replaced, where, and the check that has to notice it.
 FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
-        "the lemma rounds nothing up",
-        test_pseudoforest,
-        "round_pseudoforest",
-        rounds_down,
+        "the lemma rounds no leaf's edge up",
+        pseudoforest,
+        "_peeled",
+        lambda graph: [(node, None) for node, _ in _true_peeled(graph)],
         test_pseudoforest.test_rounding_keeps_types_and_loses_less_than_a_block_a_job,
     ),
     (
+        "the lemma rounds no cycle up",
+        pseudoforest,
+        "_cycles",
+        lambda graph: [],
+        test_pseudoforest.test_a_cycle_rounds_each_type_up_once,
+    ),
+    (
         "the lemma rounds nothing down",
-        test_pseudoforest,
-        "round_pseudoforest",
-        rounds_up,
+        pseudoforest,
+        "floor",
+        ceil,
         test_pseudoforest.test_rounding_keeps_types_and_loses_less_than_a_block_a_job,
     ),
     (
@@ -129,15 +191,9 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         aggregated,
         "_one_block_more",
         lambda edges, tables: dict(enumerate(map(Fraction, tables.demands))),
-        test_aggregated.test_twice_the_machines_are_enough_for_a_block_more_each,
+        theorem("t2_tadd", 1),
     ),
-    (
-        "repair buys a machine too many",
-        test_aggregated,
-        "repaired",
-        buys_one_more,
-        test_aggregated.test_repair_uses_idle_blocks_before_new_machines,
-    ),
+    ("repair buys a machine too many", aggregated, "repaired", buys_one_more, doubling),
     (
         "repair buys no machines",
         aggregated,
@@ -147,28 +203,26 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     ),
     (
         "clean-up takes one block too many back",
-        test_aggregated,
+        lp_rounding,
         "without_waste",
         takes_too_much_back,
-        lambda: test_aggregated.test_clean_up_keeps_schedules_valid_and_never_dearer(
-            aggregated.doubled
-        ),
+        lambda: test_lp_rounding.test_every_variant_keeps_its_guarantee("doubling"),
     ),
     ("greedy opens a machine too many", steps, "apply", opens_once_more, costs),
     ("greedy takes any configuration", steps, "consider", keeps_the_last, traps_by_item_greedy),
     (
         "kappa is too small",
-        test_factors,
-        "kappa",
-        lambda n: _true_kappa(n) - Fraction(1, 1000),
+        factors,
+        "rounded_up",
+        lambda value: _true_rounded_up(value) - Fraction(1, 1000),
         lambda: test_factors.test_kappa_is_the_table_of_the_theory(16, "5.48"),
     ),
     (
         "the harmonic number ends one term early",
-        test_factors,
+        promises,
         "harmonic_above",
         lambda n: _true_harmonic(n - 1),
-        lambda: test_factors.test_harmonic_numbers_are_met_from_above(30),
+        theorem("g_int", 1),
     ),
     (
         "path rounding goes the worse way",
@@ -190,6 +244,69 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         "ceil",
         lambda x: x // 2,
         lambda: test_lp_rounding.test_doubling_is_needless_but_is_what_the_textbook_does(),
+    ),
+    (
+        "A'' takes a support without using it once",
+        lp_rounding,
+        "cheapest_support",
+        any_support,
+        theorem("few_configurations", 1),
+    ),
+    (
+        "A' takes T-2 always",
+        lp_rounding,
+        "_switch",
+        never_few,
+        theorem("few_configurations", 1),
+    ),
+    (
+        "the dynamic program starts one step late",
+        DynamicProgram,
+        "run",
+        starts_one_step_late,
+        theorem("ptas_switch", 3),
+    ),
+    (
+        "the PTAS rounds at three times epsilon",
+        ptas._Run,
+        "__init__",
+        takes_three_times_epsilon,
+        theorem("ptas_switch", 3),
+    ),
+    (
+        "Theorem B buys no missing blocks",
+        options_rounding,
+        "with_missing",
+        lambda problem, machines, load: dict(machines),
+        theorem("theorem_b", 1),
+    ),
+    (
+        "Theorem B buys a machine for each missing block",
+        options_rounding,
+        "machines_for",
+        lambda missing, blocks: missing,
+        theorem("theorem_b", 1),
+    ),
+    (
+        "Theorem B gives split jobs a block more of each type",
+        options_rounding,
+        "taken",
+        takes_one_more,
+        theorem("theorem_b", 1),
+    ),
+    (
+        "conic has one free machine too few",
+        conic,
+        "Task",
+        one_slot_too_few,
+        lambda: test_whole.test_cells_have_two_to_the_k_slots_and_points_none(2),
+    ),
+    (
+        "conic's cover loses every second body",
+        conic,
+        "cover",
+        every_second_body,
+        theorem("structure_theorem", 1),
     ),
 ]
 

@@ -38,6 +38,8 @@ Row: TypeAlias = tuple[Exact, dict[str, Exact]]
 
 # A third of all entries are 0; the first is what a counterexample shrinks to.
 _SUPPLY = st.sampled_from((1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0))
+#: Numbers of which none does what many of another do.
+_CLOSE: st.SearchStrategy[Exact] = st.sampled_from((2, 3, 4, 5, 0, 0))
 _THIRDS: st.SearchStrategy[Exact] = st.sampled_from(
     [Fraction(part) for part in ("1/3", "1", "1/7", "3/10", "0")]
 )
@@ -101,6 +103,18 @@ def listed(draw: st.DrawFn, *, jobs: int = 3, blocks: int = 3, most: int = 4) ->
     """Up to four configurations of so many blocks a type, equal and dominated ones among them."""
     shapes = draw(_shapes(BLOCKS[:blocks], most))
     return made(shapes, draw(_rows(held(shapes), jobs)))
+
+
+@st.composite
+def demanding(draw: st.DrawFn, *, jobs: int) -> Problem:
+    """Small machines, and jobs that want as much as they may: several machines are needed."""
+    shapes = draw(_shapes(BLOCKS[:3], 1))
+    rows: list[Row] = []
+    for _ in range(draw(st.integers(1, jobs))):
+        _, table = draw(a_row(held(shapes), _CLOSE))
+        most = MOST_BLOCKS * int(min(gives for gives in table.values() if gives))
+        rows.append((most - draw(st.integers(0, 3)), table))
+    return made(shapes, rows)
 
 
 @st.composite
@@ -174,7 +188,7 @@ def zero_demands(draw: st.DrawFn) -> Problem:
     rows: list[Row] = []
     for _ in range(draw(st.sampled_from((2, 3, 3, 1, 0)))):
         demand, table = draw(a_row(held(shapes)))
-        idle = draw(st.sampled_from(("busy", "busy", "idle", "idle and unserved")))
+        idle = draw(st.sampled_from(("busy", "busy", "busy", "idle", "idle and unserved")))
         rows.append((demand, table) if idle == "busy" else (0, table if idle == "idle" else {}))
     return made(shapes, rows)
 
@@ -267,8 +281,8 @@ def huge(draw: st.DrawFn, kind: str = "listed") -> Problem:
 
 #: Kinds whose optimum ``tests.oracle`` finds in milliseconds.
 TINY: dict[str, st.SearchStrategy[Problem]] = {
-    "listed": listed(most=2),
-    "one job": listed(jobs=1, most=1),
+    "listed": listed(most=2) | demanding(jobs=3),
+    "one job": listed(jobs=1, most=1) | demanding(jobs=1),
     "one block": listed(jobs=4, blocks=1),
     "equal rows": equal_rows(),
     "equal ratios": equal_ratios(),
