@@ -50,6 +50,8 @@ KERNEL = ("cms.knapsack", "cms.knapsack_compiled", "cms.knapsack_search", "cms.k
 # cms.files.source writes to standard output where the user names "-" as the file.
 MAY_WRITE_TO_THE_TERMINAL = (
     "bench.command",
+    "bench.micro",
+    "bench.session",
     "cms.cli",
     "cms.files.source",
     "cms.fleet.report",
