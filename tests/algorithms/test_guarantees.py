@@ -41,9 +41,11 @@ from cms import (
 from cms.guarantee import judge
 from cms.options import read_options
 from cms.registry import algorithm_of
+from proofs_checks import bounds
+from proofs_checks.tiny import Tiny
 from tests.families import FAMILIES, instance
 from tests.instances.test_hard import Arrays, compact, lp_dw, lp_star
-from tests.oracle import machines, optimum
+from tests.oracle import given, machines, optimum
 from tests.plugins import OneByOne
 from tests.property.problems import rebuilt, source
 
@@ -85,7 +87,7 @@ OTHERS = tuple(
     for family in FAMILIES
     if family not in (*A100, "limits", "infeasible_by_limit", "infeasible_by_block")
 )
-#: Numbers above this are too far apart for the tolerances of an integer program in floats.
+#: Numbers above this are too far apart for the tolerances of programs in floats.
 FLOATS_HOLD = 10**9
 TOLERANCE = Fraction(1, 10**6)
 
@@ -96,14 +98,28 @@ TOLERANCE = Fraction(1, 10**6)
 def reference(problem: Problem, against: Reference, best: Fraction) -> Fraction:
     """An upper value of a reference: the optimum ``best``, or a program's value and a millionth.
 
-    Every row is divided by its demand, so that no number of a linear program is large. Programs
-    with whole machines or whole options are another matter: a hair too little counts there.
+    Beyond what floats tell apart the linear ones are solved in rationals.
     """
-    linear = (Reference.LP_AGG, Reference.LP_STAR)
-    if against is Reference.OPT or not (against in linear or _in_floats(problem)):
+    if against is Reference.OPT:
         return best
-    value = Fraction(program(problem, against))
-    return min(best, value + TOLERANCE * (1 + value))
+    if _in_floats(problem):
+        value = Fraction(program(problem, against))
+        return min(best, value + TOLERANCE * (1 + value))
+    linear = (Reference.LP_AGG, Reference.LP_STAR)
+    return min(best, exactly(problem, against)) if against in linear else best
+
+
+def exactly(problem: Problem, against: Reference) -> Fraction:
+    """The value of a linear program in rationals."""
+    shapes = list(contents(problem))
+    jobs = [job for job in problem.jobs if job.demand]
+    tiny = Tiny.of(
+        [job.demand for job in jobs],
+        [[given(job, block) for block in problem.blocks] for job in jobs],
+        [[shape.blocks.get(block, 0) for block in problem.blocks] for shape in shapes],
+        [problem.machine_type(shape.machine).cost for shape in shapes],
+    )
+    return bounds.reference(tiny, against) if jobs else Fraction(0)
 
 
 def program(problem: Problem, against: Reference) -> float:
@@ -125,7 +141,7 @@ def normalised(problem: Problem) -> Arrays:
     arrays = Arrays(
         rebuilt(
             problem,
-            jobs=[narrow(problem, j) for j, job in enumerate(problem.jobs) if job.demand],
+            jobs=[job for job in problem.jobs if job.demand],
             configurations=list(contents(problem)),
         )
     )
@@ -133,16 +149,6 @@ def normalised(problem: Problem) -> Arrays:
         table /= arrays.demand[:, None]
     arrays.demand = np.ones(arrays.n)
     return arrays
-
-
-def narrow(problem: Problem, j: int) -> Job:
-    """A job; one too wide for arrays of integers to twelve digits of its demand."""
-    job, row = problem.jobs[j], problem.rows.wide.get(j)
-    if row is None:
-        return job
-    unit = 10**12
-    parts = [min(unit, round(Fraction(unit * gives, row.demand))) for gives in row.supply]
-    return Job(job.name, unit, dict(zip(problem.blocks, parts, strict=True)))
 
 
 def contents(problem: Problem) -> Iterator[Configuration]:
