@@ -167,6 +167,15 @@ def test_a_partition_that_exists_is_found_after_the_rounding_not_by_it() -> None
     assert ran("partition-yes", "lp_rounding", {}).machine_count == 1
 
 
+@pytest.mark.parametrize("variant", ["milp", "published", "supports", "enumeration"])
+def test_machines_that_are_cheap_in_parts_are_no_decoys(variant: str) -> None:
+    # T-2 buys one of each; what counts whole machines, or supports, buys the one for all twice.
+    options = {"variant": variant, **PLAIN}
+    assert ran("decoys", "lp_rounding", options).machine_count == 2
+    assert allowed("decoys", "lp_rounding", options) < 4
+    assert ran("decoys", "lp_rounding", {"variant": "doubling", **PLAIN}).machine_count == 4
+
+
 @pytest.mark.parametrize("plain", [{}, PLAIN], ids=["default", "plain"])
 @pytest.mark.parametrize("variant", ROUNDING)
 def test_the_gap_of_rounding_up_is_asymptotically_two(variant: str, plain: Options) -> None:

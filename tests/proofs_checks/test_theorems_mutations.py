@@ -42,6 +42,7 @@ from proofs_checks.brute_force import options
 from proofs_checks.tiny import Blocks, Counts, Tiny
 
 true_at_once = huge_demands.at_once
+true_enumerated = few_configurations.enumerated
 true_kappa = g_real.kappa
 true_largest_gain = g_int.largest_gain
 true_schedule_of = set_cover.schedule_of
@@ -140,6 +141,23 @@ FAULTS = [
         one_machine_too_few,
         "few_configurations",
     ),
+    Fault(
+        "U too small for A'",
+        few_configurations,
+        "most_machines",
+        lambda tiny, epsilon: (1 / epsilon + 1) * tiny.c,
+        "few_configurations",
+        1,
+    ),
+    Fault(
+        "A' with epsilon 4 whatever is asked",
+        few_configurations,
+        "enumerated",
+        lambda tiny, epsilon: true_enumerated(tiny, Fraction(4)),
+        "few_configurations",
+        1,
+    ),
+    Fault("phi is always 1", Tiny, "phi", property(lambda tiny: Fraction(1)), "t2_tadd", 1),
     Fault("Theorem B rounds down", theorem_b, "whole_blocks", floor, "theorem_b", 200),
     Fault(
         "Theorem B buys no missing block",
@@ -242,6 +260,25 @@ FAULTS = [
         lambda supply, b, demand: true_at_once(supply, b, demand) + 1,
         "huge_demands",
         10,
+    ),
+    Fault(
+        "too few blocks at once",
+        huge_demands,
+        "at_once",
+        lambda supply, b, demand: max(0, (demand - 4 * supply[b] * max(supply)) // supply[b]),
+        "huge_demands",
+        10,
+    ),
+    Fault(
+        "a job by itself needs nothing", bound_chain, "single_job", lambda tiny: 0, "bound_chain", 1
+    ),
+    Fault(
+        "X holds all maximal points",
+        structure_theorem,
+        "by_cells",
+        cells.by_boxes,
+        "structure_theorem",
+        1,
     ),
     Fault("always rounding", ptas_switch, "rounds", lambda k, value, eps: True, "ptas_switch", 45),
     Fault(
