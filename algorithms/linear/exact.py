@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cms.knapsack import common_denominator
 
 from ..shared.simplex import cheapest
+from .basis import solved
 from .program import LinearProgram
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from cms.algorithm import Budget
 
+    from .program import Answer
     from .pseudoforest import Edge
     from .tables import Tables
 
@@ -59,6 +61,31 @@ class Bought(NamedTuple):
     edges: list[Edge]
     prices: list[Fraction]
     value: Fraction
+
+
+class Proposal(NamedTuple):
+    """What a floating-point solver says.
+
+    Attributes
+    ----------
+    columns : set of int
+        Columns that are bought, or nearly tie.
+    types : list of n sets of int
+        Block types that serve each job, or nearly tie.
+    basis : Basis or None
+    """
+
+    columns: set[int]
+    types: list[set[int]]
+    basis: Basis | None
+
+
+class Basis(NamedTuple):
+    """Basic columns, each job's basic block types, and the types of which more is there."""
+
+    columns: list[int]
+    types: list[set[int]]
+    spare: list[int]
 
 
 class Purchase:
@@ -140,7 +167,7 @@ class Purchase:
 
     def proposal(
         self, held: Sequence[int], closed: Collection[int], budget: Budget | None
-    ) -> tuple[set[int], list[set[int]]]:
+    ) -> Proposal:
         """Say in floats which columns are bought and which block types serve each job."""
         tables, program = self._tables, self._program
         for i, number in enumerate(held):
@@ -150,7 +177,7 @@ class Purchase:
         answer = program.solve(budget)
         types: list[set[int]] = [set() for _ in range(tables.n)]
         if answer is None:
-            return set(), types
+            return Proposal(set(), types, None)
         bought = {at for at, x in enumerate(self._variables) if answer.values[x] > _NOTHING}
         ties: list[list[tuple[float, int]]] = [[] for _ in range(tables.k)]
         for (i, j), share in self._shares.items():
@@ -175,7 +202,18 @@ class Purchase:
                 )
                 worth.append((_near(column.cost / self._unit) - value, at))
         bought.update(at for left, at in sorted(worth)[: tables.k] if left <= _NOTHING)
-        return bought, types
+        return Proposal(bought, types, self._basis(answer))
+
+    def _basis(self, answer: Answer) -> Basis | None:
+        tables = self._tables
+        types: list[set[int]] = [set() for _ in range(tables.n)]
+        for (i, j), share in self._shares.items():
+            if answer.basic[share]:
+                types[j].add(i)
+        if any(answer.slack[: tables.n]) or not all(types):
+            return None  # someone is served for nothing
+        columns = [at for at, x in enumerate(self._variables) if answer.basic[x]]
+        return Basis(columns, types, [i for i in range(tables.k) if answer.slack[tables.n + i]])
 
 
 class _Exact:
@@ -205,7 +243,11 @@ class _Exact:
         self._usable = [at is not None for at in self._cheapest]
 
     def solve(self, budget: Budget | None) -> Bought | None:
-        active, types = self._purchase.proposal(self._held, self._closed, budget)
+        active, types, basis = self._purchase.proposal(self._held, self._closed, budget)
+        if basis is not None:
+            worked_out = self._worked_out(basis)
+            if worked_out is not None and not self._joined(*worked_out, set(), basis.types, 1):
+                return worked_out[0]
         active.update(at for at in self._cheapest if at is not None)
         for j, mine in enumerate(types):
             mine.intersection_update(i for i, usable in enumerate(self._usable) if usable)
@@ -233,6 +275,57 @@ class _Exact:
         row = self._tables.supply[j]
         return min((i for i, f in enumerate(row) if f and self._usable[i]), key=cost)
 
+    def _parts(self, types: Sequence[set[int]]) -> tuple[list[Edge], list[Edge], list[Fraction]]:
+        """Return the edges of jobs with one block type, those of others, and blocks still wanted.
+
+        The last are what the former jobs want of each type beyond the blocks there are.
+        """
+        tables = self._tables
+        wanted: list[list[Fraction]] = [[] for _ in range(tables.k)]
+        single: list[Edge] = []
+        pairs: list[Edge] = []
+        for j, mine in enumerate(types):
+            if len(mine) == 1:
+                (i,) = mine
+                wanted[i].append(Fraction(tables.demands[j], tables.supply[j][i]))
+                single.append((i, j))
+            else:
+                pairs += [(i, j) for i in sorted(mine)]
+        least = [total(parts) - there for parts, there in zip(wanted, self._held, strict=True)]
+        return single, pairs, least
+
+    def _worked_out(self, basis: Basis) -> tuple[Bought, dict[int, Fraction]] | None:
+        """Work a basis out; None if it is none, or none of a solution with prices >= 0."""
+        tables, k = self._tables, self._tables.k
+        single, pairs, least = self._parts(basis.types)
+        split = list(dict.fromkeys(j for _, j in pairs))
+        row_of = {j: k + r for r, j in enumerate(split)}
+        columns: list[dict[int, int | Fraction]] = [
+            dict(filled(self._columns[at].counts)) for at in basis.columns
+        ]
+        columns += [{i: -1, row_of[j]: tables.supply[j][i]} for i, j in pairs]
+        columns += [{i: -1} for i in basis.spare]
+        if len(columns) != k + len(split) or any(at in self._closed for at in basis.columns):
+            return None
+        rows: list[dict[int, int | Fraction]] = [{} for _ in columns]
+        for at, column in enumerate(columns):
+            for r, a in column.items():
+                rows[r][at] = a
+        values = solved(rows, [*least, *(tables.demands[j] for j in split)])
+        if values is None or min(values, default=0) < 0:
+            return None
+        costs = [self._columns[at].cost for at in basis.columns]
+        prices = solved(columns, costs + [Fraction(0)] * (len(columns) - len(costs)))
+        if prices is None or min(prices, default=0) < 0:
+            return None
+        amounts = [Fraction(0)] * len(self._columns)
+        for at, value in zip(basis.columns, values, strict=False):
+            amounts[at] = value
+        served = zip(pairs, values[len(costs) :], strict=False)
+        edges = single + [edge for edge, value in served if value]
+        cost = sum((c * x for c, x in zip(costs, values, strict=False)), Fraction(0))
+        return Bought(amounts, edges, prices[:k], cost), dict(zip(split, prices[k:], strict=True))
+
     def _restricted(
         self, active: Sequence[int], types: Sequence[set[int]], budget: Budget | None
     ) -> tuple[Bought, dict[int, Fraction]] | None:
@@ -243,25 +336,17 @@ class _Exact:
         Bought, and a dict from job to Fraction; None if stopped
         """
         tables, k = self._tables, self._tables.k
-        split = [j for j, mine in enumerate(types) if len(mine) > 1]
-        wanted: list[list[Fraction]] = [[] for _ in range(k)]
-        single: list[Edge] = []
-        for j, mine in enumerate(types):
-            if len(mine) == 1:
-                (i,) = mine
-                wanted[i].append(Fraction(tables.demands[j], tables.supply[j][i]))
-                single.append((i, j))
-        pairs = [(i, j) for j in split for i in sorted(types[j])]
+        single, pairs, least = self._parts(types)
+        split = list(dict.fromkeys(j for _, j in pairs))
         row_of = {j: k + r for r, j in enumerate(split)}
         size = len(active) + len(pairs)
         rows = [[0] * size for _ in range(k + len(split))]
         for at, column in enumerate(active):
-            for i, count in enumerate(self._columns[column].counts):
+            for i, count in filled(self._columns[column].counts):
                 rows[i][at] = count
         for at, (i, j) in enumerate(pairs, start=len(active)):
             rows[i][at] = -1
             rows[row_of[j]][at] = tables.supply[j][i]
-        least = [total(parts) - there for parts, there in zip(wanted, self._held, strict=True)]
         costs = [self._columns[at].cost for at in active] + [Fraction(0)] * len(pairs)
         basic = cheapest(
             costs,
@@ -320,6 +405,17 @@ class _Exact:
             active.add(at)
             joined = True
         return joined
+
+
+def filled(row: Sequence[int]) -> list[tuple[int, int]]:
+    """List the numbers of a row that are not 0, with their places.
+
+    Examples
+    --------
+    >>> filled([2, 0, 1])
+    [(0, 2), (2, 1)]
+    """
+    return [(at, number) for at, number in enumerate(row) if number]
 
 
 def total(parts: Sequence[Fraction]) -> Fraction:

@@ -26,11 +26,17 @@ class Answer(NamedTuple):
     duals : list of float
         One a row.
     value : float
+    basic : list of bool
+        Whether each variable is basic.
+    slack : list of bool
+        Whether what each row has beyond its least is basic.
     """
 
     values: list[float]
     duals: list[float]
     value: float
+    basic: list[bool]
+    slack: list[bool]
 
 
 class LinearProgram:
@@ -97,6 +103,8 @@ class LinearProgram:
                     [variable.solution_value() for variable in self._variables],
                     [row.dual_value() for row in self._rows],
                     self._objective.Value(),
+                    [v.basis_status() == self._solver.BASIC for v in self._variables],
+                    [row.basis_status() == self._solver.BASIC for row in self._rows],
                 )
         return None
 

@@ -87,7 +87,10 @@ class LpRounding:
 
     Notes
     -----
-    **Guarantee.** ``milp``: ``2 MILP_c`` (Theorem A). ``supports``: 3 times the optimum (A'').
+    **Guarantee.** No tolerance has a part in it: floats propose, rationals decide. ``milp``:
+    ``2 MILP_c`` (Theorem A); nothing is stated where the cost of the machines that may be needed,
+    in steps of which all costs are multiples, exceeds CP-SAT's integers (about 10^17), unless there
+    are so many machines that T-add is within twice LP_agg. ``supports``: 3 times the optimum (A'').
     ``published``: ``3 + epsilon`` times the optimum, the factor of the paper for O(1)
     configurations. ``enumeration``: ``2 + epsilon`` times the optimum (A'). ``doubling``:
     ``(1 + phi) LP_agg + p``, phi the largest part of a demand that one block satisfies and

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import algorithms.linear.exact as exact
 from algorithms.linear.aggregated import Aggregated, FixedMachines
+from algorithms.linear.basis import solved
 from algorithms.linear.pseudoforest import exact_assignment
 from algorithms.linear.tables import Tables
 from algorithms.shared.simplex import Basic, cheapest
@@ -108,8 +111,8 @@ def test_floats_only_propose(kind: str) -> None:
 def test_a_wrong_proposal_costs_time_and_nothing_else(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(self: Any, *rest: Any) -> tuple[set[int], list[set[int]]]:
-        return set(), [set() for _ in range(self.tables.n)]
+    def nothing(self: Any, *rest: Any) -> exact.Proposal:
+        return exact.Proposal(set(), [set() for _ in range(self.tables.n)], None)
 
     monkeypatch.setattr(exact.Purchase, "proposal", nothing)
     for seed in range(20):
@@ -117,6 +120,52 @@ def test_a_wrong_proposal_costs_time_and_nothing_else(
         vertex = Aggregated(tables).solve(None)
         assert vertex is not None
         assert vertex.value == in_full(tables).cost, seed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_basis_is_taken_only_if_it_passes_all_tests(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = exact.Purchase._basis
+
+    def another(self: exact.Purchase, answer: Any) -> exact.Basis | None:
+        """The basis with one column exchanged for the next one."""
+        basis = true(self, answer)
+        if basis is None or not basis.columns:
+            return basis
+        others = [at for at in range(len(self.columns)) if at not in basis.columns]
+        return basis._replace(columns=[*basis.columns[1:], *others[:1]])
+
+    monkeypatch.setattr(exact.Purchase, "_basis", another)
+    for seed in range(20):
+        tables = drawn(kind, seed)
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None
+        assert vertex.value == in_full(tables).cost, seed
+
+
+def test_no_pivot_is_made_where_floats_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the exact simplex method was called")
+
+    monkeypatch.setattr(exact, "cheapest", never)
+    right = 0
+    for seed in range(40):
+        with contextlib.suppress(AssertionError):
+            right += Aggregated(drawn("small", seed)).solve(None) is not None
+    assert right > 30
+
+
+def test_square_systems() -> None:
+    rng = random.Random(5)
+    for size in range(1, 9):
+        for _ in range(20):
+            matrix = [[rng.choice([0, 0, 1, 2, -3]) for _ in range(size)] for _ in range(size)]
+            point = [Fraction(rng.randint(-5, 5), rng.randint(1, 4)) for _ in range(size)]
+            right = [sum(a * x for a, x in zip(row, point, strict=True)) for row in matrix]
+            found = solved([dict(exact.filled(row)) for row in matrix], right)
+            regular = round(abs(np.linalg.det(np.array(matrix, dtype=float))), 6) != 0
+            assert found == (point if regular else None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
