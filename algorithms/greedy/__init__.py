@@ -111,7 +111,8 @@ class Greedy:
     ``(1 - epsilon) ln n`` unless P = NP.
 
     **Running time.** A step opens machines until some job gets less than before: about as many
-    steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables.
+    steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables,
+    LP* at most c n k; its rounding draws about 2 alpha groups of machines of each configuration.
 
     References
     ----------
