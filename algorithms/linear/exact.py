@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _NOTHING = 1e-9
 #: Columns that nearly tie take part from the start: so many jobs a block type.
 _TIED = 2
+#: With no more block types the exact program takes milliseconds from scratch; where optima tie it
+#: then ends at machines of which clean-up mostly leaves fewer than of the floats' own.
+_FEW_TYPES = 12
 #: The largest number a proposal is made with; floats end at 1e308.
 _LARGEST = 10**280
 
@@ -244,7 +247,7 @@ class _Exact:
 
     def solve(self, budget: Budget | None) -> Bought | None:
         active, types, basis = self._purchase.proposal(self._held, self._closed, budget)
-        if basis is not None:
+        if basis is not None and self._tables.k > _FEW_TYPES:
             worked_out = self._worked_out(basis)
             if worked_out is not None and not self._joined(*worked_out, set(), basis.types, 1):
                 return worked_out[0]

@@ -86,8 +86,10 @@ def is_a_vertex_of_that_value(tables: Tables, value: Fraction, machines: list[Fr
     assert sum(map(bool, machines)) <= tables.p
 
 
+@pytest.mark.parametrize("few", [0, 12])
 @pytest.mark.parametrize("kind", KINDS)
-def test_floats_only_propose(kind: str) -> None:
+def test_floats_only_propose(kind: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_FEW_TYPES", few)
     for seed in range(40):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
@@ -137,6 +139,7 @@ def test_a_basis_is_taken_only_if_it_passes_all_tests(
         return basis._replace(columns=[*basis.columns[1:], *others[:1]])
 
     monkeypatch.setattr(exact.Purchase, "_basis", another)
+    monkeypatch.setattr(exact, "_FEW_TYPES", 0)
     for seed in range(20):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
@@ -149,6 +152,7 @@ def test_no_pivot_is_made_where_floats_are_right(monkeypatch: pytest.MonkeyPatch
         raise AssertionError("the exact simplex method was called")
 
     monkeypatch.setattr(exact, "cheapest", never)
+    monkeypatch.setattr(exact, "_FEW_TYPES", 0)
     right = 0
     for seed in range(40):
         with contextlib.suppress(AssertionError):
