@@ -98,7 +98,7 @@ def dearest_in_use(tiny: Tiny) -> Fraction:
 
     Examples
     --------
-    >>> dearest_in_use(Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [1, 1]]))
+    >>> dearest_in_use(Tiny.of([1, 1], [[1, 0], [0, 1]], [[1, 0], [2, 2]]))
     Fraction(1, 1)
     """
     _, worth = lp_agg_duals(tiny)

@@ -119,7 +119,7 @@ def rounds_one_way(tiny: Tiny) -> bool:
     --------
     >>> rounds_one_way(Tiny.of([2], [[1]], [[1]]))
     True
-    >>> rounds_one_way(Tiny.of([1], [[1, 1]], [[1, 1]]))
+    >>> rounds_one_way(Tiny.of([1], [[1, 1]], [[1, 0], [0, 1]]))
     False
     """
     solution, c = lp_dw(tiny), tiny.c

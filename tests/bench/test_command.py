@@ -190,7 +190,7 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
     [
         (("--suite", "speed"), "there is no 'speed'; there are overview, ratios, published"),
         (("--suite", "proof", "-a", "autoo"), "method 'autoo' is unknown; nearest: 'auto'"),
-        (("--suite", "proof", "--peers", "gurobi"), "there is no 'gurobi'; there are highs"),
+        (("--suite", "proof", "--peers", "cplex"), "there is no 'cplex'; there are highs"),
         (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),
         (("--suite", "proof", "--seeds", "0"), "--seeds"),
         (("--suite", "proof", "--families", "json"), "json has no generate and no suite"),
