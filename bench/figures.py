@@ -47,11 +47,11 @@ def growth(sizes: Sequence[float], times: Sequence[float]) -> Growth | None:
     >>> round(growth([10, 100, 1000], [1, 100, 10_000]).exponent, 6)
     2.0
     """
+    if len(set(sizes)) < 2:
+        return None
     x, y = [log(size) for size in sizes], [log(time) for time in times]
     mean_x, mean_y = sum(x) / max(1, len(x)), sum(y) / max(1, len(y))
     spread = sum((a - mean_x) ** 2 for a in x)
-    if spread == 0:
-        return None
     slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
     left = sum((b - mean_y - slope * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
     degrees = len(x) - 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 _GIB = 2**30
+#: Beyond it a float is infinite.
+_FLOATS = 10**308
 
 
 def plain(value: Any) -> str:
@@ -51,14 +54,16 @@ def times(value: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """Write a ratio to a bound or an optimum with its thousandths.
+    """Write a ratio to a bound or an optimum with its thousandths; 1 is exactly 1.
 
     Examples
     --------
-    >>> ratio(1.0), ratio(1.03456)
-    ('1', '1.035')
+    >>> ratio(1.0), ratio(1.03456), ratio(1.0001), ratio(12.5)
+    ('1', '1.035', '1.000+', '12.500')
     """
-    return f"{value:.3f}".rstrip("0").rstrip(".")
+    if value == 1:
+        return "1"
+    return "1.000+" if 1 < value < 1.0005 else f"{value:.3f}"
 
 
 def exact(value: Fraction) -> str:
@@ -70,7 +75,9 @@ def exact(value: Fraction) -> str:
     ('2.5', '1/3')
     """
     text = str(number_to_json(value))
-    return text if len(text) <= 10 else f"{float(value):.3g}"
+    if len(text) <= 10:
+        return text
+    return f"{float(value):.3g}" if abs(value) < _FLOATS else f"{Decimal(int(value)):.3g}"
 
 
 def percent(value: float) -> str:
@@ -78,9 +85,11 @@ def percent(value: float) -> str:
 
     Examples
     --------
-    >>> percent(0.995), percent(0.00012)
-    ('99.5 %', '0.012 %')
+    >>> percent(0.995), percent(0.00012), percent(0.99999), percent(1)
+    ('99.5 %', '0.012 %', '<100 %', '100 %')
     """
+    if 0.99995 <= value < 1:
+        return "<100 %"
     return f"{100 * value:.4g} %"
 
 
@@ -238,7 +247,9 @@ _LATEX = str.maketrans(
 
 
 def _escaped(text: str) -> str:
-    return text.translate(_LATEX)
+    """Write a text for LaTeX: on one line, and never taken for an option of the line before."""
+    words = " ".join(text.split()).translate(_LATEX)
+    return "{}" + words if words[:1] in ("[", "*") else words
 
 
 def _value(value: Any) -> Any:

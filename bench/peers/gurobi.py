@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cms.errors import UnsupportedProblem
+
 from .answer import PeerAnswer
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 # Gurobi's codes of a result
 _OPTIMAL, _INFEASIBLE = 2, 3
+# The error of a licence that is limited to small models.
+_TOO_LARGE = 10010
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,14 @@ class Gurobi:
         model.setParam("Seed", seed % 2**31)
         # Bounds below alone: an unbounded program is none of ours, so this settles which it is.
         model.setParam("DualReductions", 0)
-        model.optimize()
+        try:
+            model.optimize()
+        except importlib.import_module("gurobipy").GurobiError as fault:
+            if fault.errno == _TOO_LARGE:
+                raise UnsupportedProblem(
+                    f"this Gurobi licence is for smaller models: {fault}"
+                ) from None
+            raise
         if model.Status == _INFEASIBLE:
             return PeerAnswer("infeasible")
         bound = float(model.ObjBound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING
@@ -55,10 +56,10 @@ def performance_profile(
     return Plot(
         name,
         title,
-        "For each contestant the share of instances whose optimum it proved within so many times "
-        "the seconds of the fastest one on the same instance; at the left edge: how often it was "
-        "the fastest; where a curve ends: how often it proved anything within the limit. Higher "
-        "is better.",
+        "Of the instances that somebody proved, the share that a contestant proved within so many "
+        "times the seconds of the fastest one on the same instance; at the left edge: how often it "
+        "was the fastest; where a curve ends: how often it proved anything within the limit. "
+        "Higher is better.",
         fill,
     )
 
@@ -105,7 +106,7 @@ def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> P
         low, high = min(moments, default=1e-3), max(moments, default=1.0)
         times = np.geomspace(low, max(1.01 * low, high), 200)
         for algorithm, look in looks(list(runs)).items():
-            part = [row for row in runs[algorithm] if row.history]
+            part = [row for row in runs[algorithm] if row.history and row.status != "infeasible"]
             if not part:
                 continue
             gaps = np.mean([gaps_at(row, times) for row in part], axis=0)
@@ -123,7 +124,8 @@ def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> P
         name,
         title,
         "(cost - checked bound) / cost of what an algorithm has at a moment, 100 % before its "
-        "first schedule, averaged over its runs; after its end a run keeps its last value. An "
+        "first schedule, averaged over its runs (without those proved infeasible); after its end a "
+        "run keeps its last value. An "
         "algorithm that proves no bound of its own keeps the gap to the trivial one. Time is "
         "logarithmic; the gap is linear below 0.1 %, logarithmic above.",
         fill,
@@ -137,18 +139,11 @@ def gaps_at(row: Row, times: Iterable[float]) -> list[float]:
         while at < len(row.history) and row.history[at][0] <= moment:
             _, cost, bound, _ = row.history[at]
             if cost is not None:
-                value = _float(cost)
-                gap = max(0.0, (value - _float(bound)) / value) if value else 0.0
+                value = Fraction(str(cost))
+                gap = float(max(0, 1 - Fraction(str(bound)) / value)) if value else 0.0
             at += 1
         found.append(gap)
     return found
-
-
-def _float(number: object) -> float:
-    """Read a number as a row's history has it: a JSON number, or an exact one as text."""
-    from fractions import Fraction
-
-    return float(Fraction(str(number)))
 
 
 def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot:

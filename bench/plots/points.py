@@ -53,7 +53,8 @@ def observed_and_proved(
             [*(max(observed[m]) for m in methods), *(max(p) for p in proved.values() if p), 1.1]
         )
         ticks = [t for t in (1, 1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100) if t <= highest]
-        axes.set_xlim(0.97, 1.1 * highest)
+        lowest = min([1.0, *(min(observed[method]) for method in methods)])
+        axes.set_xlim(0.97 * lowest, 1.1 * highest)
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
         axes.set_yticks(range(len(methods)), methods)
@@ -115,7 +116,8 @@ def times_over_n(name: str, title: str, series: Mapping[str, Sequence[Row]]) -> 
         title,
         "Seconds of cms.solve (exact checks included) over the number of jobs, both axes "
         "logarithmic: dots are runs, lines go through the medians, and the exponent is that of a "
-        "power law fitted by least squares to all runs. A straight line of slope 1 is time "
+        "power law fitted by least squares to all runs, those that end at the limit included. A "
+        "straight line of slope 1 is time "
         "proportional to the jobs.",
         fill,
     )

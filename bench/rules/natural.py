@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cms.errors import UnsupportedProblem
@@ -33,7 +35,8 @@ class WholeMachines:
 
     def schedule(self, problem: Problem) -> Schedule:
         """Make the schedule."""
-        return _uniform(problem, lambda shape: sum(shape.blocks.values()) == 1, "a single block")
+        whole = [s for s in problem.listed_configurations if sum(s.blocks.values()) == 1]
+        return _uniform(problem, whole, "is a single block")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +57,15 @@ class Smallest:
         """Make the schedule."""
         alike = [s for s in problem.listed_configurations if len(s.blocks) == 1]
         most = max((sum(s.blocks.values()) for s in alike), default=0)
-        return _uniform(problem, lambda s: s in alike and sum(s.blocks.values()) == most, "alike")
+        densest = [s for s in alike if sum(s.blocks.values()) == most]
+        return _uniform(problem, densest, "has blocks of one type alone")
 
 
-def _uniform(problem: Problem, wanted: object, what: str) -> Schedule:
+def _uniform(problem: Problem, shapes: Sequence[Configuration], what: str) -> Schedule:
     """Serve every job by one type of block, on configurations of nothing but these."""
-    assert callable(wanted)
     refuse_limits(problem)
-    shapes = [shape for shape in problem.listed_configurations if wanted(shape)]
     if not shapes:
-        raise UnsupportedProblem(f"no listed configuration is {what}")
+        raise UnsupportedProblem(f"no listed configuration {what}")
     given: dict[tuple[str, str], int] = {}
     held: dict[Configuration, int] = {}
     for j, name in enumerate(problem.job_names):
@@ -123,7 +125,7 @@ class StaticMix:
             taken = []
             for block in mix:
                 missing = [
-                    (-left[job] / supply[block], job)
+                    (Fraction(-left[job], supply[block]), job)
                     for job, supply in enumerate(services.supply)
                     if left[job] and block in supply
                 ]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from .rule import Instance, Placement, Services
+from cms.errors import UnsupportedProblem
+
+from .rule import MOST_INSTANCES, Instance, Placement, Services
 
 if TYPE_CHECKING:
     from cms.problem import Problem
@@ -94,6 +96,9 @@ def _cut(services: Services, segment: Instance) -> Iterator[Instance]:
     if one is not None and two is not None and supply[two] <= 2 * supply[one]:
         two = None
     rest = supply[segment.block]
+    least = min(supply[i] for i in (one, two) if i is not None)
+    if rest > MOST_INSTANCES * least:
+        raise UnsupportedProblem(f"it would place {rest // least} instances one by one")
     while rest > 0:
         # As many of two slices as are filled, and for the rest the smallest that will do.
         one_will_do = two is None or (one is not None and supply[one] >= rest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heapify, heappush
+from heapq import heapify, heappop, heappush
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -227,7 +227,9 @@ class Placement:
             ]
             if room:
                 _, number, held = min(room)
-                self._forget(number, held)
+                heappop(self._alike[held])  # the least number is the one on top
+                if not self._alike[held]:
+                    del self._alike[held]
                 self.gpus[number].append(instance)
             else:
                 number = len(self.gpus)
@@ -238,16 +240,14 @@ class Placement:
     def empty(self, number: int) -> list[Instance]:
         """Take everything off a GPU, for good, and return it."""
         instances = self.gpus[number]
-        self._forget(number, self._services.counts(instances))
-        self.gpus[number] = []
-        return instances
-
-    def _forget(self, number: int, held: tuple[int, ...]) -> None:
+        held = self._services.counts(instances)
         numbers = self._alike[held]
         numbers.remove(number)
         heapify(numbers)
         if not numbers:
             del self._alike[held]
+        self.gpus[number] = []
+        return instances
 
     def _taken(self, held: tuple[int, ...]) -> int:
         return sum(n * s for n, s in zip(held, self._services.slices, strict=True))

@@ -60,7 +60,10 @@ def run_peer(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     tell(Stage.RUNNING, {"build_seconds": build_seconds, "memory_before": resident_memory()})
     forget_peak()
     started = time.perf_counter()
-    answer = peer.solve(model, task.time_limit, task.seed)
+    try:
+        answer = peer.solve(model, task.time_limit, task.seed)
+    except UnsupportedProblem as reason:
+        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
     seconds = time.perf_counter() - started
     tell(Stage.CHECKING, {"seconds": seconds, "peak_memory": peak_memory()})
     if not peer.integer:

@@ -13,7 +13,7 @@ from bench.task import Task
 
 from .quality import known_values, quality, ratio_plots
 from .suite import Settings, Suite
-from .summary import solves
+from .summary import how_measured, solves
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
@@ -30,7 +30,8 @@ def tasks(settings: Settings) -> Iterator[Task]:
 def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     """Show each family in a table, and all of them in the last."""
     known = known_values(rows)
-    note = f"At most {settings.largest:,} jobs and {settings.time_limit:g} s a run."
+    note = f"At most {settings.largest:,} jobs, {settings.time_limit:g} s a run."
+    note += f" {how_measured(settings)}"
     parts = [*grouped(rows, lambda row: row.family).items(), ("all families", rows)]
     found = [quality(name, part, known, note) for name, part in parts]
     return [table for table in found if table is not None]

@@ -11,23 +11,33 @@ from bench.plots import Plot, observed_and_proved
 from bench.row import Outcome, Row
 from bench.tables import Column, Table, grouped, percent, ratio, seconds
 
-from .summary import solves
-
 #: What the columns of :func:`quality` are, for a caption.
 LEGEND = (
-    "Ratios are mean and worst of cost / bound, the largest checked lower bound that any run found "
-    "for the instance, and of cost / optimum, where some run proved the optimum. proved: the "
-    "median of what the guarantee allows, divided by the optimum (a guarantee against a smaller "
-    "value promises more). breached: runs below the checked bound, below the optimum, or above "
-    "the guarantee."
+    "runs: instances; refused: problems the method does not take; nothing: runs that end without a "
+    "schedule. Ratios are mean and worst of cost / bound, the largest checked lower bound that any "
+    "run found for the instance, and of cost / optimum, where some run proved the optimum. "
+    "guarantee: the median of what it allows, divided by the optimum (one against a smaller value "
+    "promises more). breached: runs below the checked bound or the optimum, above the "
+    "guarantee, or called optimal or infeasible where another run has a better schedule."
 )
 
 
 class Known(NamedTuple):
-    """What all runs together tell of an instance: a checked bound, and the optimum if proved."""
+    """What all runs together tell of an instance.
+
+    Attributes
+    ----------
+    bound : Fraction or None
+        The largest checked lower bound.
+    optimum : Fraction or None
+        The least cost that some run calls optimal.
+    best : Fraction or None
+        The least cost of a checked schedule.
+    """
 
     bound: Fraction | None
     optimum: Fraction | None
+    best: Fraction | None
 
 
 def known_values(rows: Sequence[Row]) -> dict[str, Known]:
@@ -40,11 +50,13 @@ def known_values(rows: Sequence[Row]) -> dict[str, Known]:
     rows : sequence of Row
     """
     found = {}
-    for instance, part in grouped(solves(rows), lambda row: row.instance).items():
+    for instance, part in grouped(rows, lambda row: row.instance).items():
         answered = [row for row in part if row.outcome is Outcome.ANSWERED]
         bounds = [row.lower_bound for row in answered if row.lower_bound is not None]
-        optima = [row.cost for row in answered if row.status == "optimal" and row.cost is not None]
-        found[instance] = Known(max(bounds, default=None), min(optima, default=None))
+        costs = [(row.cost, row.status) for row in answered if row.cost is not None]
+        optima = [cost for cost, status in costs if status == "optimal"]
+        best = min((cost for cost, _ in costs), default=None)
+        found[instance] = Known(max(bounds, default=None), min(optima, default=None), best)
     return found
 
 
@@ -69,9 +81,10 @@ def quality(
         breached = sum(is_breached(row, known.get(row.instance)) for row in part)
         if breached or any(row.outcome is Outcome.FAILED for row in part):
             red.add(len(lines))
-        answered = [row for row in part if row.outcome is Outcome.ANSWERED]
         if all(row.outcome is Outcome.UNSUPPORTED for row in part):
             continue
+        answered = [row for row in part if row.outcome is Outcome.ANSWERED]
+        tried = [row for row in part if row.outcome is not Outcome.UNSUPPORTED]
         took = [row.seconds for row in answered if row.seconds is not None]
         proved = [
             value
@@ -81,9 +94,10 @@ def quality(
         lines.append(
             (
                 name,
-                len(answered),
-                sum(row.outcome is Outcome.UNSUPPORTED for row in part),
-                sum(row.proved for row in answered) / len(answered) if answered else None,
+                len(part),
+                len(part) - len(tried),
+                sum(row.cost is None and row.status != "infeasible" for row in tried),
+                sum(row.proved for row in answered) / len(tried),
                 *_mean_and_worst(ratios(answered, known, "bound")),
                 *_mean_and_worst(ratios(answered, known, "optimum")),
                 float(median(proved)) if proved else None,
@@ -96,14 +110,15 @@ def quality(
         return None
     columns = (
         Column("algorithm", left=True),
-        Column("answered"),
+        Column("runs"),
         Column("refused"),
-        Column("optimal", percent),
+        Column("nothing"),
+        Column("proved", percent),
         Column("/ bound", ratio),
         Column("worst / bound", ratio),
         Column("/ optimum", ratio),
         Column("worst / optimum", ratio),
-        Column("proved", ratio),
+        Column("guarantee", ratio),
         Column("breached"),
         Column("median s", seconds),
         Column("p95 s", seconds),
@@ -131,7 +146,7 @@ def ratios(rows: Iterable[Row], known: Mapping[str, Known], to: str) -> list[Fra
     """
     found = []
     for row in rows:
-        value = getattr(known.get(row.instance, Known(None, None)), to)
+        value = getattr(known.get(row.instance, Known(None, None, None)), to)
         if row.cost is not None and value:
             found.append(row.cost / value)
     return found
@@ -144,13 +159,19 @@ def proved_ratio(row: Row, known: Known | None) -> Fraction | None:
 
 
 def is_breached(row: Row, known: Known | None) -> bool:
-    """Whether a run contradicts bound <= optimum <= cost <= guarantee."""
-    if row.outcome is not Outcome.ANSWERED or row.cost is None:
+    """Whether a run contradicts bound <= optimum <= cost <= guarantee, or a better schedule."""
+    if row.outcome is not Outcome.ANSWERED:
         return False
     if row.guarantee.get("verdict") == "breached":
         return True
     if known is None:
         return False
+    if row.status == "infeasible" and known.best is not None:
+        return True
+    if row.cost is None:
+        return False
+    if row.status == "optimal" and known.best is not None and known.best < row.cost:
+        return True
     if known.bound is not None and row.cost < known.bound:
         return True
     if known.optimum is None:
@@ -163,7 +184,7 @@ def is_breached(row: Row, known: Known | None) -> bool:
 
 
 def ratio_plots(name: str, title: str, rows: Sequence[Row]) -> list[Plot]:
-    """Show the ratios next to what is proved, and how the gaps fall; none without optima."""
+    """Show the ratios next to what is proved; nothing without optima."""
     known = known_values(rows)
     groups = grouped([row for row in rows if row.outcome is Outcome.ANSWERED], label)
     observed = {

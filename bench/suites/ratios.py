@@ -13,7 +13,7 @@ from bench.task import Task
 
 from .quality import known_values, quality, ratio_plots
 from .suite import Settings, Suite
-from .summary import solves
+from .summary import how_measured, solves
 
 #: Who says what the optimum is.
 REFERENCE = "cp_sat"
@@ -67,7 +67,14 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     found = []
     for title, wanted in (("A100", True), ("other families", False)):
         part = [row for row in mine if (row.family in ON_A100) == wanted]
-        found.append(quality(f"ratios: {title}", part, known, f"n <= {settings.largest}."))
+        found.append(
+            quality(
+                f"ratios: {title}",
+                part,
+                known,
+                f"n <= {settings.largest}. {how_measured(settings)}",
+            )
+        )
     return [table for table in found if table is not None]
 
 

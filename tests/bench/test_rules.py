@@ -175,3 +175,19 @@ def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None
     assert row.outcome is Outcome.FAILED
     assert row.error is not None
     assert row.error.startswith("its schedule is not valid: ")
+
+
+def test_what_would_be_cut_into_millions_of_parts_is_refused() -> None:
+    rows = [(3 * 10**7, [1, 1, 0, 3 * 10**7, 1])]
+    with pytest.raises(UnsupportedProblem, match="one by one"):
+        RULES["parvagpu"].schedule(on_a100(rows))
+
+
+def test_numbers_beyond_any_float_are_no_crash() -> None:
+    problem = on_a100([(10**400, [1, 2, 3, 4, 7])])
+    for rule in RULES.values():
+        try:
+            schedule = rule.schedule(problem)
+        except UnsupportedProblem:
+            continue
+        assert not check(problem, schedule)
