@@ -140,7 +140,7 @@ def gaps_at(row: Row, times: Iterable[float]) -> list[float]:
             _, cost, bound, _ = row.history[at]
             if cost is not None:
                 value = Fraction(str(cost))
-                gap = float(max(0, 1 - Fraction(str(bound)) / value)) if value else 0.0
+                gap = max(0.0, float(1 - Fraction(str(bound)) / value)) if value else 0.0
             at += 1
         found.append(gap)
     return found
