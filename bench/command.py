@@ -27,8 +27,9 @@ _DONE, _FAILED, _USAGE, _INTERRUPTED = 0, 1, 2, 130
 _EPILOG = (
     "Suites: "
     + "; ".join(f"{suite.name}: {suite.summary}" for suite in SUITES.values())
-    + "; all: one after another. Exit codes: 0 every run answered; 1 some failed (red); "
-    "2 bad usage; 130 interrupted (--resume goes on). docs/benchmarks.md has the protocol."
+    + "; all: one after another. Exit codes: 0 every run answered; 1 some failed (red) "
+    "or have no row; 2 bad usage; 130 interrupted (--resume goes on). "
+    "docs/benchmarks.md has the protocol."
 )
 # Where this class lives differs between versions of Typer; that it is this base does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -174,10 +175,10 @@ def bench(
         _refuse_missing_families(settings.module)
         _refuse_missing_peers(settings.peers)
     try:
-        fine = [session.run(one, settings) for one, settings in chosen]
+        fine = session.run(chosen)
     except NothingToRun as fault:
         raise _usage_error(str(fault)) from None
-    return _DONE if all(fine) else _FAILED
+    return _DONE if fine else _FAILED
 
 
 def _suites(name: str) -> list[Suite]:
@@ -223,8 +224,9 @@ def _peers(text: str | None) -> tuple[str, ...] | None:
 def _refuse_missing_families(module: str) -> None:
     try:
         found = importlib.import_module(module)
-    except ImportError as fault:
-        raise _usage_error(f"--families: {module} cannot be imported: {fault}") from None
+    except Exception as fault:  # noqa: BLE001 - the module is the user's: whatever it raises
+        why = f"{type(fault).__name__}: {fault}"
+        raise _usage_error(f"--families: {module!r} cannot be imported: {why}") from None
     lacking = [name for name in ("generate", "suite", "VARIANTS") if not hasattr(found, name)]
     if lacking:
         raise _usage_error(f"--families: {module} has no {' and no '.join(lacking)}")

@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from cms.registry import OWN_DISTRIBUTION
+
 _DISTRIBUTIONS = (
-    "configurable-machines", "numpy", "scipy", "ortools", "numba", "PySCIPOpt",
+    "configurable-machines", "numpy", "scipy", "ortools", "numba", "PySCIPOpt", "gurobipy",
+    "distributed",
 )  # fmt: skip
 _UNDER_TEST = ("cms", "algorithms", "instances")
+#: What is no source: compiled files, which come and go.
+_COMPILED = ("*.pyc", "*.nbi", "*.nbc")
 
 
 def forget_peak() -> None:
@@ -75,12 +81,12 @@ def cores() -> int:
 def versions() -> dict[str, str]:
     """Return the versions of Python, the libraries and the code under test, and the machine's kind.
 
-    ``"code"`` is a digest of the source files of ``cms``, ``algorithms`` and ``instances``.
+    ``"code"`` is :func:`code_digest`, of ``cms``, ``algorithms`` and ``instances``.
 
     Examples
     --------
-    >>> sorted(versions())[:3]
-    ['code', 'configurable-machines', 'numba']
+    >>> {"code", "configurable-machines", "numpy", "python"} <= set(versions())
+    True
     """
     found = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
@@ -91,6 +97,36 @@ def versions() -> dict[str, str]:
     found["platform"] = f"{platform.system()} {platform.machine()}"
     found["processor"] = processor()
     found["code"] = code_digest()
+    return found
+
+
+@cache
+def provider(kind: str, method: str) -> dict[str, str]:
+    """Return the distribution of a third party's algorithm with its version.
+
+    Parameters
+    ----------
+    kind : str
+        The task's: peers and rules are no plug-ins.
+    method : str
+
+    Returns
+    -------
+    dict
+        From the distribution's name to its version; empty where the code is ours.
+
+    Examples
+    --------
+    >>> provider("solve", "auto")
+    {}
+    """
+    if kind in ("peer", "rule"):
+        return {}
+    found = {}
+    for entry in entry_points(group="cms.algorithms", name=method):
+        if entry.dist is not None:
+            found[re.sub(r"[-_.]+", "-", entry.dist.name).lower()] = entry.dist.version
+    found.pop(OWN_DISTRIBUTION, None)
     return found
 
 
@@ -112,7 +148,7 @@ def processor() -> str:
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the source files under test: 12 hexadecimal digits.
+    """Return a digest of the files under test, code and data alike: 12 hexadecimal digits.
 
     Examples
     --------
@@ -124,6 +160,8 @@ def code_digest() -> str:
         spec = find_spec(package)
         for place in (spec.submodule_search_locations or []) if spec else []:
             root = Path(place)
-            for path in sorted(root.rglob("*.py")):
+            for path in sorted(root.rglob("*")):
+                if not path.is_file() or any(path.match(pattern) for pattern in _COMPILED):
+                    continue
                 digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, as_completed
+from concurrent.futures import CancelledError, Future, as_completed
 from typing import Protocol
 
 from .processes import run_task
-from .results import Results
-from .row import Outcome, Row
+from .results import Results, ResultsError
+from .row import Row
 from .task import Task
 
 
@@ -45,7 +45,7 @@ def execute(
     *,
     threads: int,
     on_row: Callable[[Row], object],
-) -> None:
+) -> list[BaseException]:
     """Run tasks; a row is kept as soon as it is there.
 
     Parameters
@@ -59,18 +59,33 @@ def execute(
         For an algorithm's own use.
     on_row : callable
         Called with every new row.
+
+    Returns
+    -------
+    list of BaseException
+        Why tasks have no row, one for each: the executor could not run them (a cluster that lost
+        one again and again, say). That says nothing of the method, so it is no row.
+
+    Raises
+    ------
+    ResultsError
+        If the executor has given up all tasks; the rows there are have been kept.
     """
-    waiting = {executor.submit(run_task, task, threads): task for task in tasks}
+    lost: list[BaseException] = []
+    waiting = [executor.submit(run_task, task, threads) for task in tasks]
     try:
         for future in as_completed(waiting):
-            fault = future.exception()
-            if fault is None:
-                row = future.result()
-            else:  # a cluster that lost the task again and again, say: it must not vanish
-                error = f"the executor has no answer: {type(fault).__name__}: {fault}"
-                row = Row.of(waiting[future], outcome=Outcome.FAILED, error=error)
+            try:
+                fault = future.exception()
+            except CancelledError:  # nobody here cancels: the scheduler is no more
+                raise ResultsError("the cluster is gone; --resume goes on") from None
+            if fault is not None:
+                lost.append(fault)
+                continue
+            row = future.result()
             results.add(row)
             on_row(row)
     finally:
         for future in waiting:
             future.cancel()
+    return lost

@@ -7,7 +7,9 @@ may be a pool of threads here or a cluster's client elsewhere.
 from __future__ import annotations
 
 import json
+import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,13 +17,17 @@ import threading
 import time
 from typing import IO, Any
 
-from .environment import cores, versions
+from .environment import cores, provider, versions
 from .row import Outcome, Row
 from .runs.stage import Stage
 from .task import Kind, Task
 
 #: Seconds a process has to start, to make an instance and warm up, and to recheck an answer.
 _START, _PREPARE, _CHECK = 60.0, 1_200.0, 3_600.0
+#: Seconds between two looks at whether a silent process lives, and for its last words to arrive.
+_LOOK, _LAST_WORDS = 0.25, 2.0
+#: Bytes of what a process said to its error stream that are looked at when it has died.
+_SAID = 10_000
 #: Tasks after which a process is replaced, so that nothing can pile up.
 _TASKS = 500
 #: Kinds of tasks whose methods do not look at the clock as `solve` does.
@@ -63,12 +69,19 @@ def end_all() -> None:
 
 
 class Worker:
-    """A process that runs tasks one after another."""
+    """A process that runs tasks one after another.
+
+    It leads a process group: what an algorithm starts is ended with it, unless it leaves the group
+    on purpose. Such a descendant may hold the pipe open for as long as it likes; nobody waits for
+    that.
+    """
 
     def __init__(self) -> None:
         self._done = 0
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
-        # In a session of its own, so that Ctrl-C in the terminal is for this process alone.
+        self._mark = 0  # where in `_errors` the present task begins
+        # In a session of its own, so that Ctrl-C in the terminal is for this process alone, and
+        # all that it starts can be ended at once.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.worker"],
             stdin=subprocess.PIPE,
@@ -76,40 +89,78 @@ class Worker:
             stderr=self._errors,
             text=True,
             encoding="utf-8",
+            errors="replace",
             start_new_session=True,
         )
         _alive.add(self)
         self._messages: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._listen, name="bench-listener", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="bench-listener", daemon=True)
+        self._listener.start()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._messages.put(json.loads(line))
+        # Closed here: a close elsewhere would wait for the line being read.
+        with self._process.stdout as answers:
+            for line in answers:
+                self._messages.put(_message(line))
         self._messages.put(None)
 
     def run(self, task: Task, threads: int) -> tuple[Row, bool]:
         """Run a task; return its row, and whether the process can take another."""
-        known: dict[str, Any] = {"versions": versions(), "cores": cores()}
+        known: dict[str, Any] = {
+            "versions": {**versions(), **provider(task.kind, task.method)},
+            "cores": cores(),
+        }
         self._done += 1
         began, limit = time.monotonic(), _START + _PREPARE
         stage = Stage.PREPARING
+        self._mark = os.fstat(self._errors.fileno()).st_size
         self._send({"task": task.to_json(), "threads": threads})
         while True:
+            left = began + limit - time.monotonic()
             try:
-                message = self._messages.get(timeout=max(0.0, began + limit - time.monotonic()))
+                message = self._messages.get(timeout=max(0.0, min(left, _LOOK)))
             except queue.Empty:
-                return _overdue(task, stage, limit, known), False
+                if self._is_dead():
+                    # A child of it may hold the pipe open: then the end is never heard of.
+                    self._listener.join(_LAST_WORDS)
+                    self._messages.put(None)
+                elif left <= _LOOK:
+                    return _overdue(task, stage, limit, known), False
+                continue
             if message is None:
                 return Row.of(task, outcome=Outcome.FAILED, error=self._death(), **known), False
-            if "row" in message:
-                again = not message["busy"] and self._done < _TASKS
-                return Row.from_line(message["row"]), again
-            if "stage" in message:
-                known.update(message["facts"])
-                if message["stage"] != stage:
-                    stage = Stage(message["stage"])
-                    began, limit = time.monotonic(), _seconds(task, stage)
+            try:
+                if "row" in message:
+                    row = Row.from_line(message["row"])
+                    if row.key != task.key:
+                        raise ValueError("it is another task's row")
+                    return row, not message["busy"] and self._done < _TASKS
+                if "stage" in message:
+                    facts, now = dict(message["facts"]), Stage(message["stage"])
+                    known.update(facts)
+                    if now != stage:
+                        stage, began, limit = now, time.monotonic(), _seconds(task, now)
+                elif "ready" not in message:
+                    raise ValueError("it is none of ours")
+            except (KeyError, TypeError, ValueError):
+                error = f"the process answered what is no answer: {str(message)[:200]}"
+                return Row.of(task, outcome=Outcome.FAILED, error=error, **known), False
+
+    def _is_dead(self) -> bool:
+        """Whether the process has ended; what it has started is then ended as well."""
+        if self._process.returncode is not None:
+            return True
+        if self._process.poll() is None:
+            return False
+        self._end_group()
+        return True
+
+    def _end_group(self) -> None:
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return  # nothing of it is left
 
     def _send(self, order: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -120,22 +171,38 @@ class Worker:
             return  # it has died: the listener says so next
 
     def _death(self) -> str:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_LAST_WORDS)
+        except subprocess.TimeoutExpired:
+            return "the process closed the pipe to this one, and lives"
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         if code == -9:
             how += " (perhaps out of memory)"
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        # Read where it stands: the position in the file is the process's as well.
+        file = self._errors.fileno()
+        start = max(self._mark, os.fstat(file).st_size - _SAID)
+        lines = os.pread(file, _SAID, start).decode(errors="replace").strip().splitlines()
         return f"the process {how}" + (f": {lines[-1]}" if lines else "")
 
     def end(self) -> None:
-        """End the process, whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
+        """End the process and what it has started, whatever they do."""
+        if not self._is_dead():  # the number of one that is gone may be another's by now
+            self._end_group()
+            self._process.wait()
+        self._listener.join(_LAST_WORDS)
+        for stream in (self._process.stdin, self._errors):
             if stream is not None:
                 _close(stream)
         _alive.discard(self)
+
+
+def _message(line: str) -> dict[str, Any]:
+    """Read what the process says; a line that is no message is told as one."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    return message if isinstance(message, dict) else {"no message": line.strip()}
 
 
 def _close(stream: IO[Any]) -> None:

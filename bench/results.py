@@ -41,7 +41,8 @@ class Results:
     Notes
     -----
     A row is one line and reaches the disk before the next is written. A last line without an end
-    was cut off by a kill; it is dropped, and its task runs again.
+    was cut off by a kill; it is dropped, and its task runs again. Until the context is entered
+    nothing is written.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class Results:
         self._file: BinaryIO | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            whole = self._read() if self.path.exists() else 0
+            self._whole = self._read() if self.path.exists() else 0
         except (FileExistsError, NotADirectoryError):
             raise ResultsError(f"--out: {folder} is no folder; give one, or a new name") from None
         except OSError as fault:
@@ -67,11 +68,6 @@ class Results:
                 f"{self.path} has {len(self.rows)} rows of an earlier run; give --resume to go on "
                 "with it, or --out another folder"
             )
-        try:
-            self._file = self.path.open("ab")
-            self._file.truncate(whole)
-        except OSError as fault:
-            raise ResultsError(f"{self.path}: {fault.strerror or fault}") from None
 
     def _read(self) -> int:
         """Read the rows; return how many bytes of the file are whole lines."""
@@ -97,6 +93,11 @@ class Results:
         self.rows.append(row)
 
     def __enter__(self) -> Results:
+        try:
+            self._file = self.path.open("ab")
+            self._file.truncate(self._whole)
+        except OSError as fault:
+            raise ResultsError(f"{self.path}: {fault.strerror or fault}") from None
         return self
 
     def __exit__(

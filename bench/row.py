@@ -19,7 +19,8 @@ _EXACT = ("cost", "lower_bound", "claimed_bound", "gap")
 class Outcome(StrEnum):
     """How a run ended.
 
-    ``ANSWERED``: with an answer that was checked. ``OUT_OF_TIME``: a peer was ended at the limit.
+    ``ANSWERED``: with an answer that was checked. ``OUT_OF_TIME``: a peer or a rule was ended at
+    the limit.
     ``UNSUPPORTED``: the method cannot take the problem and says why. ``FAILED``: it crashed, did
     not stop, or said what does not hold.
     """
@@ -66,6 +67,9 @@ class Row:
         Bytes: the resident size when the run began, with instance and solver loaded.
     passes : int or None
         Passes of pricing, where the history tells them.
+    guarantee : Mapping[str, str]
+        What the algorithm promises (factor, additive, against what, by which theorem) and the
+        verdict on this answer; empty if it promises nothing.
     history_length : int or None
     history : tuple of [seconds, cost, lower_bound, source]
     measurements : Mapping[str, float or list of float]
@@ -131,6 +135,9 @@ class Row:
     @staticmethod
     def of(task: Task, **found: Any) -> Row:
         """Return the row of a task with what was found out."""
+        if isinstance(found.get("error"), str):
+            # A file's name may hold bytes that are no text; printed and kept, they are escaped.
+            found["error"] = found["error"].encode(errors="backslashreplace").decode()
         return Row(
             key=task.key,
             suite=task.suite,
@@ -174,7 +181,7 @@ class Row:
         for name in _EXACT:
             value = document[name]
             document[name] = None if value is None else number_to_json(value)
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(document, separators=(",", ":"))
 
     @staticmethod
     def from_line(line: str) -> Row:

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .environment import code_digest, cores
+from .cluster import cluster
+from .environment import code_digest, cores, provider
 from .execution import execute, missing
 from .plots import draw
 from .processes import end_all
-from .results import Results, ResultsError
+from .results import Results
 from .row import Outcome, Row
 from .suites import Settings, Suite
 from .tables import Table, failures
@@ -61,36 +62,78 @@ class Session:
     form: Form
     figures: bool
 
-    def run(self, suite: Suite, settings: Settings) -> bool:
-        """Run what is missing of a suite, and show its tables.
+    def run(self, chosen: Sequence[tuple[Suite, Settings]]) -> bool:
+        """Run what is missing of suites, one after another, and show their tables.
+
+        Parameters
+        ----------
+        chosen : sequence of (Suite, Settings)
+            Of several, those with nothing to run are left out, which is told. As JSON one suite is
+            an object, several are an array.
 
         Returns
         -------
         bool
-            Whether no run failed.
+            Whether every run has a row and none failed.
 
         Raises
         ------
         NothingToRun
-            If the settings leave no task.
+            If the settings leave no task at all.
         ResultsError
-            If the rows cannot be kept, or the cluster cannot be reached.
+            If the rows cannot be kept, or the cluster cannot be used.
         """
-        tasks = list(suite.tasks(settings))
-        if not tasks:
-            raise NothingToRun(
-                f"--largest {settings.largest} leaves nothing of suite {suite.name!r} to run"
-            )
-        wanted = {task.key for task in tasks}
-        with Results(self.out, suite.name, resume=self.resume) as results:
-            left = missing(tasks, results)
-            _warn_of_other_code([row for row in results.rows if row.key in wanted])
-            self._execute(left, results, total=len(wanted))
-            rows = [row for row in results.rows if row.key in wanted]
-        self._show(suite, settings, rows, results.path)
-        return not any(row.outcome is Outcome.FAILED for row in rows)
+        # What is wrong with any of them is found before the first run.
+        plans = self._plans(chosen)
+        fine, documents = True, []
+        for plan in plans:
+            rows, lost = self._rows(plan)
+            fine &= not lost and all(row.outcome is not Outcome.FAILED for row in rows)
+            if self.form is Form.JSON:
+                documents.append(self._document(plan, rows))
+            else:
+                self._show(plan, rows)
+        if self.form is Form.JSON:
+            document = documents if len(chosen) > 1 else documents[0]
+            print(json.dumps(document, indent=2, ensure_ascii=False, default=_as_json))
+        return fine
 
-    def _execute(self, left: Sequence[Task], results: Results, *, total: int) -> None:
+    def _plans(self, chosen: Sequence[tuple[Suite, Settings]]) -> list[_Plan]:
+        plans: list[_Plan] = []
+        for suite, settings in chosen:
+            tasks = {task.key: task for task in suite.tasks(settings)}
+            nothing = f"--largest {settings.largest} leaves nothing of suite {suite.name!r} to run"
+            if tasks:
+                results = Results(self.out, suite.name, resume=self.resume)
+                plans.append(_Plan(suite, settings, tasks, results))
+            elif len(chosen) == 1:
+                raise NothingToRun(nothing)
+            else:
+                _say(f"{nothing}; it is left out")
+        if not plans:
+            raise NothingToRun("nothing is left to run")
+        return plans
+
+    def _rows(self, plan: _Plan) -> tuple[list[Row], int]:
+        """Run what is missing of a suite; return its rows, and how many tasks have none."""
+        tasks = plan.tasks
+        with plan.results as results:
+            left = missing(tasks.values(), results)
+            _warn_of_other_code([row for row in results.rows if row.key in tasks])
+            lost = self._execute(left, results, total=len(tasks))
+        if lost:
+            why = f"{type(lost[0]).__name__}: {_one_line(lost[0])}"
+            _say(
+                f"{len(lost)} runs of suite {plan.suite.name!r} have no row, for they could not be "
+                f"started or were lost ({why}); --resume runs them"
+            )
+        by_key = {row.key: row for row in results.rows}
+        # In the order of the tasks, not in that in which they ended.
+        return [by_key[key] for key in tasks if key in by_key], len(lost)
+
+    def _execute(
+        self, left: Sequence[Task], results: Results, *, total: int
+    ) -> list[BaseException]:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -117,15 +160,15 @@ class Session:
                 progress.update(bar, advance=1, description=f"{row.instance}: {row.algorithm}"[:50])
 
             if not left:
-                return
+                return []
             with self._executor() as (executor, threads):
-                execute(left, results, executor, threads=threads, on_row=note)
+                return execute(left, results, executor, threads=threads, on_row=note)
 
     @contextmanager
     def _executor(self) -> Iterator[tuple[PoolExecutor, int]]:
         """Yield an executor, and the threads each run may use."""
         if self.dask is not None:
-            with _cluster(self.dask) as executor:
+            with cluster(self.dask) as executor:
                 # A cluster's workers say themselves how many runs they take at a time.
                 yield executor, 1
             return
@@ -137,57 +180,66 @@ class Session:
             pool.shutdown(wait=False, cancel_futures=True)
             end_all()
 
-    def _show(self, suite: Suite, settings: Settings, rows: Sequence[Row], path: Path) -> None:
-        tables = suite.tables(rows, settings)
-        failed = failures(rows)
-        tables += [failed] if failed else []
-        drawn = draw(suite.plots(rows, settings), self.out / "figures") if self.figures else []
-        if self.form is Form.JSON:
-            document = {
-                "suite": suite.name,
-                "runs": len(rows),
-                "rows": str(path),
-                "tables": [table.to_json() for table in tables],
-                "figures": [str(figure) for figure in drawn],
-            }
-            print(json.dumps(document, indent=2, ensure_ascii=False, default=_as_json))
-        elif self.form is Form.LATEX:
-            print("\n\n".join(table.latex() for table in tables))
-        else:
-            _print(tables, len(rows), path, drawn)
+    def _document(self, plan: _Plan, rows: Sequence[Row]) -> dict[str, Any]:
+        tables = _tables(plan, rows)
+        return {
+            "suite": plan.suite.name,
+            "runs": len(rows),
+            "rows": str(plan.results.path),
+            "tables": [table.to_json() for table in tables],
+            "figures": [str(figure) for figure in self._draw(plan, rows)],
+        }
+
+    def _show(self, plan: _Plan, rows: Sequence[Row]) -> None:
+        tables = _tables(plan, rows)
+        if self.form is Form.LATEX:
+            print("\n\n".join(table.latex() for table in tables), flush=True)
+            self._draw(plan, rows)
+            return
+        from rich.console import Console
+
+        console = Console()
+        if not console.is_terminal:  # a file or a pipe has no width; cut nothing off
+            console = Console(width=200)
+        for table in tables:
+            console.print(table.rich())
+        console.print(f"{len(rows)} runs; their rows are in {plan.results.path}", markup=False)
+        # Last, so that no figure can keep the tables back.
+        drawn = self._draw(plan, rows)
+        if drawn:
+            console.print(f"Figures: {', '.join(map(str, drawn))}", markup=False)
+
+    def _draw(self, plan: _Plan, rows: Sequence[Row]) -> list[Path]:
+        """Draw a suite's figures; what cannot be drawn is told, and the runs count as they are."""
+        if not self.figures:
+            return []
+        try:
+            return draw(plan.suite.plots(rows, plan.settings), self.out / "figures")
+        except (OSError, ImportError, ValueError, OverflowError) as fault:
+            _say(f"figures: {type(fault).__name__}: {_one_line(fault)}")
+            return []
 
 
-def _print(tables: Sequence[Table], runs: int, path: Path, drawn: Sequence[Path]) -> None:
-    from rich.console import Console
+class _Plan(NamedTuple):
+    """What a suite is to run, and where its rows go."""
 
-    console = Console()
-    if not console.is_terminal:  # a file or a pipe has no width; cut nothing off
-        console = Console(width=200)
-    for table in tables:
-        console.print(table.rich())
-    console.print(f"{runs} runs; their rows are in {path}", markup=False)
-    if drawn:
-        console.print(f"Figures: {', '.join(map(str, drawn))}", markup=False)
+    suite: Suite
+    settings: Settings
+    tasks: dict[str, Task]
+    results: Results
 
 
-@contextmanager
-def _cluster(address: str) -> Iterator[PoolExecutor]:
-    """Connect to a cluster of Dask's distributed scheduler."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ResultsError(
-            "--dask needs the extra: `pip install 'configurable-machines[bench]'`"
-        ) from None
-    try:
-        client: Any = Client(  # type: ignore[no-untyped-call]
-            address, timeout="10s", set_as_default=False
-        )
-    except (OSError, ValueError) as fault:
-        raise ResultsError(f"--dask {address}: no scheduler answers there ({fault})") from None
-    with client:
-        # A task whose worker dies runs again elsewhere: the scheduler sees to that.
-        yield client.get_executor(pure=False)
+def _tables(plan: _Plan, rows: Sequence[Row]) -> list[Table]:
+    failed = failures(rows)
+    return plan.suite.tables(rows, plan.settings) + ([failed] if failed else [])
+
+
+def _say(text: str) -> None:
+    print(f"bench: {text}", file=sys.stderr)
+
+
+def _one_line(fault: BaseException) -> str:
+    return " ".join(str(fault).split())
 
 
 def _as_json(value: Any) -> Any:
@@ -195,10 +247,12 @@ def _as_json(value: Any) -> Any:
 
 
 def _warn_of_other_code(rows: Sequence[Row]) -> None:
-    others = sum(row.versions.get("code") != code_digest() for row in rows)
+    others = 0
+    for row in rows:
+        here = {"code": code_digest(), **provider(row.kind, row.algorithm)}
+        others += any(row.versions.get(name) != what for name, what in here.items())
     if others:
-        print(
-            f"bench: {others} of the rows kept are of other code than is here now; for figures of "
-            "one version start again with --out another folder",
-            file=sys.stderr,
+        _say(
+            f"{others} of the rows kept are of other code than is here now; for figures of one "
+            "version start again with --out another folder"
         )

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
+from .environment import provider
 from .row import Row
 from .runs import Stage, perform
 from .task import Task
@@ -23,10 +26,13 @@ def main() -> None:
     # Solvers print what they like; nothing of it may get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    me = os.getpid()
     tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(tasks,), name="bench-tasks", daemon=True).start()
 
     def say(message: dict[str, Any]) -> None:
+        if os.getpid() != me:
+            os._exit(0)  # a child that an algorithm forked and that came back: one answer is enough
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
@@ -38,6 +44,7 @@ def main() -> None:
         order = tasks.get()
         before = set(threading.enumerate())
         row: Row = perform(Task.from_json(order["task"]), order["threads"], tell)
+        row = replace(row, versions={**row.versions, **provider(row.kind, row.algorithm)})
         # An algorithm that did not stop in time may still compute: the next run must not share
         # the machine with it.
         busy = any(thread.is_alive() for thread in set(threading.enumerate()) - before)
@@ -47,7 +54,10 @@ def main() -> None:
 def _read(tasks: queue.SimpleQueue[dict[str, Any]]) -> None:
     for line in sys.stdin:
         tasks.put(json.loads(line))
-    os._exit(0)  # nobody waits for an answer any more
+    # Nobody waits for an answer any more, nor for what an algorithm has started.
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(0)
 
 
 if __name__ == "__main__":

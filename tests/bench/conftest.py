@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ("--families", "tests.bench.stand_in", "--no-warm-up")
 
 PLUGIN = '''
-import os, time
+import os, stat, subprocess, time
+from multiprocessing import active_children, get_context
 from cms import Schedule, SolverBound
 from tests.plugins import OneByOne
 
@@ -42,21 +43,74 @@ class Slow(OneByOne):
     def run(self, problem, options, budget):
         time.sleep(0.15)
         yield from super().run(problem, options, budget)
+
+def leave_number(number):
+    with open(os.environ["BAD_PLUGIN_NUMBERS"], "a") as file:
+        file.write(f"{number}\\n")
+
+class Overruns(OneByOne):
+    """Waits for children far beyond its limit."""
+    name = "overruns"
+    def run(self, problem, options, budget):
+        leave_number(subprocess.Popen(["sleep", "600"]).pid)
+        with get_context("fork").Pool(1) as pool:
+            for child in active_children():
+                leave_number(child.pid)
+            pool.apply(time.sleep, (600,))
+        yield
+
+class Orphans(OneByOne):
+    """Takes its process with it, but not its child."""
+    name = "orphans"
+    def run(self, problem, options, budget):
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+        leave_number(child)
+        os._exit(3)
+        yield
+
+class Garbles(OneByOne):
+    """Writes into every pipe it finds."""
+    name = "garbles"
+    def run(self, problem, options, budget):
+        for number in range(3, 30):
+            try:
+                if stat.S_ISFIFO(os.fstat(number).st_mode):
+                    os.write(number, b"no json\\n")
+            except OSError:
+                continue
+        yield from super().run(problem, options, budget)
+
+class Whispers(OneByOne):
+    """Says something where errors go, and answers."""
+    name = "whispers"
+    def run(self, problem, options, budget):
+        os.write(2, b"an earlier run's words\\n")
+        yield from super().run(problem, options, budget)
+
+class Silent(OneByOne):
+    """Takes its process with it, without a word."""
+    name = "silent"
+    def run(self, problem, options, budget):
+        os._exit(4)
+        yield
 '''
+_NAMES = ("liar", "dies", "slow", "overruns", "orphans", "garbles", "whispers", "silent")
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment in which a third party's algorithms are installed: liar, dies, slow."""
+    """An environment in which a third party's algorithms are installed."""
     info = tmp_path / "plugins" / "bad-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.0\n")
-    names = ("liar", "dies", "slow")
-    entries = "".join(f"{name} = bad_plugin:{name.capitalize()}\n" for name in names)
+    entries = "".join(f"{name} = bad_plugin:{name.capitalize()}\n" for name in _NAMES)
     (info / "entry_points.txt").write_text(f"[cms.algorithms]\n{entries}")
     (tmp_path / "plugins" / "bad_plugin.py").write_text(PLUGIN)
     path = os.pathsep.join([str(tmp_path / "plugins"), str(ROOT)])
-    return {**os.environ, "PYTHONPATH": path}
+    numbers = str(tmp_path / "numbers")
+    return {**os.environ, "PYTHONPATH": path, "BAD_PLUGIN_NUMBERS": numbers}
 
 
 @pytest.fixture

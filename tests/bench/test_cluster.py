@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from bench.cluster import refuse_other_code
+from bench.environment import code_digest
+from bench.results import ResultsError
 from bench.row import Outcome, Row
 
 distributed = pytest.importorskip("distributed")
@@ -57,6 +60,29 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(
     found = rows("proof")
     assert len(found) == len({row.key for row in found}) == 80
     assert {row.outcome for row in found} == {Outcome.ANSWERED}
+
+
+def test_a_worker_without_bench_is_refused_before_any_run(
+    cluster: Any, bench: Bench, tmp_path: Path
+) -> None:
+    def forget_bench() -> None:
+        import sys
+
+        sys.modules["bench.environment"] = None  # type: ignore[assignment]
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        worker = next(iter(client.scheduler_info()["workers"]))
+        client.run(forget_bench, workers=[worker])
+    run = bench("--suite", "proof", "--instances", 1, "--dask", cluster.scheduler_address)
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert f"--dask: worker {worker} cannot run bench (ModuleNotFoundError: " in run.stderr
+    assert not (tmp_path / "rows" / "proof.jsonl").read_bytes()
+
+
+def test_other_code_on_a_worker_is_refused() -> None:
+    with pytest.raises(ResultsError, match="worker tcp://b:1 has other code than is here"):
+        refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
 
 
 def test_an_address_where_nobody_answers_is_told(bench: Bench) -> None:

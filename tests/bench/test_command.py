@@ -16,7 +16,7 @@ import pytest
 from bench.command import main
 from bench.row import Outcome, Row
 from bench.suites import SUITES
-from bench.task import NAMED
+from bench.task import NAMED, Kind, Source, Task
 from cms import solve
 from tests.bench.conftest import ROOT, TINY
 from tests.bench.stand_in import generate
@@ -76,14 +76,67 @@ def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> N
         assert row.peak_memory > 10**7
 
 
-def test_all_suites_run_one_after_another(bench: Bench, tmp_path: Path) -> None:
-    """Of all of them so little that only some have anything to run is refused before the first."""
-    few = ("--largest", 4, "--instances", 2, "--seeds", 1, "--peers", "none", "--time-limit", 5)
-    run = bench("--suite", "all", *few)
-    assert run.returncode == 2
-    assert "--largest 4 leaves nothing of suite" in run.stderr
-    done = {path.stem for path in (tmp_path / "rows").glob("*.jsonl")}
-    assert {"overview", "ratios", "published"} <= done
+ALL = ("--suite", "all", "--largest", "5", "--instances", "2", "--seeds", "1", "--peers", "none")
+
+
+@pytest.fixture
+def _three_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    three = {name: SUITES[name] for name in ("size-bounded", "peers", "proof")}
+    monkeypatch.setattr("bench.command.SUITES", three)
+
+
+@pytest.mark.usefixtures("_three_suites")
+def test_all_suites_with_something_to_run_run_one_after_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*TINY, "--out", str(tmp_path), *ALL, "--json", "--no-figures"]) == 0
+    said = capsys.readouterr()
+    assert [document["suite"] for document in json.loads(said.out)] == ["size-bounded", "proof"]
+    assert said.err == (
+        "bench: --largest 5 leaves nothing of suite 'peers' to run; it is left out\n"
+    )
+    assert {path.stem for path in tmp_path.glob("*.jsonl")} == {"size-bounded", "proof"}
+
+
+@pytest.mark.usefixtures("_three_suites")
+def test_rows_of_an_earlier_run_of_any_suite_are_refused_before_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = Task(
+        suite="proof", kind=Kind.SOLVE, source=Source(family="sparse"), method="auto", time_limit=1
+    )
+    row = Row.of(task, outcome=Outcome.FAILED, error="it crashed")
+    (tmp_path / "proof.jsonl").write_text(f"{row.to_line()}\n")
+    assert main([*TINY, "--out", str(tmp_path), *ALL]) == 2
+    assert "has 1 rows of an earlier run" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"proof.jsonl"}
+
+
+def test_the_order_in_which_runs_end_changes_no_table(
+    bench: Bench, rows: Rows, tmp_path: Path
+) -> None:
+    arguments = ("--suite", "overview", *SMALLEST["overview"], "--time-limit", 5, "--json")
+    first = bench(*arguments, "--no-figures")
+    path = tmp_path / "rows" / "overview.jsonl"
+    path.write_text("".join(f"{row.to_line()}\n" for row in reversed(rows("overview"))))
+    again = bench(*arguments, "--no-figures", "--resume")
+    assert first.returncode == again.returncode == 0, again.stderr
+    assert again.stdout == first.stdout
+
+
+@pytest.mark.parametrize("form", ["--latex", "--json", "--warm-up"])
+def test_a_figure_that_cannot_be_kept_costs_no_table(
+    form: str, bench: Bench, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "figures").write_text("a file")
+    few = ("--instances", 3, "--largest", 2, "--peers", "none", "--no-warm-up")
+    run = bench("--suite", "proof", form, *few, "--figures")
+    assert run.returncode == 0
+    assert run.stderr.startswith("bench: figures: FileExistsError: ")
+    assert run.stderr.count("\n") == 1
+    assert "sparse" in run.stdout
 
 
 def test_tables_can_be_had_for_a_paper(bench: Bench, tmp_path: Path) -> None:
@@ -140,6 +193,15 @@ def test_a_problem_a_method_cannot_take_is_no_failure(bench: Bench, rows: Rows) 
 LONG = ("--suite", "proof", "--instances", 8, "--peers", "none", "-a", "slow")
 
 
+def without_times(text: str) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = json.loads(text)["tables"]
+    for table in tables:
+        for row in table["rows"]:
+            for name in [name for name in row if name in ("median s", "p95 s")]:
+                del row[name]
+    return tables
+
+
 def test_a_killed_run_goes_on_where_it_was(
     bench: Bench, rows: Rows, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -162,6 +224,10 @@ def test_a_killed_run_goes_on_where_it_was(
     assert path.read_bytes().startswith(kept), "no row is run again or changed"
     found = rows("proof")
     assert len({row.key for row in found}) == len(found) == 8
+
+    resumed = bench(*LONG, "--resume", "--json")
+    whole = bench(*LONG, "--json", "--out", tmp_path / "whole")
+    assert without_times(resumed.stdout) == without_times(whole.stdout)
 
 
 def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
@@ -194,7 +260,10 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
         (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),
         (("--suite", "proof", "--seeds", "0"), "--seeds"),
         (("--suite", "proof", "--families", "json"), "json has no generate and no suite"),
-        (("--suite", "proof", "--families", "no.such"), "no.such cannot be imported"),
+        (("--suite", "proof", "--families", "no.such"), "'no.such' cannot be imported"),
+        (("--suite", "proof", "--families", ""), "--families: '' cannot be imported"),
+        (("--suite", "proof", "--families", ".x"), "--families: '.x' cannot be imported"),
+        (("--suite", "proof", "--families", "bad_syntax"), "imported: SyntaxError: "),
         (("--suite", "peers", "--largest", "3"), "--largest 3 leaves nothing of suite 'peers'"),
         (("--suite", "small", "--out", __file__), "test_command.py"),
     ],
@@ -204,7 +273,10 @@ def test_wrong_input_is_refused_with_a_message(
     message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    (tmp_path / "bad_syntax.py").write_text("def\n")
+    monkeypatch.syspath_prepend(tmp_path)
     assert main([*TINY, "--out", str(tmp_path), "--peers", "none", *arguments]) == 2
     said = capsys.readouterr()
     assert said.out == ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError, Future
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from bench.execution import missing
+from bench.execution import execute, missing
 from bench.results import Results, ResultsError
 from bench.row import Outcome, Row
 from bench.task import Kind, Source, Task
@@ -29,6 +30,16 @@ def test_a_row_comes_back_as_it_was_written() -> None:
     before = row(3, history=history, seconds=0.1, measurements={"ours": [0.1]}, **exact)
     assert Row.from_line(before.to_line()) == before
     assert "\n" not in row(3, error="two\nlines").to_line()
+
+
+def test_an_error_that_is_no_text_is_kept_escaped(tmp_path: Path) -> None:
+    bad = row(1, error="bad \udcff name")
+    assert bad.error == "bad \\udcff name"
+    with Results(tmp_path, "proof", resume=False) as results:
+        results.add(bad)
+        results.add(row(2, measurements={"bad \udcff": 1}))
+        kept = results.rows
+    assert Results(tmp_path, "proof", resume=True).rows == kept
 
 
 def test_tasks_have_the_same_key_if_and_only_if_they_are_the_same() -> None:
@@ -72,6 +83,49 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(line: str, tmp_path: P
     (tmp_path / "proof.jsonl").write_text(f"{row(1).to_line()}\n{line}\n", "utf-8")
     with pytest.raises(ResultsError, match=r"proof\.jsonl:2: "):
         Results(tmp_path, "proof", resume=True)
+
+
+# --- executors --------------------------------------------------------------------------------
+
+
+class Executor:
+    """Answers, breaks or is gone, as its list of answers says."""
+
+    def __init__(self, *answers: Row | BaseException) -> None:
+        self._answers = iter(answers)
+
+    def submit(self, function: object, task: Task, threads: int, /) -> Future[Row]:
+        future: Future[Row] = Future()
+        answer = next(self._answers)
+        if isinstance(answer, CancelledError):
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        elif isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+        return future
+
+
+def test_what_the_executor_cannot_run_is_no_row(tmp_path: Path) -> None:
+    broken = ModuleNotFoundError("No module named 'bench'")
+    told: list[Row] = []
+    with Results(tmp_path, "proof", resume=False) as results:
+        executor = Executor(row(1), broken, row(3))
+        tasks = [task(n) for n in (1, 2, 3)]
+        assert execute(tasks, results, executor, threads=1, on_row=told.append) == [broken]
+        assert missing(tasks, results) == [task(2)]
+        assert told == results.rows
+
+
+def test_a_cluster_that_is_gone_is_told_and_leaves_no_row(tmp_path: Path) -> None:
+    executor = Executor(CancelledError(), CancelledError())
+    with (
+        Results(tmp_path, "proof", resume=False) as results,
+        pytest.raises(ResultsError, match="the cluster is gone; --resume goes on"),
+    ):
+        execute([task(1), task(2)], results, executor, threads=1, on_row=print)
+    assert results.rows == []
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:

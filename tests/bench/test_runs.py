@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import bench.environment
 import bench.processes
 import bench.runs.solving
 import bench.runs.warming
+from bench.environment import code_digest
 from bench.processes import end_all, run_task
 from bench.row import Outcome
 from bench.runs import perform
@@ -174,6 +178,81 @@ def test_a_run_that_does_not_end_is_ended(
     row = run_task(task(source=long, **changes), 1)
     assert (row.outcome, row.error, row.seconds_to_proof) == (outcome, error, 10.0)
     assert row.n == 1_000, "what was known is kept"
+
+
+def has_ended(number: int) -> bool:
+    """Whether a process has ended: it is gone, or nobody has asked for its exit code yet."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@pytest.fixture
+def installed(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return environment
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize(
+    ("method", "children", "error"),
+    [("overruns", 2, None), ("orphans", 1, "the process ended with code 3")],
+)
+def test_what_an_algorithm_has_started_ends_with_its_process(
+    method: str, children: int, error: str | None, installed: dict[str, str]
+) -> None:
+    began = time.monotonic()
+    row = run_task(task(method=method, time_limit=1), 1)
+    assert time.monotonic() - began < 40, "nobody waited for the children"
+    if error is not None:
+        assert (row.outcome, row.error) == (Outcome.FAILED, error)
+    numbers = Path(installed["BAD_PLUGIN_NUMBERS"]).read_text().split()
+    assert len(numbers) == children
+    end = time.monotonic() + 5
+    while not all(has_ended(int(number)) for number in numbers):
+        assert time.monotonic() < end, "a child lives"
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("installed", "processes")
+def test_a_line_that_is_no_answer_ends_the_run_at_once() -> None:
+    row = run_task(task(method="garbles"), 1)
+    assert row.outcome is Outcome.FAILED
+    assert row.error == "the process answered what is no answer: {'no message': 'no json'}"
+    assert row.n == 3, "what was known is kept"
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_death_is_not_explained_by_an_earlier_run_s_words(processes: list[object]) -> None:
+    assert run_task(task(method="whispers"), 1).outcome is Outcome.ANSWERED
+    row = run_task(task(method="silent"), 1)
+    assert len(processes) == 1, "one process ran both"
+    assert row.error == "the process ended with code 4"
+
+
+@pytest.mark.usefixtures("installed", "processes")
+def test_a_plug_in_s_version_is_in_its_rows() -> None:
+    assert run_task(task(method="whispers"), 1).versions["bad"] == "1.0"
+    assert "bad" not in run_task(task(method="auto"), 1).versions
+
+
+def test_the_digest_of_the_code_is_of_data_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "measured"
+    package.mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(bench.environment, "_UNDER_TEST", ("measured",))
+    digests = set()
+    for name, text in [("__init__.py", ""), ("gpus.json", "1"), ("gpus.json", "2")]:
+        (package / name).write_text(text)
+        digests.add(code_digest.__wrapped__())
+    assert len(digests) == 3
+    (package / "x.py311.nbi").write_text("compiled")
+    assert code_digest.__wrapped__() in digests
 
 
 # --- the suites' own instances --------------------------------------------------------------------
