@@ -14,8 +14,8 @@ from .results import ResultsError
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Executor]:
-    """Yield an executor that runs on a cluster's workers.
+def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], bool]]]:
+    """Yield an executor that runs on a cluster's workers, and whether the cluster still answers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def cluster(address: str) -> Iterator[Executor]:
     with client:
         refuse_other_code(client.run(digest_there(), on_error="return"))
         # A task whose worker dies runs again elsewhere: the scheduler sees to that.
-        yield client.get_executor(pure=False)
+        yield client.get_executor(pure=False), lambda: client.status not in ("closing", "closed")
 
 
 def digest_there() -> Callable[[], str]:

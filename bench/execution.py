@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, as_completed
 from typing import Protocol
 
@@ -10,6 +10,10 @@ from .processes import run_task
 from .results import Results, ResultsError
 from .row import Row
 from .task import Task
+
+#: Seconds without an answer after which an executor is asked whether it lives.
+_LOOK = 15.0
+_GONE = "the cluster is gone; --resume goes on"
 
 
 class Executor(Protocol):
@@ -45,6 +49,7 @@ def execute(
     *,
     threads: int,
     on_row: Callable[[Row], object],
+    lives: Callable[[], bool] = lambda: True,
 ) -> list[BaseException]:
     """Run tasks; a row is kept as soon as it is there.
 
@@ -59,6 +64,8 @@ def execute(
         For an algorithm's own use.
     on_row : callable
         Called with every new row.
+    lives : callable, optional
+        Whether the executor can still answer; asked while no answer comes.
 
     Returns
     -------
@@ -74,11 +81,11 @@ def execute(
     lost: list[BaseException] = []
     waiting = [executor.submit(run_task, task, threads) for task in tasks]
     try:
-        for future in as_completed(waiting):
+        for future in _answered(waiting, lives):
             try:
                 fault = future.exception()
             except CancelledError:  # nobody here cancels: the scheduler is no more
-                raise ResultsError("the cluster is gone; --resume goes on") from None
+                raise ResultsError(_GONE) from None
             if fault is not None:
                 lost.append(fault)
                 continue
@@ -89,3 +96,16 @@ def execute(
         for future in waiting:
             future.cancel()
     return lost
+
+
+def _answered(futures: Iterable[Future[Row]], lives: Callable[[], bool]) -> Iterator[Future[Row]]:
+    """Yield futures as they complete; a cluster that is gone may leave some that never do."""
+    left = set(futures)
+    while left:
+        try:
+            for future in as_completed(set(left), timeout=_LOOK):
+                left.remove(future)
+                yield future
+        except TimeoutError:
+            if not lives():
+                raise ResultsError(_GONE) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor as PoolExecutor
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -161,21 +161,21 @@ class Session:
 
             if not left:
                 return []
-            with self._executor() as (executor, threads):
-                return execute(left, results, executor, threads=threads, on_row=note)
+            with self._executor() as (executor, threads, lives):
+                return execute(left, results, executor, threads=threads, on_row=note, lives=lives)
 
     @contextmanager
-    def _executor(self) -> Iterator[tuple[PoolExecutor, int]]:
-        """Yield an executor, and the threads each run may use."""
+    def _executor(self) -> Iterator[tuple[PoolExecutor, int, Callable[[], bool]]]:
+        """Yield an executor, the threads each run may use, and whether it still answers."""
         if self.dask is not None:
-            with cluster(self.dask) as executor:
+            with cluster(self.dask) as (executor, lives):
                 # A cluster's workers say themselves how many runs they take at a time.
-                yield executor, 1
+                yield executor, 1, lives
             return
         # Each task starts or borrows a process of its own, so threads will do here.
         pool = ThreadPoolExecutor(max_workers=self.jobs)
         try:
-            yield pool, max(1, cores() // self.jobs)
+            yield pool, max(1, cores() // self.jobs), lambda: True
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             end_all()

@@ -188,6 +188,26 @@ def test_a_problem_a_method_cannot_take_is_no_failure(bench: Bench, rows: Rows) 
     assert "limit" in row.error
 
 
+def test_runs_without_a_row_are_told_and_the_exit_code_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = [ValueError("no\nspace"), ValueError("none")]
+    monkeypatch.setattr("bench.session.execute", lambda *arguments, **options: lost)
+    assert main([*TINY, "--out", str(tmp_path), "--suite", "size-bounded", "--no-figures"]) == 1
+    assert capsys.readouterr().err == (
+        "bench: 2 runs of suite 'size-bounded' have no row, for they could not be started or were "
+        "lost (ValueError: no space); --resume runs them\n"
+    )
+
+
+def test_rows_of_another_version_of_a_plug_in_are_told(bench: Bench, tmp_path: Path) -> None:
+    few = ("--suite", "size-bounded", "--seeds", 1, "--largest", 3, "-a", "whispers", "-a", "auto")
+    assert bench(*few).stderr == bench(*few, "--resume").stderr == ""
+    (path,) = tmp_path.glob("plugins/*/METADATA")
+    path.write_text(path.read_text().replace("Version: 1.0", "Version: 2.0"))
+    assert bench(*few, "--resume").stderr.startswith("bench: 2 of the rows kept are of other code")
+
+
 # --- killed and resumed ---------------------------------------------------------------------------
 
 LONG = ("--suite", "proof", "--instances", 8, "--peers", "none", "-a", "slow")

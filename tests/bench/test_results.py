@@ -89,9 +89,9 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(line: str, tmp_path: P
 
 
 class Executor:
-    """Answers, breaks or is gone, as its list of answers says."""
+    """Answers, breaks, is gone or is silent (None), as its list of answers says."""
 
-    def __init__(self, *answers: Row | BaseException) -> None:
+    def __init__(self, *answers: Row | BaseException | None) -> None:
         self._answers = iter(answers)
 
     def submit(self, function: object, task: Task, threads: int, /) -> Future[Row]:
@@ -102,7 +102,7 @@ class Executor:
             future.set_running_or_notify_cancel()
         elif isinstance(answer, BaseException):
             future.set_exception(answer)
-        else:
+        elif answer is not None:
             future.set_result(answer)
         return future
 
@@ -126,6 +126,22 @@ def test_a_cluster_that_is_gone_is_told_and_leaves_no_row(tmp_path: Path) -> Non
     ):
         execute([task(1), task(2)], results, executor, threads=1, on_row=print)
     assert results.rows == []
+
+
+def test_a_cluster_that_falls_silent_is_asked_whether_it_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.execution._LOOK", 0.01)
+    life = iter([True, False])
+    with (
+        Results(tmp_path, "proof", resume=False) as results,
+        pytest.raises(ResultsError, match="the cluster is gone; --resume goes on"),
+    ):
+        execute(
+            [task(1), task(2)], results, Executor(row(1), None),
+            threads=1, on_row=print, lives=lambda: next(life),
+        )  # fmt: skip
+    assert results.rows == [row(1)]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -213,6 +216,29 @@ def test_what_an_algorithm_has_started_ends_with_its_process(
     assert len(numbers) == children
     end = time.monotonic() + 5
     while not all(has_ended(int(number)) for number in numbers):
+        assert time.monotonic() < end, "a child lives"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+def test_a_process_without_the_one_above_it_takes_its_children_along(
+    installed: dict[str, str],
+) -> None:
+    file = Path(installed["BAD_PLUGIN_NUMBERS"])
+    order = {"task": task(method="overruns").to_json(), "threads": 1}
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        text=True, start_new_session=True,
+    ) as worker:  # fmt: skip
+        assert worker.stdin is not None
+        worker.stdin.write(json.dumps(order) + "\n")
+        worker.stdin.flush()
+        end = time.monotonic() + 20
+        while not (file.exists() and file.read_text().count("\n") == 2):
+            assert time.monotonic() < end, "it started no children"
+            time.sleep(0.05)
+    end = time.monotonic() + 5
+    while not all(has_ended(int(number)) for number in file.read_text().split()):
         assert time.monotonic() < end, "a child lives"
         time.sleep(0.05)
 
