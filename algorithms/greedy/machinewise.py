@@ -18,6 +18,8 @@ from fractions import Fraction
 from math import exp, floor, log
 from typing import TYPE_CHECKING, NamedTuple
 
+from cms.errors import UnsupportedProblem
+
 from ..linear.aggregated import repaired
 from ..linear.program import LinearProgram
 from .draws import Draws
@@ -222,7 +224,10 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
     if answer is None:
         if budget is not None and budget.stopped:
             return None
-        raise AssertionError("LP* has a solution, every job by itself; the solver has found none")
+        raise UnsupportedProblem(
+            "the linear solver comes to no end of LP*, which has a solution (every job by itself): "
+            'its numbers are too far apart for floats; take variant = "units" or "inflated"'
+        )
     values = {v: max(0.0, answer.values[v]) / size for v, size in scale.items()}
     # Exactly the whole of every job, and then as many machines as that takes.
     total = {j: sum(values[v] for v, _ in terms) for j, terms in serving.items()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..shared.program import AFTER_THE_END
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -116,6 +118,7 @@ class LinearProgram:
             return int(solver.Solve())
         left = budget.remaining()
         if left != float("inf"):
-            solver.SetTimeLimit(max(1, int(left * 1000)))
+            # Stopping is `on_stop`'s: a solver that ends before would pass for one that failed.
+            solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
         with budget.on_stop(solver.InterruptSolve):
             return int(solver.Solve())

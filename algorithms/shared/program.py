@@ -22,7 +22,7 @@ LARGEST = 2**60
 _POLL_SECONDS = 0.01
 #: Seconds after the end of the budget at which a solver ends by itself. It is stopped before: one
 #: that ended by itself just before the clock would pass for one that had come to its end.
-_AFTER_THE_END = 1.0
+AFTER_THE_END = 1.0
 
 
 class TooLarge(Exception):
@@ -149,7 +149,7 @@ class Program:
         if left <= 0:
             return Outcome("unknown", None, None)
         if left != float("inf"):
-            parameters.max_time_in_seconds = left + _AFTER_THE_END
+            parameters.max_time_in_seconds = left + AFTER_THE_END
         wrapper = core.SolveWrapper()
         wrapper.set_parameters(parameters)
         if on_start is not None:
@@ -215,7 +215,7 @@ class Program:
         if not solver.SetSolverSpecificParametersAsString(settings):
             raise AssertionError(f"SCIP does not know one of the parameters {settings!r}")
         if left != float("inf"):
-            solver.SetTimeLimit(int((left + _AFTER_THE_END) * 1000))
+            solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
         parameters = pywraplp.MPSolverParameters()
         # Ask for the optimum itself: a gap of 1e-4 is a machine in ten thousand.
         parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)

@@ -14,10 +14,13 @@ import algorithms.greedy as greedy
 from algorithms.greedy import machinewise, promises
 from algorithms.greedy.draws import Draws
 from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, solve, usable
+from algorithms.linear.program import LinearProgram
 from algorithms.linear.tables import Tables
-from cms import Configuration, Job, MachineType, Problem, Reference, check
+from cms import Configuration, Job, MachineType, Problem, Reference, StopReason, check
 from cms import solve as run
+from cms.errors import UnsupportedProblem
 from cms.reduction import reduce
+from instances.families import generate
 from tests.algorithms.test_guarantees import program
 from tests.families import instance
 
@@ -285,3 +288,21 @@ def test_no_factor_is_stated_for_a_part_that_is_not_run(monkeypatch: pytest.Monk
     assert len(ran) == 1
     assert solution.guarantee is not None
     assert solution.guarantee.guarantee.theorem != promises.LINEAR
+
+
+def test_a_program_cut_off_by_the_clock_is_not_one_without_a_solution() -> None:
+    """Shares of 5 %: 627 full machines, 10^5 variables, more than a second for the solver."""
+    problem = generate("size-bounded", n=7, seed=680628733, m=5, floor=5)
+    options = {"variant": "lp", "plain": True}
+    for limit in (0.3, 0.6):
+        solution = run(problem, "greedy", options=options, time_limit=limit)
+        assert solution.stop_reason is StopReason.TIME_LIMIT
+
+
+def test_a_solver_that_gives_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget: None)
+    shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 2})]
+    jobs = [Job("x", 20, {"a": 3, "b": 2}), Job("y", 17, {"a": 1, "b": 3})]
+    paid = Paid.of(Tables.of(Problem(configurations=shapes, jobs=jobs)))
+    with pytest.raises(UnsupportedProblem, match="too far apart for floats"):
+        solve(paid, None)
