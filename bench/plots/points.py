@@ -52,7 +52,7 @@ def observed_and_proved(
         highest = max(
             [*(max(observed[m]) for m in methods), *(max(p) for p in proved.values() if p), 1.1]
         )
-        ticks = [t for t in (1, 1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100) if t <= highest]
+        ticks = ticks_up_to(highest)
         lowest = min([1.0, *(min(observed[method]) for method in methods)])
         axes.set_xlim(0.97 * lowest, 1.1 * highest)
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -73,6 +73,22 @@ def observed_and_proved(
         fill,
         height=1.2 + 0.36 * len(methods),
     )
+
+
+def ticks_up_to(highest: float) -> list[float]:
+    """Return round ratios from 1 on, far enough apart on a logarithmic axis to be read.
+
+    Examples
+    --------
+    >>> ticks_up_to(2.5), ticks_up_to(40)
+    ([1, 1.1, 1.25, 1.5, 2], [1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24])
+    """
+    apart = highest ** (1 / 14)
+    ticks: list[float] = [1]
+    for tick in (1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 50, 100, 1000, 10_000):
+        if tick <= highest and tick >= apart * ticks[-1]:
+            ticks.append(tick)
+    return ticks
 
 
 def times_over_n(name: str, title: str, series: Mapping[str, Sequence[Row]]) -> Plot:
