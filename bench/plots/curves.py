@@ -51,7 +51,7 @@ def performance_profile(
         axes.set_xlabel("factor of the fastest contestant's seconds")
         axes.set_ylabel("share of instances proved")
         axes.grid(alpha=0.3)
-        legend(axes, loc="center right")
+        legend(axes)
 
     return Plot(
         name,
