@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.row import Row
 
-from .plot import Plot, legend, looks
+from .plot import Plot, finish, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,13 +45,9 @@ def performance_profile(
             x = [1.0, *within, 1.3 * last]
             y = [0.0, *share, share[-1] if len(share) else 0.0]
             axes.step(x, y, where="post", label=contestant, **look)
-        axes.set_xscale("log")
         axes.set_xlim(0.98, 1.3 * last)
         axes.set_ylim(-0.02, 1.02)
-        axes.set_xlabel("factor of the fastest contestant's seconds")
-        axes.set_ylabel("share of instances proved")
-        axes.grid(alpha=0.3)
-        legend(axes)
+        finish(axes, "factor of the fastest contestant's seconds", "share of instances proved")
 
     return Plot(
         name,
@@ -111,14 +107,10 @@ def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> P
                 continue
             gaps = np.mean([gaps_at(row, times) for row in part], axis=0)
             axes.plot(times, 100 * gaps, label=f"{algorithm} ({len(part)} runs)", **look)
-        axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=0.1)
         axes.set_ylim(0, 110)
         axes.set_yticks([0, 0.1, 1, 10, 100], ["0", "0.1", "1", "10", "100"])
-        axes.set_xlabel("seconds since the start")
-        axes.set_ylabel("mean gap, per cent of the cost")
-        axes.grid(alpha=0.3)
-        legend(axes)
+        finish(axes, "seconds since the start", "mean gap, per cent of the cost")
 
     return Plot(
         name,
@@ -168,12 +160,8 @@ def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot
                     x.append(float(np.sqrt(low * max(low, high - 1))))
                     y.append(100 * sum(row.proved for row in part) / len(part))
             axes.plot(x, y, marker="o", label=f"{contestant} ({len(runs[contestant])})", **look)
-        axes.set_xscale("log")
         axes.set_ylim(-2, 103)
-        axes.set_xlabel("jobs")
-        axes.set_ylabel("proved within the limit, per cent")
-        axes.grid(alpha=0.3)
-        legend(axes)
+        finish(axes, "jobs", "proved within the limit, per cent")
 
     return Plot(
         name,

@@ -113,3 +113,12 @@ def legend(axes: Axes, **place: Any) -> None:
     """Add a legend, if there is anything to tell apart."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, **place)
+
+
+def finish(axes: Axes, x: str, y: str) -> None:
+    """Say what the axes are, the first of them logarithmic; add a grid and a legend."""
+    axes.set_xscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(alpha=0.3)
+    legend(axes)

@@ -11,7 +11,7 @@ import numpy as np
 from bench.figures import growth
 from bench.row import Outcome, Row
 
-from .plot import Plot, legend, looks
+from .plot import Plot, finish, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,12 +120,8 @@ def times_over_n(name: str, title: str, series: Mapping[str, Sequence[Row]]) -> 
                 for size in distinct
             ]
             axes.plot(distinct, middles, label=words, marker="o", markersize=4, **look)
-        axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_xlabel("jobs")
-        axes.set_ylabel("seconds")
-        axes.grid(alpha=0.3)
-        legend(axes)
+        finish(axes, "jobs", "seconds")
 
     return Plot(
         name,
