@@ -23,6 +23,7 @@ from .family import Family
 from .fleets import MixedFleet, MixedFleetInfeasible
 from .listed import RandomConfigurations
 from .measured import RealRows
+from .mig_serving import MigServing
 from .rounding import Rounding
 from .shares import SizeBounded, SizeBoundedMixed
 from .suite import VARIANTS, suite
@@ -49,6 +50,7 @@ _FAMILIES: dict[str, type[Family]] = {
         HugeDemands,
         EqualJobs,
         Rounding,
+        MigServing,
     )
 }
 

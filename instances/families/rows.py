@@ -84,6 +84,7 @@ def power_law(
     slices: NDArray[np.int64],
     exponents: tuple[float, float],
     noise: float,
+    units: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
     """Draw supply that grows like a power of the block's size, with an exponent a job.
 
@@ -98,15 +99,19 @@ def power_law(
         Each job's exponent is uniform between the two.
     noise : float
         The standard deviation of each entry's logarithm around the power law.
+    units : ndarray of float64, shape (count,), optional
+        What a block of size 1 gives, but for noise; by default the logarithm is uniform between
+        those of 100 and 1,000.
 
     Returns
     -------
     ndarray of int64, shape (count, k)
-        A block of size 1 gives around 100 to 1,000 units; every entry is at least 1.
+        Every entry is at least 1.
     """
     exponent = rng.uniform(*exponents, count)
-    unit = 100 * 10 ** rng.random(count)
-    smooth = unit[:, None] * slices ** exponent[:, None]
+    if units is None:
+        units = 100 * 10 ** rng.random(count)
+    smooth = units[:, None] * slices ** exponent[:, None]
     supply = smooth * rng.lognormal(0.0, noise, smooth.shape)
     return np.maximum(np.rint(supply), 1).astype(np.int64)
 

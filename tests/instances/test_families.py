@@ -17,6 +17,7 @@ from cms.errors import InvalidOption
 from cms.model import Configuration
 from cms.problem import Problem
 from instances.families import Family, UnknownFamily, families, family, generate, suite
+from instances.families.mig_serving import SPREADS
 from instances.families.rounding import KINDS
 from instances.families.suite import VARIANTS
 
@@ -37,11 +38,13 @@ NUMBERS = {
     "huge-demands": 12,
     "equal-jobs": 13,
     "rounding": 14,
+    "mig-serving": 15,
 }
 ALL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, dict(parameters)) for name, variants in VARIANTS.items() for parameters in variants),
     *(("rounding", {"kind": kind}) for kind in KINDS),
     *(("mixed-fleet-infeasible", {"types": types}) for types in (1, 3, 5)),
+    *(("mig-serving", {"rates": rates}) for rates in SPREADS),
 ]
 
 
@@ -113,6 +116,11 @@ def test_the_same_arguments_give_the_same_problem_and_another_seed_another(
             "rounding",
             {"n": 30, "seed": 6, "kind": "full"},
             "7195a5c31f4f64899d6689c70d59d7450beffe09a7fcc93c42a656dffde309ec",
+        ),
+        (
+            "mig-serving",
+            {"n": 100, "seed": 1, "rates": "lognormal"},
+            "75e77eb3b79077fa94dc8e4d874d6dca48e92132f877339b521aea3f712842e0",
         ),
     ],
 )
@@ -231,6 +239,10 @@ def test_nothing_is_not_infeasible() -> None:
         ("huge-demands", "high", 19, "7 to 18"),
         ("equal-jobs", "kinds", 0, "whole number >= 1"),
         ("rounding", "kind", ["hair"], "expected one of hair"),
+        ("mig-serving", "rates", "log-normal", "one of normal, lognormal; nearest: 'lognormal'"),
+        ("mig-serving", "m", 0, "a number > 0"),
+        ("mig-serving", "spread", -1, "expected a number >= 0"),
+        ("mig-serving", "spread", 3, "a number >= 0 and <= 2"),
     ],
 )
 def test_a_parameter_out_of_its_range_is_refused_by_name(
@@ -250,7 +262,7 @@ def test_the_suite_spreads_over_families_variants_and_sizes() -> None:
     assert listed == list(suite(2000, 1000, seed=1))
     assert len(listed) == 2000
     counts = Counter(name for name, _ in listed)
-    assert set(counts) == set(families()) - {"mixed-fleet-infeasible"}
+    assert set(counts) == set(families()) - {"mixed-fleet-infeasible", "mig-serving"}
     assert max(counts.values()) - min(counts.values()) <= 1
     for name in counts:
         mine = [arguments for other, arguments in listed if other == name]
