@@ -107,7 +107,7 @@ def provider(kind: str, method: str) -> dict[str, str]:
     Parameters
     ----------
     kind : str
-        The task's: peers and rules are no plug-ins.
+        The task's: peers, rules and bounds are no plug-ins.
     method : str
 
     Returns
@@ -120,7 +120,7 @@ def provider(kind: str, method: str) -> dict[str, str]:
     >>> provider("solve", "auto")
     {}
     """
-    if kind in ("peer", "rule"):
+    if kind in ("peer", "rule", "bound"):
         return {}
     found = {}
     for entry in entry_points(group="cms.algorithms", name=method):

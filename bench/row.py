@@ -19,8 +19,8 @@ _EXACT = ("cost", "lower_bound", "claimed_bound", "gap")
 class Outcome(StrEnum):
     """How a run ended.
 
-    ``ANSWERED``: with an answer that was checked. ``OUT_OF_TIME``: a peer or a rule was ended at
-    the limit.
+    ``ANSWERED``: with an answer that was checked. ``OUT_OF_TIME``: a peer, a rule or a bound was
+    ended at the limit.
     ``UNSUPPORTED``: the method cannot take the problem and says why. ``FAILED``: it crashed, did
     not stop, or said what does not hold.
     """

@@ -80,6 +80,17 @@ def exact(value: Fraction) -> str:
     return f"{float(value):.3g}" if abs(value) < _FLOATS else f"{Decimal(int(value)):.3g}"
 
 
+def amount(value: Fraction) -> str:
+    """Write a mean of costs, or a bound that is not rounded, with its hundredths.
+
+    Examples
+    --------
+    >>> amount(Fraction(12)), amount(Fraction(82, 7))
+    ('12', '11.71')
+    """
+    return str(value) if value.denominator == 1 else f"{float(value):.2f}"
+
+
 def percent(value: float) -> str:
     """Write a share.
 

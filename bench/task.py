@@ -25,7 +25,7 @@ NAMED = "cms.instances"
 class Kind(StrEnum):
     """What a task does: ``SOLVE`` with :func:`cms.solve`, ``PEER`` with a general solver.
 
-    ``RULE`` makes a schedule by a rule of :mod:`bench.rules`.
+    ``RULE`` makes a schedule by a rule of :mod:`bench.rules`, ``BOUND`` a bound's certificate.
 
     ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
     with a yardstick that alternates with it.
@@ -34,6 +34,7 @@ class Kind(StrEnum):
     SOLVE = "solve"
     PEER = "peer"
     RULE = "rule"
+    BOUND = "bound"
     WARM = "warm"
     COLD = "cold"
 
@@ -91,7 +92,7 @@ class Task:
     kind : Kind
     source : Source
     method : str
-        An algorithm's name, a peer's or a rule's.
+        The name of an algorithm, a peer, a rule or a bound.
     options : Mapping[str, object], optional
         The algorithm's own.
     seed : int, default 0

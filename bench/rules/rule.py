@@ -1,4 +1,4 @@
-"""What a rule is, and what rules see of a problem: the services and slices of one GPU type."""
+"""What rules and bounds are, and what they see of a problem: one GPU type's services and slices."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cms.model import Configuration
 from cms.schedule import Schedule
 
 if TYPE_CHECKING:
+    from cms.certificate import Certificate
     from cms.problem import Problem
 
 #: Instances that are placed one by one, at most.
@@ -39,6 +40,29 @@ class Rule(Protocol):
 
     def schedule(self, problem: Problem) -> Schedule:
         """Make a schedule; UnsupportedProblem if the rule does not say how."""
+        ...
+
+
+class Bound(Protocol):
+    """A lower bound that is said in a line; it makes no schedule.
+
+    Attributes
+    ----------
+    name, summary : str
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in tables and rows."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """What it counts, in a line."""
+        ...
+
+    def certificate(self, problem: Problem) -> Certificate:
+        """Make the certificate that proves it; UnsupportedProblem if it does not say how."""
         ...
 
 

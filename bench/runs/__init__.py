@@ -10,7 +10,7 @@ from bench.row import Outcome, Row
 from bench.task import Kind, Task
 from cms.problem import Problem
 
-from .applying_rules import run_rule
+from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
 from .comparing import run_cold, run_warm
 from .solving import run_algorithm
@@ -22,6 +22,7 @@ _RUNS: dict[Kind, Callable[[Task, Problem, int, Tell], Facts]] = {
     Kind.SOLVE: run_algorithm,
     Kind.PEER: run_peer,
     Kind.RULE: run_rule,
+    Kind.BOUND: run_bound,
     Kind.WARM: run_warm,
     Kind.COLD: run_cold,
 }

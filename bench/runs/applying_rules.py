@@ -1,13 +1,14 @@
-"""A run of a rule of thumb; its schedule is checked before it counts."""
+"""A run of a rule of thumb or of a bound; what it says is checked before it counts."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.row import Outcome
-from bench.rules import RULES
+from bench.rules import BOUNDS, RULES
 from bench.task import Task
 from cms.check import check
 from cms.errors import UnsupportedProblem
@@ -17,6 +18,8 @@ from .stage import Facts, Stage, Tell
 
 if TYPE_CHECKING:
     from cms.problem import Problem
+
+_Made = TypeVar("_Made")
 
 
 def run_rule(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
@@ -37,18 +40,10 @@ def run_rule(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     dict
         Fields of the row.
     """
-    rule = RULES[task.method]
-    tell(Stage.RUNNING, {"memory_before": resident_memory()})
-    forget_peak()
-    started = time.perf_counter()
     try:
-        schedule = rule.schedule(problem)
+        schedule = _timed(RULES[task.method].schedule, problem, tell)
     except UnsupportedProblem as reason:
         return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
-    tell(
-        Stage.CHECKING,
-        {"seconds": time.perf_counter() - started, "peak_memory": peak_memory()},
-    )
     started = time.perf_counter()
     violations = check(problem, schedule)
     found: Facts = {
@@ -61,3 +56,55 @@ def run_rule(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
         error = f"its schedule is not valid: {violations[0]}"
         return {**found, "outcome": Outcome.FAILED, "error": error}
     return {**found, "outcome": Outcome.ANSWERED, "checker": "cms"}
+
+
+def run_bound(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
+    """Make a bound's certificate, and compute in exact arithmetic what it proves.
+
+    Parameters
+    ----------
+    task : Task
+        Its method is the name of a bound.
+    problem : Problem
+    threads : int
+        Not used: a bound has one.
+    tell : callable
+        Called at the beginning of each stage.
+
+    Returns
+    -------
+    dict
+        Fields of the row: a lower bound, not rounded, and no cost.
+
+    Raises
+    ------
+    InvalidCertificate
+        If the certificate does not hold.
+    """
+    try:
+        certificate = _timed(BOUNDS[task.method].certificate, problem, tell)
+    except UnsupportedProblem as reason:
+        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
+    started = time.perf_counter()
+    bound = certificate.bound(problem)
+    return {
+        "check_seconds": time.perf_counter() - started,
+        "status": Status.NO_SCHEDULE.value,
+        "proof": Proof.NONE.value,
+        "lower_bound": bound,
+        "outcome": Outcome.ANSWERED,
+        "checker": "cms",
+    }
+
+
+def _timed(make: Callable[[Problem], _Made], problem: Problem, tell: Tell) -> _Made:
+    """Make a schedule or a certificate, the only part that is in the seconds."""
+    tell(Stage.RUNNING, {"memory_before": resident_memory()})
+    forget_peak()
+    started = time.perf_counter()
+    made = make(problem)
+    tell(
+        Stage.CHECKING,
+        {"seconds": time.perf_counter() - started, "peak_memory": peak_memory()},
+    )
+    return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .fleets import SUITE as FLEETS
 from .growth import SUITE as GROWTH
+from .mig_serving import SUITE as MIG_SERVING
 from .overview import SUITE as OVERVIEW
 from .peers import SUITE as PEERS
 from .proof import SUITE as PROOF
@@ -18,6 +19,7 @@ __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
+    MIG_SERVING,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

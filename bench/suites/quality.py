@@ -98,8 +98,8 @@ def quality(
                 len(part) - len(tried),
                 sum(row.cost is None and row.status != "infeasible" for row in tried),
                 sum(row.proved for row in answered) / len(tried),
-                *_mean_and_worst(ratios(answered, known, "bound")),
-                *_mean_and_worst(ratios(answered, known, "optimum")),
+                *mean_and_worst(ratios(answered, known, "bound")),
+                *mean_and_worst(ratios(answered, known, "optimum")),
                 float(median(proved)) if proved else None,
                 breached,
                 median(took) if took else None,
@@ -211,7 +211,14 @@ def _allowed(row: Row, optimum: Fraction | None) -> Fraction | None:
     return Fraction(row.guarantee["factor"]) * optimum + Fraction(row.guarantee["additive"])
 
 
-def _mean_and_worst(found: Sequence[Fraction]) -> tuple[float | None, float | None]:
+def mean_and_worst(found: Sequence[Fraction]) -> tuple[float | None, float | None]:
+    """Return the mean and the largest of some ratios; None and None without any.
+
+    Examples
+    --------
+    >>> mean_and_worst([Fraction(1), Fraction(5, 4)])
+    (1.125, 1.25)
+    """
     if not found:
         return None, None
     return float(sum(found) / len(found)), float(max(found))

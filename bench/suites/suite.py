@@ -9,7 +9,7 @@ from typing import Any
 from bench.peers import GROUPS
 from bench.plots import Plot
 from bench.row import Row
-from bench.rules import RULES
+from bench.rules import BOUNDS, RULES
 from bench.tables import Table
 from bench.task import FAMILIES, Kind, Source, Task
 
@@ -69,14 +69,25 @@ class Settings:
             )
             yield replace(task, **changes)
 
-    def rules(self, suite: str, source: Source) -> Iterator[Task]:
-        """Yield a task for each rule of thumb."""
-        for rule in RULES:
+    def rules(
+        self, suite: str, source: Source, names: Sequence[str] = tuple(RULES)
+    ) -> Iterator[Task]:
+        """Yield a task for each rule of thumb, or for some."""
+        yield from self._without_algorithm(Kind.RULE, suite, source, names)
+
+    def bounds(self, suite: str, source: Source) -> Iterator[Task]:
+        """Yield a task for each bound that is no algorithm's."""
+        yield from self._without_algorithm(Kind.BOUND, suite, source, tuple(BOUNDS))
+
+    def _without_algorithm(
+        self, kind: Kind, suite: str, source: Source, names: Sequence[str]
+    ) -> Iterator[Task]:
+        for name in names:
             yield Task(
                 suite=suite,
-                kind=Kind.RULE,
+                kind=kind,
                 source=source,
-                method=rule,
+                method=name,
                 time_limit=self.time_limit,
                 warm_up=False,
             )

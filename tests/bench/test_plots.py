@@ -159,7 +159,7 @@ def test_every_suite_draws_what_it_says(tmp_path: Path) -> None:
             assert plot.caption[:40].encode() in svg
     assert names == {
         "overview_ratios", "overview_gaps", "ratios_a100", "published", "peers_profile",
-        "proof_rate", "proof_gaps", "scale_times", "growth_times",
+        "proof_rate", "proof_gaps", "scale_times", "growth_times", "mig_serving_ratios",
     }  # fmt: skip
 
 

@@ -1,0 +1,55 @@
+"""A lower bound that counts slices: which instances fit on one GPU together is left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cms import BlockPrices
+
+from .rule import Services
+
+if TYPE_CHECKING:
+    from cms.certificate import Certificate
+    from cms.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFree:
+    """Every job on the whole instances that cost it fewest slices, GPUs filled to the last slice.
+
+    As block prices: an instance costs its compute slices' share of the most slices that a
+    configuration has (7 on an A100), so that none is worth more than a GPU.
+
+    Notes
+    -----
+    One of the yardsticks of MIG-serving (arXiv:2109.11067) is a bound that ignores the partition
+    rules. That a job takes whole instances, which makes it larger, is ours.
+
+    Examples
+    --------
+    >>> from bench.task import NAMED, Source
+    >>> problem = Source(family="S5", module=NAMED).problem()
+    >>> PartitionFree().certificate(problem).bound(problem)
+    Fraction(82, 7)
+    """
+
+    name: str = "partition_free"
+    summary: str = "slices of the instances that cost a job fewest, layouts ignored"
+
+    def certificate(self, problem: Problem) -> Certificate:
+        """Make the certificate."""
+        services = Services(problem)
+        filled = (
+            sum(count * size for count, size in zip(shape, services.slices, strict=True))
+            for shape in services.shapes
+        )
+        most = max([1, *filled])  # without configurations any price will do
+        slice_price = problem.machine_types[0].cost / Fraction(most)
+        return BlockPrices(
+            {
+                block: size * slice_price
+                for block, size in zip(problem.blocks, services.slices, strict=True)
+            }
+        )

@@ -1,0 +1,229 @@
+"""MIG-serving's pipeline beside proved optima, and beside what its evaluation compares it with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from bench.figures import median
+from bench.plots import Plot
+from bench.row import Outcome, Row
+from bench.tables import Column, Table, amount, grouped, percent, ratio, seconds
+from bench.task import NAMED, Source, Task
+
+from .published import SCENARIOS
+from .quality import is_breached, known_values, mean_and_worst, ratio_plots, ratios
+from .suite import Settings, Suite
+from .summary import how_measured, is_checked, solves
+
+FAST, PIPELINE, AUTO = "mig_serving_fast", "mig_serving", "auto"
+AS_IS, RULES = "whole_gpus", ("whole_gpus", "smallest", "static_mix")
+FAMILY, SIZES, RATES = "mig-serving", (24, 49), ("normal", "lognormal")
+#: Seconds after which the pipeline is looked at before its end, and what it is called then.
+EARLY = 10.0
+AT_EARLY = f"{PIPELINE}, {EARLY:g} s"
+#: What the columns of GPUs are of: a heading, who, and which field of the row.
+GPUS = (
+    ("fast", FAST, "cost"),
+    (f"pipeline {EARLY:g} s", AT_EARLY, "cost"),
+    ("pipeline", PIPELINE, "cost"),
+    ("auto", AUTO, "cost"),
+    ("bound", AUTO, "lower_bound"),
+    ("as is", AS_IS, "cost"),
+    ("all 1/7", "smallest", "cost"),
+    ("4-2-1", "static_mix", "cost"),
+    ("layouts ignored", "partition_free", "lower_bound"),
+)
+SAVERS = ("fast", "pipeline", "auto")
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield, of every instance, each algorithm, the evaluation's baselines and its bound."""
+    for source in _sources(settings):
+        yield from settings.solves("mig-serving", source)
+        yield from settings.rules("mig-serving", source, RULES)
+        yield from settings.bounds("mig-serving", source)
+
+
+def _sources(settings: Settings) -> Iterator[Source]:
+    for name in SCENARIOS:
+        yield Source(family=name, module=NAMED)
+    for n in SIZES:
+        if n > settings.largest:
+            continue
+        for seed in range(settings.seeds):
+            yield settings.source(FAMILY, n=n, seed=seed, rates=RATES[seed % len(RATES)])
+
+
+def cost_at(row: Row, limit: float) -> Fraction | None:
+    """Return the cost of the schedule that a run had after so many seconds; None without one.
+
+    Parameters
+    ----------
+    row : Row
+    limit : float
+    """
+    costs = [cost for at, cost, *_ in row.history if at <= limit and cost is not None]
+    return Fraction(costs[-1]) if costs else None
+
+
+def seconds_to_best(row: Row) -> float | None:
+    """Return when a run had the schedule with which it ended; None without one."""
+    return min(
+        (at for at, cost, *_ in row.history if cost is not None and Fraction(cost) == row.cost),
+        default=None,
+    )
+
+
+def contestants(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the runs of each method but the failed ones, and the pipeline's as they stood early.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    """
+    found: dict[str, list[Row]] = {}
+    for name, part in grouped(rows, lambda row: row.algorithm).items():
+        fine = [row for row in part if row.outcome is not Outcome.FAILED]
+        if name == PIPELINE:
+            found[AT_EARLY] = [replace(row, cost=cost_at(row, EARLY)) for row in fine]
+        found[name] = fine
+    return found
+
+
+def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    """Show the GPUs of everybody, and how far the pipeline is from what is proved."""
+    return [table for table in (_gpus(rows), _distance(rows, settings)) if table.rows]
+
+
+def _gpus(rows: Sequence[Row]) -> Table:
+    """Show each scenario, and each kind of drawn instances, in a line."""
+    known = known_values(rows)
+    lines: list[tuple[object, ...]] = []
+    red = set()
+    for name, part in grouped(rows, _instances).items():
+        count = len({row.instance for row in part})
+        found = contestants(part)
+        means = {
+            heading: _mean([getattr(row, field) for row in found.get(who, [])], count)
+            for heading, who, field in GPUS
+        }
+        savings = [_saving(means[saver], means["as is"]) for saver in SAVERS]
+        if (
+            any(row.outcome is Outcome.FAILED for row in part)
+            or any(is_breached(row, known.get(row.instance)) for row in part)
+            or _worse(found.get(PIPELINE, []), found)
+        ):
+            red.add(len(lines))
+        lines.append((name, count, *means.values(), *savings))
+    caption = (
+        "GPUs (A100-80GB), of several instances the mean; '-': not all of them have a figure (no "
+        "instance of one slice serves a model that does not fit it). fast: MIG-serving's greedy "
+        "phase alone; pipeline: with its search, when it ends; bound: the lower bound that auto "
+        "proves, checked; as is: whole GPUs; layouts ignored: each service on the whole instances "
+        "that cost it fewest slices, 7 to a GPU, which no layout need allow. The last columns are "
+        "GPUs saved against as is. Every schedule and bound is checked exactly. Red: a failed run, "
+        "answers that contradict, or a pipeline worse than fast."
+    )
+    columns = (
+        Column("problems", left=True),
+        Column("instances"),
+        *(Column(heading, amount) for heading, _, _ in GPUS),
+        *(Column(f"{saver} saves", percent) for saver in SAVERS),
+    )
+    return Table("GPUs beside as is", caption, columns, tuple(lines), frozenset(red))
+
+
+def _distance(rows: Sequence[Row], settings: Settings) -> Table:
+    """Show each algorithm but the one that proves in a line, the pipeline early in one more."""
+    mine = solves(rows)
+    known = known_values([row for row in mine if row.algorithm == AUTO and is_checked(row)])
+    found = contestants(mine)
+    lines: list[tuple[object, ...]] = []
+    red = set()
+    for name, part in found.items():
+        if name == AUTO:
+            continue
+        early = name == AT_EARLY
+        method = PIPELINE if early else name
+        failed = sum(row.outcome is Outcome.FAILED and row.algorithm == method for row in mine)
+        worse = None if name == FAST else _worse(part, found)
+        if failed or (method == PIPELINE and worse):
+            red.add(len(lines))
+        compared = ratios(part, known, "optimum")
+        took = [at for row in part if not early and (at := seconds_to_best(row)) is not None]
+        lines.append(
+            (
+                name,
+                len(part) + failed,
+                failed,
+                sum(row.cost is None for row in part),
+                len(compared),
+                sum(value == 1 for value in compared),
+                *mean_and_worst(compared),
+                median(took) if took else None,
+                max(took, default=None),
+                worse,
+            )
+        )
+    caption = (
+        f"{PIPELINE}, {EARLY:g} s: the schedule that it had by then. nothing: no schedule; "
+        f"compared: instances on which {AUTO} proved the optimum and the certificate was checked; "
+        "the ratios are mean and worst of cost / optimum there. s to best: until the run had the "
+        "schedule with which it ended. worse than fast: instances on which fast alone needs fewer "
+        f"GPUs, which must not be. {how_measured(settings)}"
+    )
+    columns = (
+        Column("algorithm", left=True),
+        Column("runs"),
+        Column("failed"),
+        Column("nothing"),
+        Column("compared"),
+        Column("optimal"),
+        Column("/ optimum", ratio),
+        Column("worst / optimum", ratio),
+        Column("median s to best", seconds),
+        Column("worst s to best", seconds),
+        Column("worse than fast"),
+    )
+    return Table("distance to the optimum", caption, columns, tuple(lines), frozenset(red))
+
+
+def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+    """Draw the ratios to what is proved."""
+    return ratio_plots("mig_serving_ratios", "MIG-serving beside the optimum", rows)
+
+
+def _instances(row: Row) -> str:
+    """Say which line of the table a run belongs to."""
+    if row.module == NAMED:
+        return row.family
+    return f"n={row.arguments['n']}, {row.arguments['rates']}"
+
+
+def _mean(values: Sequence[Fraction | None], count: int) -> Fraction | None:
+    """Return the mean over so many instances; None unless all of them have a value."""
+    there = [value for value in values if value is not None]
+    return sum(there, Fraction(0)) / count if len(there) == count else None
+
+
+def _saving(cost: Fraction | None, base: Fraction | None) -> float | None:
+    return None if cost is None or not base else float(1 - cost / base)
+
+
+def _worse(part: Sequence[Row], found: Mapping[str, Sequence[Row]]) -> int:
+    """Count the runs that need more GPUs than the fast phase alone on the same instance."""
+    fast = {row.instance: row.cost for row in found.get(FAST, [])}
+    pairs = [(row.cost, fast.get(row.instance)) for row in part]
+    return sum(mine is not None and other is not None and mine > other for mine, other in pairs)
+
+
+SUITE = Suite(
+    "mig-serving",
+    "MIG-serving's pipeline, its baselines and its bound beside proved optima",
+    Settings(methods=(FAST, PIPELINE, AUTO), seeds=20, time_limit=60.0, warm_up=False),
+    tasks,
+    tables,
+    plots,
+)

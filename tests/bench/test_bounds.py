@@ -1,0 +1,179 @@
+"""The bound that leaves layouts out: its value, that it holds, and what becomes of it in a run."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.environment import provider
+from bench.row import Outcome, Row
+from bench.rules import BOUNDS, RULES
+from bench.runs import perform
+from bench.task import NAMED, Kind, Source, Task
+from cms import BlockPrices, Job, MachineType, Problem, solve
+from cms.certificate import Certificate
+from cms.errors import UnsupportedProblem
+from cms.fleet import gpu
+from cms.model import SizeBoundedConfigurations
+from instances.families import generate
+
+BOUND = BOUNDS["partition_free"]
+SLICES = (1, 2, 3, 4, 7)
+#: What S1 to S6 need, proved (docs/benchmarks.md).
+OPTIMA = (2, 3, 5, 7, 12, 16)
+
+
+def services(rows: list[tuple[int, list[int]]], cost: int = 1) -> Problem:
+    """Jobs on an A100 with what 1, 2, 3, 4 and 7 slices give them."""
+    card = gpu("a100-80gb")
+    return Problem(
+        configurations=card.configurations,
+        jobs=[
+            Job(f"j{j}", demand, dict(zip(card.base_profiles, supply, strict=True)))
+            for j, (demand, supply) in enumerate(rows)
+        ],
+        machine_types=[MachineType(card.key, cost)],
+    )
+
+
+def value(problem: Problem) -> Fraction:
+    return BOUND.certificate(problem).bound(problem)
+
+
+def fewest_slices(demand: int, supply: list[int]) -> int:
+    """Try every multiset of instances none of which alone would be one too many."""
+    most = [range(ceil(demand / gives) + 1) if gives else range(1) for gives in supply]
+    return min(
+        sum(count * size for count, size in zip(counts, SLICES, strict=True))
+        for counts in product(*most)
+        if sum(count * gives for count, gives in zip(counts, supply, strict=True)) >= demand
+    )
+
+
+def performed(source: Source) -> Row:
+    task = Task(
+        suite="s", kind=Kind.BOUND, source=source, method=BOUND.name, time_limit=9, warm_up=False
+    )
+    return perform(task, 1, lambda stage, facts: None)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 60),
+            st.lists(st.integers(0, 60).map(lambda n: n if n >= 10 else 0), min_size=5, max_size=5),
+        ).filter(lambda row: any(row[1])),
+        min_size=1,
+        max_size=2,
+    ),
+    st.integers(1, 3),
+)
+def test_it_is_the_fewest_slices_of_every_service_over_seven(
+    rows: list[tuple[int, list[int]]], cost: int
+) -> None:
+    slices = sum(fewest_slices(demand, supply) for demand, supply in rows)
+    assert value(services(rows, cost)) == Fraction(cost * slices, 7)
+
+
+def test_it_never_exceeds_the_optimum_of_a_published_scenario() -> None:
+    for number, optimum in enumerate(OPTIMA, start=1):
+        problem = Source(family=f"S{number}", module=NAMED).problem()
+        assert 0 < value(problem) <= optimum
+
+
+@pytest.mark.parametrize("rates", ["normal", "lognormal"])
+def test_it_never_exceeds_the_optimum_of_a_drawn_problem(rates: str) -> None:
+    for seed in range(3):
+        problem = generate("mig-serving", n=24, seed=seed, rates=rates)
+        solution = solve(problem, time_limit=20)
+        assert solution.cost is not None
+        assert value(problem) <= solution.cost
+
+
+def test_layouts_are_left_out() -> None:
+    # no layout has two instances of four slices
+    problem = services([(5, [0, 0, 0, 1, 0])])
+    assert solve(problem).cost == 5
+    assert value(problem) == Fraction(20, 7)
+
+
+def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
+    card = gpu("a30-24gb")
+    problem = Problem(
+        configurations=card.configurations,
+        jobs=[Job("x", 5, {"1g.6gb": 1})],
+        machine_types=[MachineType(card.key)],
+    )
+    assert value(problem) == Fraction(5, 4)
+    without = Problem(configurations=[], jobs=[], machine_types=[MachineType(card.key)])
+    assert value(without) == 0
+
+
+def test_it_is_no_rule() -> None:
+    assert not set(BOUNDS) & set(RULES)
+    assert provider("bound", "partition_free") == {}
+
+
+SHARES = SizeBoundedConfigurations({"a": 1}, capacity=2, machine="a100-80gb")
+
+
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [
+        (
+            services([(1, [1] * 5)]).replace(machine_types=[MachineType("a100-80gb", limit=3)]),
+            "limit",
+        ),
+        (generate("mixed-fleet", n=3, seed=1), "one GPU type, not several"),
+        (
+            Problem(
+                configurations=SHARES,
+                jobs=[Job("x", 1, {"a": 1})],
+                machine_types=[MachineType("a100-80gb")],
+            ),
+            "MIG layouts, not shares",
+        ),
+        (generate("random-configurations", n=3, seed=1), "MIG alone"),
+        (services([(1, [0] * 5)]), "no block serves job 'j0'"),
+    ],
+)
+def test_what_it_does_not_know_it_says(problem: Problem, why: str) -> None:
+    with pytest.raises(UnsupportedProblem, match=why):
+        BOUND.certificate(problem)
+
+
+def test_a_bound_is_a_run_with_a_lower_bound_and_no_schedule() -> None:
+    row = performed(Source(family="S5", module=NAMED))
+    assert (row.kind, row.outcome, row.status, row.proof) == (
+        "bound", Outcome.ANSWERED, "no_schedule", "none",
+    )  # fmt: skip
+    assert (row.lower_bound, row.cost, row.gap, row.checker) == (Fraction(82, 7), None, None, "cms")
+    assert row.seconds is not None
+    assert row.check_seconds is not None
+    assert Row.from_line(row.to_line()) == row
+
+
+def test_a_problem_that_it_does_not_know_is_a_row_that_says_why() -> None:
+    row = performed(Source(family="mixed-fleet", arguments={"n": 3, "seed": 1}))
+    assert row.outcome is Outcome.UNSUPPORTED
+    assert row.error == "it knows one GPU type, not several"
+
+
+def test_a_bound_that_does_not_hold_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dear:
+        name = "partition_free"
+        summary = "a GPU a block"
+
+        def certificate(self, problem: Problem) -> Certificate:
+            return BlockPrices(dict.fromkeys(problem.blocks, 1))
+
+    monkeypatch.setitem(BOUNDS, "partition_free", Dear())
+    row = performed(Source(family="S5", module=NAMED))
+    assert (row.outcome, row.lower_bound) == (Outcome.FAILED, None)
+    assert row.error is not None
+    assert row.error.startswith("InvalidCertificate: ")

@@ -1,0 +1,228 @@
+"""The suite about MIG-serving: its tasks, and what its tables make of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from bench.row import Outcome, Row
+from bench.suites import SUITES
+from bench.suites.mig_serving import AT_EARLY, cost_at, seconds_to_best
+from bench.tables import Table
+from bench.task import NAMED, Kind, Source, Task
+
+SUITE = SUITES["mig-serving"]
+DEFAULTS = SUITE.defaults
+KINDS = {
+    "whole_gpus": Kind.RULE, "smallest": Kind.RULE, "static_mix": Kind.RULE,
+    "partition_free": Kind.BOUND,
+}  # fmt: skip
+
+
+def row(source: Source, method: str, cost: Any = None, **found: Any) -> Row:
+    task = Task(
+        suite="mig-serving", kind=KINDS.get(method, Kind.SOLVE), source=source, method=method,
+        time_limit=60, warm_up=False,
+    )  # fmt: skip
+    facts: dict[str, Any] = {"outcome": Outcome.ANSWERED, "status": "feasible", "seconds": 1.0}
+    if cost is not None:
+        facts |= {"cost": Fraction(cost), "history": ((0.5, str(cost), 0, "it"),)}
+    return Row.of(task, **{**facts, **found})
+
+
+def pipeline(source: Source, *history: tuple[float, Any]) -> Row:
+    """The pipeline's run, whose schedules are these seconds and costs."""
+    entries = tuple((at, cost, 0, "it") for at, cost in history)
+    return row(source, "mig_serving", history[-1][1], history=((0.1, None, 0, "trivial"), *entries))
+
+
+def proved(source: Source, cost: int, **more: Any) -> Row:
+    facts = {
+        "status": "optimal", "proof": "checked", "checker": "cms", "lower_bound": Fraction(cost),
+    }  # fmt: skip
+    return row(source, "auto", cost, **{**facts, **more})
+
+
+def baselines(source: Source, *costs: int | None, bound: Fraction) -> list[Row]:
+    """Whole GPUs, the smallest instances and the mix; a rule without a cost refused."""
+    names = ("whole_gpus", "smallest", "static_mix")
+    refused = {"outcome": Outcome.UNSUPPORTED, "error": "it said why", "status": None}
+    found = [
+        row(source, name, cost, **({} if cost is not None else refused))
+        for name, cost in zip(names, costs, strict=True)
+    ]
+    bare = row(source, "partition_free", status="no_schedule", lower_bound=bound)
+    return [*found, bare]
+
+
+S1 = Source(family="S1", module=NAMED)
+FIRST, SECOND = (
+    Source(family="mig-serving", arguments={"n": 24, "seed": seed, "rates": "normal"})
+    for seed in (0, 2)
+)
+ROWS = [
+    row(S1, "mig_serving_fast", 3),
+    pipeline(S1, (0.3, 3), (9.0, 2)),
+    proved(S1, 2),
+    *baselines(S1, 6, 2, 3, bound=Fraction(10, 7)),
+    row(FIRST, "mig_serving_fast", 12),
+    pipeline(FIRST, (0.5, 12), (10.0, 11), (40.0, 10)),
+    proved(FIRST, 10),
+    *baselines(FIRST, 20, None, 14, bound=Fraction(9)),
+    row(SECOND, "mig_serving_fast", 21),
+    pipeline(SECOND, (0.5, 21), (20.0, 20)),
+    proved(SECOND, 18, status="feasible", proof="none", lower_bound=Fraction(17)),
+    *baselines(SECOND, 30, 25, 22, bound=Fraction(16)),
+]
+
+
+def lines(rows: list[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    gpus, distance = SUITE.tables(rows, DEFAULTS)
+    return list(gpus.to_json()["rows"]), list(distance.to_json()["rows"])
+
+
+def reds(rows: list[Row]) -> list[set[str]]:
+    """Return the names of the red lines of both tables."""
+
+    def names(table: Table) -> set[str]:
+        return {table.rows[number][0] for number in table.red}
+
+    return [names(table) for table in SUITE.tables(rows, DEFAULTS)]
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def test_every_instance_goes_to_everybody() -> None:
+    tasks = list(SUITE.tasks(DEFAULTS))
+    per_source = Counter(task.source for task in tasks)
+    assert len(per_source) == 6 + 2 * 20
+    assert set(per_source.values()) == {7}
+    assert len({task.key for task in tasks}) == len(tasks)
+    assert {task.suite for task in tasks} == {"mig-serving"}
+    assert [(task.kind.value, task.method) for task in tasks[:7]] == [
+        ("solve", "mig_serving_fast"), ("solve", "mig_serving"), ("solve", "auto"),
+        ("rule", "whole_gpus"), ("rule", "smallest"), ("rule", "static_mix"),
+        ("bound", "partition_free"),
+    ]  # fmt: skip
+    assert {task.time_limit for task in tasks} == {60}
+
+
+def test_even_seeds_are_normal_and_odd_ones_lognormal() -> None:
+    sources = list(dict.fromkeys(task.source for task in SUITE.tasks(DEFAULTS)))
+    assert [source.family for source in sources[:6]] == ["S1", "S2", "S3", "S4", "S5", "S6"]
+    drawn = [source.arguments for source in sources[6:]]
+    assert [(a["n"], a["seed"]) for a in drawn] == [(n, s) for n in (24, 49) for s in range(20)]
+    assert all(a["rates"] == ("lognormal" if a["seed"] % 2 else "normal") for a in drawn)
+
+
+def test_no_more_services_than_wanted_are_drawn() -> None:
+    few = replace(DEFAULTS, largest=24, seeds=1, methods=("auto",))
+    sources = {task.source for task in SUITE.tasks(few)}
+    assert {source.arguments.get("n") for source in sources} == {None, 24}
+
+
+# --- a run's history ------------------------------------------------------------------------------
+
+
+def test_early_is_what_the_run_had_at_ten_seconds() -> None:
+    run = pipeline(S1, (0.5, 12), (10.0, "23/2"), (10.5, 11), (40.0, 10))
+    assert [cost_at(run, at) for at in (0.2, 0.5, 10, 10.4, 99)] == [
+        None, 12, Fraction(23, 2), Fraction(23, 2), 10,
+    ]  # fmt: skip
+    assert seconds_to_best(run) == 40.0
+    late_bound = replace(run, history=(*run.history, (50.0, 10, 9, "a bound")))
+    assert seconds_to_best(late_bound) == 40.0
+    assert seconds_to_best(row(S1, "mig_serving")) is None
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_gpus_are_means_and_savings_are_against_whole_gpus() -> None:
+    (scenario, group), _ = lines(ROWS)
+    assert list(scenario.values()) == [
+        "S1", 1, 3, 2, 2, 2, 2, 6, 2, 3, "10/7", 0.5, pytest.approx(2 / 3), pytest.approx(2 / 3),
+    ]  # fmt: skip
+    assert group == {
+        "problems": "n=24, normal", "instances": 2, "fast": "16.5", "pipeline 10 s": 16,
+        "pipeline": 15, "auto": 14, "bound": "13.5", "as is": 25, "all 1/7": None, "4-2-1": 18,
+        "layouts ignored": "12.5", "fast saves": pytest.approx(0.34), "pipeline saves": 0.4,
+        "auto saves": 0.44,
+    }  # fmt: skip
+    gpus, _ = SUITE.tables(ROWS, DEFAULTS)
+    assert gpus.texts()[1][2:11] == [
+        "16.50", "16", "15", "14", "13.50", "25", "-", "18", "12.50",
+    ]  # fmt: skip
+    assert gpus.texts()[1][-1] == "44 %"
+
+
+def test_the_distance_is_to_proved_optima_alone() -> None:
+    _, (fast, early, end) = lines(ROWS)
+    assert [line["algorithm"] for line in (fast, early, end)] == [
+        "mig_serving_fast", AT_EARLY, "mig_serving",
+    ]  # fmt: skip
+    assert [line["compared"] for line in (fast, early, end)] == [2, 2, 2]  # SECOND is not proved
+    assert [line["optimal"] for line in (fast, early, end)] == [0, 1, 2]
+    assert (fast["/ optimum"], fast["worst / optimum"]) == (1.35, 1.5)
+    assert (early["/ optimum"], early["worst / optimum"]) == (1.05, 1.1)
+    assert (end["/ optimum"], end["worst / optimum"]) == (1.0, 1.0)
+    assert (end["median s to best"], end["worst s to best"]) == (20.0, 40.0)
+    assert (fast["median s to best"], early["median s to best"]) == (0.5, None)
+    assert (fast["worse than fast"], early["worse than fast"], end["worse than fast"]) == (
+        None, 0, 0,
+    )  # fmt: skip
+    assert reds(ROWS) == [set(), set()]
+
+
+def test_a_solvers_word_is_no_optimum_to_compare_with() -> None:
+    rows = [row(S1, "mig_serving_fast", 3), proved(S1, 2, proof="solver")]
+    _, (fast,) = lines(rows)
+    assert (fast["compared"], fast["/ optimum"]) == (0, None)
+
+
+def test_a_pipeline_worse_than_its_fast_phase_is_red() -> None:
+    rows = [row(S1, "mig_serving_fast", 3), pipeline(S1, (0.5, 4), (30.0, 3)), proved(S1, 2)]
+    _, (_, early, end) = lines(rows)
+    assert (early["worse than fast"], end["worse than fast"]) == (1, 0)
+    assert reds(rows) == [set(), {AT_EARLY}]
+    rows[1] = pipeline(S1, (0.5, 4))
+    _, (_, early, end) = lines(rows)
+    assert (early["worse than fast"], end["worse than fast"]) == (1, 1)
+    assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
+
+
+def test_failed_runs_are_counted_and_red_and_none_of_their_figures_is_used() -> None:
+    failed = replace(pipeline(S1, (0.5, 2)), outcome=Outcome.FAILED, error="it is not valid")
+    rows = [row(S1, "mig_serving_fast", 3), failed, pipeline(FIRST, (0.5, 11)), proved(S1, 2)]
+    (scenario, _), (_, early, end) = lines(rows)
+    assert (scenario["pipeline"], scenario["pipeline 10 s"]) == (None, None)
+    assert [(line["runs"], line["failed"], line["compared"]) for line in (early, end)] == [
+        (2, 1, 0), (2, 1, 0),
+    ]  # fmt: skip
+    assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
+    assert [(line["runs"], line["failed"]) for line in lines([failed])[1]] == [(1, 1), (1, 1)]
+
+
+def test_a_run_without_a_schedule_is_counted_and_has_no_mean() -> None:
+    rows = [*ROWS, pipeline(S1, (0.5, 2))]
+    rows[8] = replace(rows[8], cost=None, history=(), status="no_schedule")
+    (_, group), (_, early, end) = lines(rows)
+    assert (group["pipeline"], group["pipeline saves"]) == (None, None)
+    assert (early["nothing"], end["nothing"]) == (1, 1)
+
+
+def test_a_bound_above_a_schedule_is_red() -> None:
+    rows = [proved(S1, 2), *baselines(S1, 6, 2, 3, bound=Fraction(15, 7))]
+    assert reds(rows) == [{"S1"}]
+
+
+def test_a_third_partys_algorithm_has_a_line_of_its_own() -> None:
+    _, found = lines([*ROWS, row(FIRST, "theirs", 15)])
+    assert (found[-1]["algorithm"], found[-1]["worst / optimum"]) == ("theirs", 1.5)
+    assert found[-1]["worse than fast"] == 1
+    assert reds([*ROWS, row(FIRST, "theirs", 15)]) == [set(), set()]
