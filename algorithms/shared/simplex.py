@@ -8,7 +8,10 @@ however large the numbers are.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
+
+from cms.knapsack import common_denominator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,6 +85,9 @@ def cheapest(
 class _Dictionary:
     """Basic variables as sums over the nonbasic ones; the last entry of a row is its constant.
 
+    A row is whole numbers over a denominator of its own, without a common divisor: fractions by
+    themselves would spend most of the time on divisors that a row can cancel at once.
+
     Variables are numbered: first the n of the program, then the surplus of each row.
     """
 
@@ -93,15 +99,16 @@ class _Dictionary:
     ) -> None:
         self._n = len(costs)
         self._rows = [
-            [*map(Fraction, row), Fraction(-b)] for row, b in zip(rows, least, strict=True)
+            _Row([*(number * b.denominator for number in row), -b.numerator], b.denominator)
+            for row, b in zip(rows, least, strict=True)
         ]
-        self._aim = [*map(Fraction, costs), Fraction(0)]
+        self._aim = _Row(*common_denominator([*costs, Fraction(0)]))
         self._nonbasic = list(range(self._n))
         self._basic = list(range(self._n, self._n + len(rows)))
 
     def leaving(self, bland: bool) -> int | None:
         """Return a row whose basic variable is negative; None if there is none."""
-        negative = [r for r, row in enumerate(self._rows) if row[-1] < 0]
+        negative = [r for r, row in enumerate(self._rows) if row.numbers[-1] < 0]
         if not negative:
             return None
         if bland:
@@ -110,26 +117,18 @@ class _Dictionary:
 
     def entering(self, r: int) -> int:
         """Return the column that keeps all reduced costs >= 0; of equals the first variable."""
-        row = self._rows[r]
+        row, aim = self._rows[r].numbers, self._aim.numbers
         columns = [e for e in range(self._n) if row[e] > 0]
         if not columns:
             raise ValueError("the rows of the linear program contradict each other")
-        return min(columns, key=lambda e: (self._aim[e] / row[e], self._nonbasic[e]))
+        return min(columns, key=lambda e: (Fraction(aim[e], row[e]), self._nonbasic[e]))
 
     def pivot(self, r: int, e: int) -> None:
         """Exchange the basic variable of a row for the nonbasic one of a column."""
-        row = self._rows[r]
-        inverse = 1 / row[e]
-        solved = [-value * inverse if value else value for value in row]
-        solved[e] = inverse
-        used = [j for j, value in enumerate(solved) if value and j != e]
+        solved = self._rows[r].solved(e)
         for other in (*self._rows, self._aim):
-            factor = other[e]
-            if other is row or not factor:
-                continue
-            for j in used:
-                other[j] += factor * solved[j]
-            other[e] = factor * inverse
+            if other is not self._rows[r] and other.numbers[e]:
+                other.replace(e, solved)
         self._rows[r] = solved
         self._basic[r], self._nonbasic[e] = self._nonbasic[e], self._basic[r]
 
@@ -138,7 +137,39 @@ class _Dictionary:
         for variable, row in zip(self._basic, self._rows, strict=True):
             if variable < self._n:
                 values[variable] = row[-1]
-        for variable, price in zip(self._nonbasic, self._aim, strict=False):
+        for e, variable in enumerate(self._nonbasic):
             if variable >= self._n:
-                prices[variable - self._n] = price
+                prices[variable - self._n] = self._aim[e]
         return Basic(values, prices, self._aim[-1])
+
+
+class _Row:
+    """Rationals over a common denominator, which is > 0."""
+
+    __slots__ = ("denominator", "numbers")
+
+    def __init__(self, numbers: list[int], denominator: int) -> None:
+        self.numbers, self.denominator = numbers, denominator
+
+    def __getitem__(self, at: int) -> Fraction:
+        return Fraction(self.numbers[at], self.denominator)
+
+    def solved(self, e: int) -> _Row:
+        """Solve for the variable of a column, whose coefficient is > 0."""
+        numbers = [-number for number in self.numbers]
+        numbers[e] = self.denominator
+        return _Row(numbers, self.numbers[e])
+
+    def replace(self, e: int, solved: _Row) -> None:
+        """Put a solved row in the place of the variable of its column."""
+        common = gcd(self.numbers[e], solved.denominator)
+        factor, scale = self.numbers[e] // common, solved.denominator // common
+        self.numbers[e] = 0
+        numbers = [
+            scale * mine + factor * other if other else scale * mine
+            for mine, other in zip(self.numbers, solved.numbers, strict=True)
+        ]
+        denominator = self.denominator * scale
+        divisor = gcd(denominator, *numbers)
+        self.numbers = [number // divisor for number in numbers] if divisor > 1 else numbers
+        self.denominator = denominator // divisor
