@@ -118,10 +118,10 @@ def _gpus(rows: Sequence[Row]) -> Table:
             red.add(len(lines))
         lines.append((name, count, *means.values(), *savings))
     caption = (
-        "GPUs (A100-80GB), of several instances the mean; '-': not all of them have a figure (no "
-        "instance of one slice serves a model that does not fit it). fast: MIG-serving's greedy "
-        "phase alone; pipeline: with its search, when it ends; bound: the lower bound that auto "
-        "proves, checked; as is: whole GPUs; layouts ignored: each service on the whole instances "
+        "GPUs (A100-80GB), of several instances the mean; '-': not all of them have a figure. "
+        "fast: MIG-serving's greedy phase alone; pipeline: with its search, when it ends; bound: "
+        "the lower bound that auto proves, checked; as is: whole GPUs; all 1/7: the smallest "
+        "instances alone; layouts ignored: each service on the whole instances "
         "that cost it fewest slices, 7 to a GPU, which no layout need allow. The last columns are "
         "GPUs saved against as is. Every schedule and bound is checked exactly. Red: a failed run, "
         "answers that contradict, or a pipeline worse than fast."

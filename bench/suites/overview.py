@@ -48,7 +48,7 @@ SUITE = Suite(
     "overview",
     "every family, every algorithm and rule of thumb, in three minutes",
     Settings(
-        methods=("auto", "greedy", "lp_rounding", "ptas", "conic"),
+        methods=("auto", "greedy", "lp_rounding", "ptas", "conic", "mig_serving_fast"),
         time_limit=2.0,
         instances=52,
         largest=300,

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 SPEED = 10_000
 #: The standard deviation of the logarithm of what a slice gives.
 SPEED_SPREAD = 1.0
-#: The share of models that do not fit the smallest instance.
-TOO_LARGE = 1 / 8
 #: A normal rate is at least this share of the mean.
 LEAST_RATE = 1 / 20
 #: The kinds of rates, with the spread that is taken where none is given.
@@ -38,8 +36,8 @@ class MigServing(Family):
 
     So a service needs anything from a fraction of an instance to several GPUs. What a slice gives
     a model is lognormal around 100 requests/s, with a standard deviation of its logarithm of 1;
-    supply grows like size^e, e uniform from 0.65 to 1.35, a model's own, with noise. One model in
-    eight does not fit the smallest instance.
+    supply grows like size^e, e uniform from 0.65 to 1.35, a model's own, with noise. Every model
+    fits the smallest instance, or the baseline of smallest instances alone would have no schedule.
 
     Parameters
     ----------
@@ -59,7 +57,7 @@ class MigServing(Family):
     that throughput is not linear in the size, sub- and super-linear models both being common. The
     exponents are about as far from 1 as those that ParvaGPU measured (:mod:`.a100`). Rates of two
     kinds, and 24 and 49 services (the source profiled 49 models), are meant to be of its workloads'
-    kind. All other figures are ours: speeds, spreads, `m`, how many models do not fit.
+    kind. All other figures are ours: speeds, spreads, `m`.
 
     References
     ----------
@@ -85,12 +83,10 @@ class MigServing(Family):
 
     def _problem(self, rng: np.random.Generator, n: int) -> Problem:
         machines = mig()
-        smallest = machines.slices.argmin()
 
         def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             speeds = SPEED * rng.lognormal(0.0, SPEED_SPREAD, count)
             supply = power_law(rng, count, machines.slices, EXPONENTS, NOISE, speeds)
-            supply[rng.random(count) < TOO_LARGE, smallest] = 0
             return self._rates(rng, count), supply
 
         return machines.problem(*drawn(n, len(machines.blocks), draw))

@@ -1,0 +1,125 @@
+"""The machines of the highest scores are those that trying every way finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.mig_serving.services import Filled, Services
+from cms import Configuration, Job, MachineType, Problem
+from tests.algorithms.mig_serving.parts import PROBLEMS, assert_legal, parts
+
+
+def score(services: Services, machine: Filled, missing: Sequence[int], *, capped: bool) -> Fraction:
+    """The score by its definition, in rationals."""
+    total = Fraction(0)
+    for j, amount in machine.gives:
+        left = Fraction(max(0, missing[j]), services.needs[j])
+        worth = Fraction(amount, services.needs[j])
+        total += left * (min(worth, left) if capped else worth)
+    return total / services.tables.costs[machine.shape]
+
+
+def every_machine(services: Services, jobs: Sequence[int], mixed: int) -> list[Filled]:
+    """All ways to give every block of every configuration to one of the jobs."""
+    found: dict[Filled, None] = {}
+    for shape, row in enumerate(services.tables.counts):
+        blocks = [i for i, count in enumerate(row) for _ in range(count)]
+        for way in product(jobs, repeat=len(blocks)):
+            if len(set(way)) <= mixed:
+                given: dict[tuple[int, int], int] = {}
+                for i, j in zip(blocks, way, strict=True):
+                    given[i, j] = given.get((i, j), 0) + 1
+                found[services.filled(shape, [(i, j, x) for (i, j), x in given.items()])] = None
+    return list(found)
+
+
+@given(PROBLEMS, st.integers(1, 2), st.booleans(), st.data())
+def test_the_best_machine_is_the_best_of_all(
+    problem: Problem, mixed: int, capped: bool, data: st.DataObject
+) -> None:
+    services, candidates, *_ = parts(problem, mixed=mixed, last_mile=0)
+    missing = [data.draw(st.integers(1, need)) for need in services.needs]
+    jobs = list(range(len(missing)))[:3]
+    found = candidates.top(jobs, missing, keep=5, capped=capped)
+    for machine in found:
+        assert_legal(services, machine)
+        assert len(machine.gives) <= mixed
+        assert any(missing[j] > 0 for j, _ in machine.gives)
+    scores = [score(services, machine, missing, capped=capped) for machine in found]
+    known = [
+        score(services, machine, missing, capped=capped)
+        for machine in every_machine(services, jobs, mixed)
+    ]
+    # Floats choose, so the order is right but for equals.
+    assert float(scores[0]) == pytest.approx(float(max(known)), rel=1e-12)
+    assert [float(s) for s in scores] == pytest.approx(
+        sorted((float(s) for s in scores), reverse=True), rel=1e-12
+    )
+
+
+def two_small_jobs() -> Problem:
+    return Problem(
+        configurations=Configuration({"b": 3}),
+        jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {"b": 1}), Job("z", 40, {"b": 1})],
+    )
+
+
+def test_published_scores_give_a_small_job_the_whole_machine() -> None:
+    services, candidates, *_ = parts(two_small_jobs())
+    [published] = candidates.top([0, 1, 2], services.needs, keep=1, capped=False)
+    [capped] = candidates.top([0, 1, 2], services.needs, keep=1, capped=True)
+    assert published.blocks == ((0, 0, 3),)
+    assert capped.blocks == ((0, 0, 1), (0, 1, 1), (0, 2, 1))
+
+
+def test_in_the_last_mile_one_job_more_is_mixed() -> None:
+    _services, candidates, *_ = parts(
+        Problem(
+            configurations=Configuration({"b": 4}),
+            jobs=[Job(name, 101, {"b": 10}) for name in "wxyz"],
+        ),
+        mixed=3,
+    )
+    [before] = candidates.top([0, 1, 2, 3], [11] * 4, keep=1)
+    [after] = candidates.top([0, 1, 2, 3], [10] * 4, keep=1)
+    assert (len(before.gives), len(after.gives)) == (3, 4)
+
+
+def test_dear_machines_must_be_worth_it() -> None:
+    problem = Problem(
+        configurations=[Configuration({"b": 2}, "cheap"), Configuration({"b": 3}, "dear")],
+        machine_types=[MachineType("cheap", 1), MachineType("dear", 2)],
+        jobs=[Job("x", 30, {"b": 1})],
+    )
+    services, candidates, *_ = parts(problem)
+    [best] = candidates.top([0], services.needs, keep=1)
+    assert services.tables.shapes[best.shape].machine == "cheap"
+
+
+def test_idle_blocks_go_where_they_count_most() -> None:
+    _services, candidates, *_ = parts(two_small_jobs())
+    machine = candidates.filled_up(0, [(0, 2, 1)], [1, 0, 39])
+    assert machine.blocks == ((0, 0, 1), (0, 2, 2))
+
+
+@given(st.integers(7, 40), st.integers(0, 5), st.booleans())
+def test_the_shortlist_holds_the_job_worth_most(n: int, seed: int, capped: bool) -> None:
+    rng = np.random.default_rng(seed)
+    jobs = [
+        Job(f"j{j}", int(rng.integers(5, 90)), {"a": int(rng.integers(1, 9)), "b": 4})
+        for j in range(n)
+    ]
+    problem = Problem(configurations=[Configuration({"a": 2, "b": 1})], jobs=jobs)
+    services, candidates, *_ = parts(problem, last_mile=0)
+    chosen = candidates.shortlist(np.array(services.needs), capped=capped)
+    assert len(chosen) == len(set(chosen)) == 6
+    utility = np.minimum(services.utility, 1.0)
+    for i in range(services.tables.k):
+        assert utility[chosen, i].max() == utility[:, i].max()
