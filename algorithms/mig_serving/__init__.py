@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from cms.algorithm import Named, Support
 from cms.reduction import reduce
 
-from ..linear.tables import Tables, schedule, without_limits
-from .candidates import MOST_PATTERNS, Candidates, fitting
-from .fast import fast
+from ..linear.tables import Tables, without_limits
+from .candidates import MOST_NUMBERS, Candidates, fitting
+from .fast import MOST_MACHINES, fast
 from .genetic import Genetic
 from .options import MigServingFastOptions, MigServingOptions
 from .services import Services
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MigServing", "MigServingFast", "MigServingFastOptions", "MigServingOptions"]
 
-#: Machines are opened one by one: beyond so many a run takes minutes.
-_MOST_MACHINES = 20_000
 #: Blocks of a machine, so that int64 holds what it gives.
 _MOST_BLOCKS = 1_000
 
@@ -42,14 +40,16 @@ class MigServingFast:
     machine is opened, what is missing is counted anew, and so on until nothing is. At most a few
     different jobs share a machine, one more in the last mile.
 
-    All ways to hand out a machine's blocks to six jobs are scored at once. Up to six unfinished
-    jobs the best machine is therefore found exactly; with more of them the six are those to which a
-    block of some type, or all blocks of a type on a machine, are worth most.
+    All ways to hand out a machine's blocks to six jobs are scored at once (fewer jobs where the
+    ways are too many for a table). Up to six unfinished jobs the best machine is therefore found
+    exactly; with more of them the six are those to which a block of some type, or all blocks of a
+    type on a machine, are worth most.
 
     Notes
     -----
     **Guarantee.** None: the source states none, and plain scores can open a whole machine for each
-    job.
+    job. No machine of the schedule has more different jobs than ``mixed``, and one more in the last
+    mile.
 
     **Running time.** One step a machine; a step costs O(n k), and the product of some thousand ways
     with six jobs. So 1,000 services take about a second, and fleets of more than about 20,000
@@ -96,7 +96,8 @@ class MigServingFast:
 class MigServing:
     """MIG-serving's optimiser: its fast algorithm, then a genetic one around a tree search.
 
-    The fast deployment is the first of a population. In every round each deployment has a child:
+    The fast deployment is the first of a population, beside the schedule to start from if there is
+    one. In every round each deployment has a child:
     *mutation* exchanges the jobs of equal blocks on different machines; *crossover* erases some
     machines at random and has a Monte Carlo tree search serve what is then missing, with some
     chance after merging several blocks of a job into a larger one. The fittest stay: the cheapest,
@@ -144,7 +145,7 @@ class MigServing:
 
     def run(self, problem: Problem, options: MigServingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the fast schedule, then better and better ones."""
-        run = _Run(reduce(problem), options)
+        run, start = _Run(reduce(problem), options), budget.best
         machines = run.fast(budget)
         if machines is None:
             return
@@ -154,10 +155,13 @@ class MigServing:
         random = Random(budget.seed)
         search = TreeSearch(run.services, run.candidates, options, random)
         genetic = Genetic(run.services, run.candidates, search, options, random)
-        first = genetic.deployment(machines)
-        if len(first.machines) < len(machines):
-            yield run.claim(first.machines, "fast algorithm, what it can do without left out")
-        for deployment, turn in genetic.improvements(first, budget):
+        population = [genetic.deployment(machines)]
+        if len(population[0].machines) < len(machines):
+            yield run.claim(population[0].machines, "fast algorithm, what can go left out")
+        known = None if start is None else run.services.machines_of(start, MOST_MACHINES)
+        if known:
+            population.append(genetic.deployment(known))
+        for deployment, turn in genetic.improvements(population, budget):
             yield run.claim(deployment.machines, f"genetic algorithm, round {turn}")
 
 
@@ -178,8 +182,7 @@ class _Run:
 
     def claim(self, machines: Sequence[Filled], part: str) -> Named:
         """Turn machines into a schedule of the user's problem."""
-        counts = self.services.counts(machines)
-        return Named(schedule(self._reduction, self._tables, *counts), part)
+        return Named(self._reduction.restore(self.services.schedule(machines)), part)
 
 
 def _support(problem: Problem, options: MigServingFastOptions) -> Support:
@@ -192,7 +195,10 @@ def _support(problem: Problem, options: MigServingFastOptions) -> Support:
             False,
             f"machine type {free[0]!r} costs nothing, and scores are divided by costs; use auto",
         )
-    tables = Tables.of(reduce(problem).problem)
+    small = reduce(problem).problem
+    if len(small.job_names) > MOST_MACHINES:
+        return _too_many(len(small.job_names))
+    tables = Tables.of(small)
     if tables.unservable or not tables.n:
         return Support(True)
     blocks = max(sum(row) for row in tables.counts)
@@ -206,15 +212,19 @@ def _support(problem: Problem, options: MigServingFastOptions) -> Support:
     if fitting(tables.counts, jobs, jobs) < jobs:
         return Support(
             False,
-            f"there are more than {MOST_PATTERNS} ways to hand out the blocks of a machine (up to "
-            f"{blocks}) to {jobs} jobs, and all are scored; choose mixed smaller, or auto",
+            f"the ways to hand out the blocks of a machine (up to {blocks}, of {tables.k} types) "
+            f"to {jobs} jobs make a table of more than {MOST_NUMBERS} numbers, and all are scored; "
+            "choose mixed smaller, or auto",
         )
-    # Jobs by themselves fill so many machines, and no job needs more than one of its own on top.
+    # Jobs by themselves fill so many machines, and none needs more than one of its own on top; with
+    # costs far apart it can be more, which the run then tells.
     machines = sum(map(int, Services.of(tables).alone)) + tables.n
-    if machines > _MOST_MACHINES:
-        return Support(
-            False,
-            f"it would open up to {machines} machines one by one, at most {_MOST_MACHINES} are "
-            "tried; use auto or greedy, which open equal machines at once",
-        )
-    return Support(True)
+    return Support(True) if machines <= MOST_MACHINES else _too_many(machines)
+
+
+def _too_many(machines: int) -> Support:
+    return Support(
+        False,
+        f"it would open up to {machines} machines one by one, at most {MOST_MACHINES} are tried; "
+        "use auto or greedy, which open equal machines at once",
+    )

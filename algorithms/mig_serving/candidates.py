@@ -19,19 +19,27 @@ if TYPE_CHECKING:
 
 #: Jobs that are looked at together when the best machine for all of them is wanted.
 PLACES = 6
-#: Ways to hand out blocks to these, at most.
-MOST_PATTERNS = 200_000
+#: Numbers in the table of the ways to hand out blocks to these, at most.
+MOST_NUMBERS = 2_000_000
 
 
 def fitting(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> int:
     """Return how many jobs can be looked at together, at most ``places``; 0 if not even one.
 
+    Parameters
+    ----------
+    shapes : sequence of c sequences of k ints
+        Numbers of blocks.
+    places, mixed : int
+        As :func:`~algorithms.mig_serving.patterns.patterns` takes them.
+
     Examples
     --------
     >>> fitting([[7]], places=6, mixed=4), fitting([[1000]], places=6, mixed=4)
-    (6, 2)
+    (6, 3)
     """
-    while places and number(shapes, places, mixed) > MOST_PATTERNS:
+    k = len(shapes[0]) if shapes else 0
+    while places and number(shapes, places, mixed) * places * k > MOST_NUMBERS:
         places -= 1
     return places
 
@@ -55,6 +63,7 @@ class Candidates:
         self._services, self._mixed = services, options.mixed
         self._nearly = [int(need * options.last_mile) for need in services.needs]
         self._patterns: dict[tuple[int, int], Patterns] = {}
+        self._places: dict[int, int] = {}
         counts = services.tables.counts
         self._most = np.array([max(column) for column in zip(*counts, strict=True)])
         self._needs = np.array(services.needs, dtype=np.float64)
@@ -138,6 +147,13 @@ class Candidates:
         ----------
         missing : ndarray of int64, shape (n,)
         capped : bool
+            As for :meth:`top`.
+
+        Returns
+        -------
+        list of int
+            Six jobs in order, or as many as the table of ways allows; fewer if fewer are missing
+            something.
         """
         places = self.places(PLACES)
         open_jobs = np.flatnonzero(missing > 0)
@@ -167,6 +183,8 @@ class Candidates:
     ) -> Filled:
         """Hand out the idle blocks of a machine one by one, each where it counts most.
 
+        Not to more different jobs than may be mixed.
+
         Parameters
         ----------
         shape : int
@@ -174,6 +192,10 @@ class Candidates:
             Those handed out already.
         missing : sequence of n ints
             What jobs lack, with these.
+
+        Returns
+        -------
+        Filled
         """
         services, left = self._services, list(missing)
         held = {(i, j): count for i, j, count in blocks}
@@ -182,7 +204,10 @@ class Candidates:
             free[i] -= count
         while True:
             best, pick = 0.0, None
+            there = {j for _, j in held}
             for j, amount in enumerate(left):
+                if j not in there and len(there) >= self._mixed:
+                    continue
                 for i, gives in enumerate(services.supply[j]):
                     if amount > 0 and free[i]:
                         worth = min(gives, amount) * amount / services.needs[j] ** 2
@@ -198,7 +223,10 @@ class Candidates:
 
     def places(self, wanted: int) -> int:
         """Return how many jobs can be looked at together: so many, or fewer."""
-        return fitting(self._services.tables.counts, wanted, self._mixed + 1)
+        if wanted not in self._places:
+            counts = self._services.tables.counts
+            self._places[wanted] = fitting(counts, wanted, self._mixed + 1)
+        return self._places[wanted]
 
     def _late(self, missing: Sequence[int] | NDArray[np.int64]) -> bool:
         """Whether this is the last mile."""

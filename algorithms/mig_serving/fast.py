@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cms.errors import UnsupportedProblem
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from .options import MigServingFastOptions
     from .services import Filled, Services
 
+#: Machines are opened one by one: beyond so many a run takes minutes.
+MOST_MACHINES = 20_000
+
 
 def fast(
     services: Services,
@@ -23,7 +28,7 @@ def fast(
     options: MigServingFastOptions,
     budget: Budget | None,
 ) -> list[Filled] | None:
-    """Open machines until nothing is missing; None if stopped.
+    """Open machines until nothing is missing.
 
     Parameters
     ----------
@@ -34,6 +39,15 @@ def fast(
         What jobs lack.
     options : MigServingFastOptions
     budget : Budget or None
+
+    Returns
+    -------
+    list of Filled, or None if stopped
+
+    Raises
+    ------
+    UnsupportedProblem
+        If it would open more than 20,000 machines.
 
     Examples
     --------
@@ -61,6 +75,11 @@ def fast(
         jobs = candidates.shortlist(left, capped=capped)
         [machine] = candidates.top(jobs, left, keep=1, capped=capped)
         opened.append(machine)
+        if len(opened) > MOST_MACHINES:
+            raise UnsupportedProblem(
+                f"it would open more than {MOST_MACHINES} machines one by one, because machines "
+                "of little use are so much cheaper than others; use auto or greedy"
+            )
         for j, amount in machine.gives:
             left[j] -= amount
     return opened

@@ -83,12 +83,24 @@ class Genetic:
         spare = sum(-amount / each for amount, each in zip(left, self._each, strict=True))
         return Deployment(tuple(kept), self._services.cost(kept), spare)
 
-    def improvements(self, first: Deployment, budget: Budget) -> Iterator[tuple[Deployment, int]]:
+    def improvements(
+        self, first: Sequence[Deployment], budget: Budget
+    ) -> Iterator[tuple[Deployment, int]]:
         """Yield better and better deployments, each with the round it was found in.
 
         Ends after the rounds without gain that the options allow, or when stopped.
+
+        Parameters
+        ----------
+        first : sequence of Deployment
+            To begin with, at least one.
+        budget : Budget
+
+        Yields
+        ------
+        deployment, round
         """
-        best, population = first, [first]
+        best, population = min(first, key=lambda one: one.fitness), list(first)
         idle = turn = 0
         while idle < self._options.rounds_without_gain:
             turn, idle = turn + 1, idle + 1
@@ -117,15 +129,21 @@ class Genetic:
             one, other = self._random.sample(range(len(machines)), 2)
             mine, theirs = machines[one], machines[other]
             pairs = [
-                (i, j, i_other, j_other)
+                (i, j, j_other)
                 for i, j, _ in mine.blocks
                 for i_other, j_other, _ in theirs.blocks
                 if i == i_other and j != j_other
             ]
             if pairs:
-                i, j, _, j_other = self._random.choice(pairs)
-                machines[one] = self._handed_over(mine, i, j, j_other)
-                machines[other] = self._handed_over(theirs, i, j_other, j)
+                i, j, j_other = self._random.choice(pairs)
+                after = (
+                    self._handed_over(mine, i, j, j_other),
+                    self._handed_over(theirs, i, j_other, j),
+                )
+                # In the last mile a machine may have got one job more.
+                most = max(self._options.mixed, len(mine.gives), len(theirs.gives))
+                if max(len(machine.gives) for machine in after) <= most:
+                    machines[one], machines[other] = after
         return deployment._replace(machines=tuple(machines))
 
     def crossed(self, parent: Deployment, budget: Budget | None = None) -> Deployment | None:
@@ -158,6 +176,11 @@ class Genetic:
         machine : Filled
         missing : sequence of n ints
             What jobs lack, with this machine as it is.
+
+        Returns
+        -------
+        Filled
+            The machine itself if there is no such way.
         """
         services = self._services
         counts = services.tables.counts

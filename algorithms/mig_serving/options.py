@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from cms.numbers import exact
 
-_SCORES = ("capped", "published")
+_SCORES = ("capped", "plain")
 _BACKUPS = ("minimum", "mean")
+_MOST_EXPLORATION = 10**6
 
 
 @dataclass(frozen=True)
@@ -17,17 +18,18 @@ class MigServingFastOptions:
 
     Parameters
     ----------
-    score : {"capped", "published"}, default "capped"
-        What a machine is worth. ``published``: the sum, over jobs, of the part of the demand that
-        is missing times the part that the machine satisfies, however much that is. ``capped``
-        (ours): what it satisfies counts up to what is missing. The two differ only where a machine
-        can finish a job; there the first gives small jobs whole machines.
+    score : {"capped", "plain"}, default "capped"
+        What a machine is worth. ``plain``: the sum, over jobs, of the part of the demand that is
+        missing times the part that the machine's blocks satisfy, each block at most the whole; so a
+        public re-implementation scores. ``capped`` (ours): what they satisfy together counts up to
+        what is missing. The two differ only where a machine can finish a job; there the first gives
+        small jobs whole machines.
     mixed : int, default 3
-        Different jobs on one machine, at most. MIG-serving has 2 to 3; 3 is a public
-        re-implementation's.
+        Different jobs on one machine, at most; 2 to 3 in MIG-serving, as remembered, and 3 in the
+        re-implementation.
     last_mile : number, default 1/10
-        Once every job has at least all but this part of its demand, one job more may be mixed, and
-        scores are capped. The figure is the re-implementation's.
+        Once no job is missing a larger part of its demand, one job more may be mixed, and scores
+        are capped. The figure is the re-implementation's.
 
     Examples
     --------
@@ -77,13 +79,15 @@ class MigServingOptions(MigServingFastOptions):
         As :class:`MigServingFastOptions` has them; the score is that of the fast part alone, the
         search's is capped.
     rounds_without_gain : int, default 10
-        The genetic algorithm ends after so many rounds that save nothing; about 10 in MIG-serving.
+        The genetic algorithm ends after so many rounds that save nothing; about 10 in MIG-serving,
+        as remembered.
     population : int, default 8
         Deployments that are kept from round to round, the fittest ones. Each has one child a round.
     erased : number, default 1/4
         Crossover erases at least one machine and at most this part of them, drawn at random.
     exchanges : int, default 4
-        Mutation exchanges the jobs of so many pairs of equal blocks on different machines.
+        Mutation exchanges the jobs of so many pairs of equal blocks on different machines, where
+        no machine then has more different jobs than are allowed.
     merging : number, default 1/4
         The chance that crossover also merges blocks of one job on a machine.
     playouts : int, default 20
@@ -98,7 +102,7 @@ class MigServingOptions(MigServingFastOptions):
     exploration : number, default 1
         The weight of what is uncertain against what is known (UCB); 1 is the range of costs seen.
     backup : {"minimum", "mean"}, default "minimum"
-        What a node knows of the playouts below it. MIG-serving's is one of the two.
+        What a node knows of the playouts below it; one of the two in MIG-serving, as remembered.
     """
 
     rounds_without_gain: int = 10
@@ -128,5 +132,9 @@ class MigServingOptions(MigServingFastOptions):
         self._part("erased")
         self._part("merging")
         exploration = exact(self.exploration, "exploration", error=ValueError)
+        if exploration > _MOST_EXPLORATION:
+            raise ValueError(
+                f"exploration is {exploration}; expected a number from 0 to {_MOST_EXPLORATION}"
+            )
         object.__setattr__(self, "exploration", exploration)
         self._one_of("backup", _BACKUPS)

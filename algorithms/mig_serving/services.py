@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cms.knapsack import common_denominator
+from cms.schedule import MachineGroup, Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from ..linear.aggregated import Counts
     from ..linear.tables import Tables
 
 #: Binary digits of a demand. What a million blocks give, each cut at the demand, is still an int64.
@@ -89,7 +90,9 @@ class Services:
 
     @property
     def alone(self) -> list[Fraction]:
-        """How many machines each job would fill by itself, in parts; the fewest possible.
+        """How many machines each job would fill by itself, in parts, of those that pay best.
+
+        These are the ones that give it most for what they cost.
 
         Examples
         --------
@@ -100,13 +103,13 @@ class Services:
         [Fraction(5, 2)]
         """
         tables = self.tables
-        return [
-            Fraction(
-                demand,
-                max(sum(a * f for a, f in zip(row, mine, strict=True)) for row in tables.counts),
-            )
-            for demand, mine in zip(tables.demands, tables.supply, strict=True)
-        ]
+        found = []
+        for demand, mine in zip(tables.demands, tables.supply, strict=True):
+            amounts = (sum(a * f for a, f in zip(row, mine, strict=True)) for row in tables.counts)
+            ways = zip(amounts, self.prices, strict=True)
+            most, _ = max(ways, key=lambda way: (Fraction(way[0], way[1]), way[0]))
+            found.append(Fraction(demand, most))
+        return found
 
     def filled(self, shape: int, blocks: Iterable[tuple[int, int, int]]) -> Filled:
         """Hand out a machine's blocks: (block type, job, number), a pair at most once."""
@@ -138,12 +141,55 @@ class Services:
         """Add up what machines cost, in steps."""
         return sum(self.prices[machine.shape] for machine in machines)
 
-    def counts(self, machines: Sequence[Filled]) -> Counts:
-        """Add up machines by configuration, and blocks by type and job."""
-        opened = [0] * self.tables.c
-        given: dict[tuple[int, int], int] = {}
-        for machine in machines:
-            opened[machine.shape] += 1
-            for i, j, number in machine.blocks:
-                given[i, j] = given.get((i, j), 0) + number
-        return opened, given
+    def schedule(self, machines: Iterable[Filled]) -> Schedule:
+        """Make the schedule of the reduced problem that has exactly these machines."""
+        blocks, names = self.tables.problem.blocks, self.tables.problem.job_names
+        return Schedule(
+            MachineGroup(
+                self.tables.shapes[machine.shape],
+                {(blocks[i], names[j]): number for i, j, number in machine.blocks},
+                count,
+            )
+            for machine, count in Counter(machines).items()
+        )
+
+    def machines_of(self, schedule: Schedule, most: int) -> list[Filled] | None:
+        """Read machines off a schedule of the user's problem.
+
+        A machine is of the cheapest configuration here that has its blocks.
+
+        Parameters
+        ----------
+        schedule : Schedule
+        most : int
+            Machines.
+
+        Returns
+        -------
+        list of Filled, or None
+            None if there are more, or if some are cut as none here, or if they do not serve all
+            jobs in the numbers counted with here.
+        """
+        if schedule.machine_count > most:
+            return None
+        types = self.tables.problem.block_index
+        jobs = {name: j for j, name in enumerate(self.tables.problem.job_names)}
+        machines: list[Filled] = []
+        for group in schedule.groups:
+            given = [
+                (types[block], jobs[job], number)
+                for (block, job), number in group.assignment.items()
+                if block in types and job in jobs
+            ]
+            need = [0] * self.tables.k
+            for i, _, number in given:
+                need[i] += number
+            holding = [
+                (self.prices[shape], shape)
+                for shape, row in enumerate(self.tables.counts)
+                if all(a <= b for a, b in zip(need, row, strict=True))
+            ]
+            if not holding:
+                return None
+            machines += [self.filled(min(holding)[1], given)] * group.count
+        return None if any(left > 0 for left in self.missing(machines)) else machines

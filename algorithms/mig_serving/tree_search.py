@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .options import MigServingOptions
     from .services import Filled, Services
 
-#: Pools of machines that are remembered; then all are forgotten.
-_MOST_POOLS = 50_000
+#: Machines in the pools that are remembered; beyond, all are forgotten.
+_MOST_POOLED = 100_000
 
 
 class Path(NamedTuple):
@@ -79,6 +79,7 @@ class TreeSearch:
         self._drawn = candidates.places(options.drawn)
         self._exploration = float(options.exploration)
         self._pools: dict[bytes, list[Filled]] = {}
+        self._pooled = 0
 
     def best(self, missing: Sequence[int], budget: Budget | None = None) -> Path | None:
         """Return the cheapest solution of all playouts; None if stopped before the first ended.
@@ -88,7 +89,10 @@ class TreeSearch:
         missing : sequence of n ints
             What jobs lack.
         budget : Budget or None
-            Once it is stopped no further playout begins.
+
+        Returns
+        -------
+        Path or None
         """
         root = _Node(list(missing), 0)
         best: Path | None = None
@@ -114,9 +118,15 @@ class TreeSearch:
         job is missing, in so many steps. The machines serve all that is missing, so their cost is
         no less than the least possible.
 
-        Examples
-        --------
-        See :class:`TreeSearch`.
+        Parameters
+        ----------
+        missing : sequence of n ints
+            What jobs lack.
+        budget : Budget or None
+
+        Returns
+        -------
+        Path or None
         """
         left, opened, cost = list(missing), [], 0
         needs, steps = self._services.needs, self._options.buckets
@@ -178,9 +188,11 @@ class TreeSearch:
     def _pool(self, levels: bytes, missing: Sequence[int]) -> list[Filled]:
         pool = self._pools.get(levels)
         if pool is None:
-            if len(self._pools) >= _MOST_POOLS:
+            if self._pooled > _MOST_POOLED:
                 self._pools.clear()
+                self._pooled = 0
             pool = self._pools[levels] = self._good(missing)
+            self._pooled += len(pool)
         return pool
 
     def _good(self, missing: Sequence[int]) -> list[Filled]:

@@ -24,8 +24,8 @@ class PartitionFree:
 
     Notes
     -----
-    One of the yardsticks of MIG-serving (arXiv:2109.11067) is a bound that ignores the partition
-    rules. That a job takes whole instances, which makes it larger, is ours.
+    A bound that ignores the partition rules is, as remembered, one of the yardsticks of MIG-serving
+    (arXiv:2109.11067). That a job takes whole instances, which makes it larger, is ours.
 
     Examples
     --------

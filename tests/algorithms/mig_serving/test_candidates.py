@@ -71,11 +71,11 @@ def two_small_jobs() -> Problem:
     )
 
 
-def test_published_scores_give_a_small_job_the_whole_machine() -> None:
+def test_plain_scores_give_a_small_job_the_whole_machine() -> None:
     services, candidates, *_ = parts(two_small_jobs())
-    [published] = candidates.top([0, 1, 2], services.needs, keep=1, capped=False)
+    [plain] = candidates.top([0, 1, 2], services.needs, keep=1, capped=False)
     [capped] = candidates.top([0, 1, 2], services.needs, keep=1, capped=True)
-    assert published.blocks == ((0, 0, 3),)
+    assert plain.blocks == ((0, 0, 3),)
     assert capped.blocks == ((0, 0, 1), (0, 1, 1), (0, 2, 1))
 
 
@@ -107,6 +107,8 @@ def test_idle_blocks_go_where_they_count_most() -> None:
     _services, candidates, *_ = parts(two_small_jobs())
     machine = candidates.filled_up(0, [(0, 2, 1)], [1, 0, 39])
     assert machine.blocks == ((0, 0, 1), (0, 2, 2))
+    _, alone, *_ = parts(two_small_jobs(), mixed=1)
+    assert alone.filled_up(0, [(0, 2, 1)], [1, 0, 39]).blocks == ((0, 2, 3),)
 
 
 @given(st.integers(7, 40), st.integers(0, 5), st.booleans())

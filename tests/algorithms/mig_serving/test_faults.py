@@ -62,6 +62,25 @@ def worst_first(self: Candidates, *args: Any, keep: int, **options: Any) -> list
     return _top(self, *args, keep=1000, **options)[::-1][:keep]
 
 
+def known_by_the_minimum(self: TreeSearch, node: Any, root: Any) -> float:
+    return float((node.best - root.best) / (root.most - root.best))
+
+
+def works_a_pool_out_anew(self: TreeSearch, levels: bytes, missing: Sequence[int]) -> list[Filled]:
+    return self._good(missing)
+
+
+def way_down(backup: str, exploration: int, chosen: int) -> Callable[[], object]:
+    return lambda: test_tree_search.test_the_way_down_weighs_costs_and_visits(
+        backup, exploration, chosen
+    )
+
+
+def pools() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        test_tree_search.test_a_pool_is_worked_out_once(patch)
+
+
 FAULTS: list[tuple[object, str, Callable[..., object], Callable[[], object]]] = [
     (
         TreeSearch,
@@ -90,6 +109,10 @@ FAULTS: list[tuple[object, str, Callable[..., object], Callable[[], object]]] = 
         test_candidates.test_the_best_machine_is_the_best_of_all,
     ),
     (Candidates, "top", worst_first, test_candidates.test_the_best_machine_is_the_best_of_all),
+    (TreeSearch, "_promising", lambda *_: 0, way_down("minimum", 0, 1)),
+    (TreeSearch, "_promising", lambda *_: 1, way_down("minimum", 100, 2)),
+    (TreeSearch, "_part", known_by_the_minimum, way_down("mean", 0, 0)),
+    (TreeSearch, "_pool", works_a_pool_out_anew, pools),
     (
         mig_serving,
         "fast",
@@ -111,5 +134,6 @@ def test_a_planted_fault_is_seen(
 ) -> None:
     check()
     monkeypatch.setattr(where, name, fault)
-    with pytest.raises((AssertionError, CmsError)):
+    # Hypothesis tells several failures of one test as a group.
+    with pytest.raises((AssertionError, CmsError, ExceptionGroup)):
         check()

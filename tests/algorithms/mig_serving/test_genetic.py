@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.mig_serving.genetic import Deployment
 from algorithms.mig_serving.services import Services
+from algorithms.mig_serving.tree_search import Path
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, assert_legal, assert_serves, parts
@@ -21,7 +26,11 @@ def some_deployment(made: Parts) -> Deployment:
 
 
 def blocks_of_jobs(services: Services, deployment: Deployment) -> Counter[tuple[int, int]]:
-    return Counter(services.counts(deployment.machines)[1])
+    found: Counter[tuple[int, int]] = Counter()
+    for machine in deployment.machines:
+        for i, j, number in machine.blocks:
+            found[i, j] += number
+    return found
 
 
 def assert_counted(services: Services, deployment: Deployment) -> None:
@@ -138,3 +147,81 @@ def test_the_fitter_is_cheaper_and_then_has_more_to_spare() -> None:
     cheap, dear = Deployment((), 3, 0.0), Deployment((), 4, 2.0)
     assert cheap.fitness < dear.fitness
     assert Deployment((), 3, 0.5).fitness < cheap.fitness
+
+
+class Running:
+    """Of a budget, what the genetic algorithm looks at."""
+
+    stopped = False
+
+
+def rounds(
+    monkeypatch: pytest.MonkeyPatch, costs: list[int], **options: Any
+) -> tuple[list[tuple[int, int]], list[Deployment]]:
+    """Run with children of these costs, one after the other; the parents that were asked."""
+    made = parts(generate("real-rows", n=4, seed=0), **options)
+    parents: list[Deployment] = []
+    left = iter(costs)
+
+    def child(parent: Deployment, budget: object) -> Deployment:
+        parents.append(parent)
+        return Deployment((), next(left), float(len(parents)))
+
+    monkeypatch.setattr(made.genetic, "mutated", lambda deployment: deployment)
+    monkeypatch.setattr(made.genetic, "crossed", child)
+    found = made.genetic.improvements([Deployment((), 10, 0.0)], Running())  # type: ignore[arg-type]
+    return [(deployment.cost, turn) for deployment, turn in found], parents
+
+
+def test_it_ends_after_rounds_without_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = [10, 9, 12, 9, 8, 9, 9, 9, 9, 9, 9, 9]
+    found, parents = rounds(monkeypatch, costs, population=1, rounds_without_gain=3)
+    # a gain begins the count anew
+    assert found == [(9, 2), (8, 5)]
+    assert len(parents) == 8
+
+
+def test_the_fittest_are_the_next_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = [12, 9, 11, 9, 13, 13, 10, 13, 13]
+    _, parents = rounds(monkeypatch, costs, population=3, rounds_without_gain=2)
+    assert [parent.cost for parent in parents[:3]] == [10, 10, 10]
+    # 9, 10 and 11 of the first round's four; then both of cost 9, that with more to spare first
+    assert [parent.cost for parent in parents[3:6]] == [9, 10, 11]
+    assert [parent.fitness for parent in parents[6:9]] == [(9, -4.0), (9, -2.0), (10, 0.0)]
+
+
+def test_crossover_merges_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = parts(generate("real-rows", n=8, seed=0), merging=1, erased=0)
+    parent = some_deployment(made)
+    marked = made.services.filled(0, [])  # a machine that gives nobody anything
+    monkeypatch.setattr(made.genetic, "merged", lambda machine, missing: marked)
+    seen: list[Sequence[int]] = []
+    best = made.search.best
+
+    def asked(missing: Sequence[int], budget: object) -> Path | None:
+        seen.append(missing)
+        return best(missing)
+
+    monkeypatch.setattr(made.search, "best", asked)
+    child = made.genetic.crossed(parent)
+    assert child is not None
+    # two machines are gone, the one erased and the one merged away: the search serves both
+    lost = [a - b for a, b in zip(seen[0], made.services.missing(parent.machines), strict=True)]
+    given = [dict(machine.gives) for machine in parent.machines]
+    assert any(
+        lost == [one.get(j, 0) + other.get(j, 0) for j in range(8)]
+        for one, other in combinations(given, 2)
+    )
+    assert_serves(made.services, child.machines)
+
+
+def test_nothing_is_merged_where_it_is_not_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = parts(generate("real-rows", n=8, seed=0), merging=0)
+
+    def refused(machine: object, missing: object) -> None:
+        raise AssertionError("merged all the same")
+
+    monkeypatch.setattr(made.genetic, "merged", refused)
+    parent = some_deployment(made)
+    for _ in range(10):
+        assert made.genetic.crossed(parent) is not None

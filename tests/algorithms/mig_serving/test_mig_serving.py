@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.mig_serving import MigServingFastOptions, MigServingOptions
+from algorithms.mig_serving.genetic import Deployment, Genetic
 from cms import (
     Configuration,
     Job,
@@ -19,11 +21,13 @@ from cms import (
     StopReason,
     UnsupportedProblem,
     check,
+    reduce,
     solve,
 )
 from cms.errors import InvalidOption
 from cms.registry import load_instance
 from instances.families import generate
+from tests.algorithms.mig_serving.parts import assert_serves, parts, usable
 from tests.oracle import optimum
 from tests.property.problems import TINY, share
 from tests.samples import refusal
@@ -69,7 +73,7 @@ def test_plain_scores_open_more() -> None:
     problem = generate("real-rows", n=12, m=2, seed=0)
     costs = [
         solve(problem, "mig_serving_fast", options={"score": score}).cost
-        for score in ("capped", "published")
+        for score in ("capped", "plain")
     ]
     assert costs[0] is not None
     assert costs[1] is not None
@@ -84,6 +88,57 @@ def test_each_improvement_is_a_claim() -> None:
     assert solution.history[0].source == "mig_serving: fast algorithm"
     assert "genetic algorithm, round" in solution.history[-1].source
     assert solution.stop_reason is StopReason.FINISHED
+
+
+@pytest.mark.parametrize("mixed", [1, 2, 3])
+@pytest.mark.parametrize("method", BOTH)
+def test_no_machine_has_more_jobs_than_may_be_mixed(method: str, mixed: int) -> None:
+    problem = generate("mig-serving", n=16, seed=1)
+    most = []
+    for last_mile in (0, "1/10"):
+        options: dict[str, Any] = {"mixed": mixed, "last_mile": last_mile}
+        if method == "mig_serving":
+            options |= {**QUICK, "exchanges": 20, "merging": 1}
+        schedule = solve(problem, method, options=options).schedule
+        jobs = [len({job for _, job in group.assignment}) for group in schedule.groups]
+        most.append(max(jobs))
+    assert most[0] <= mixed
+    assert most[1] <= mixed + 1
+
+
+def test_a_schedule_to_start_from_joins_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("real-rows", n=24, seed=1)
+    start = solve(problem, "greedy").schedule
+    seen: list[Sequence[Deployment]] = []
+    improvements = Genetic.improvements
+
+    def watched(self: Genetic, first: Sequence[Deployment], budget: Any) -> Any:
+        seen.append(first)
+        return improvements(self, first, budget)
+
+    monkeypatch.setattr(Genetic, "improvements", watched)
+    solve(problem, "mig_serving", options=QUICK)
+    solve(problem, "mig_serving", options=QUICK, start=start)
+    assert [len(first) for first in seen] == [1, 2]
+    fast, given = seen[1]
+    assert given.cost == start.cost(problem) < fast.cost
+
+
+@share(2)
+@given(st.one_of([TINY[kind] for kind in TINY if kind not in ("limits", "free machines")]))
+def test_schedules_can_be_read_as_machines(problem: Problem) -> None:
+    if not usable(problem):
+        return
+    made = parts(problem)
+    schedule = solve(problem, "greedy", threads=1).schedule
+    machines = made.services.machines_of(schedule, 1000)
+    assert machines is not None
+    assert_serves(made.services, machines)
+    assert len(machines) == schedule.machine_count
+    assert made.services.machines_of(schedule, schedule.machine_count - 1) is None
+    again = reduce(problem).restore(made.services.schedule(machines))
+    assert not check(problem, again)
+    assert again.cost(problem) <= schedule.cost(problem)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -173,13 +228,37 @@ def test_numbers_that_no_machine_word_holds(method: str) -> None:
                 configurations=SizeBoundedConfigurations({"a": 1, "b": 2, "c": 3}, 30),
                 jobs=[Job(name, 90, {"a": 1, "b": 3, "c": 5}) for name in "wxyz"],
             ),
-            "there are more than 200000 ways to hand out the blocks of a machine (up to 30) to 4",
+            "the ways to hand out the blocks of a machine (up to 30, of 3 types) to 4 jobs make",
         ),
     ],
     ids=["limits", "free", "huge demands", "many blocks", "many ways"],
 )
 def test_what_it_cannot_take_it_refuses(method: str, problem: Problem, reason: str) -> None:
     assert reason in refusal(UnsupportedProblem, solve, problem, method)
+
+
+def test_far_too_many_cheap_machines_are_refused_on_the_way() -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 1}, "cheap"), Configuration({"b": 1}, "dear")],
+        machine_types=[MachineType("cheap", "0.00005"), MachineType("dear", 1)],
+        jobs=[Job("x", 100_000, {"a": 1, "b": 10_000})],
+    )
+    message = refusal(UnsupportedProblem, solve, problem, "mig_serving_fast")
+    assert "20000" in message
+
+
+def test_many_jobs_are_refused_before_anything_is_worked_out() -> None:
+    problem = generate("real-rows", n=30_000, m=1, seed=0)
+    message = refusal(UnsupportedProblem, solve, problem, "mig_serving")
+    assert "it would open up to 30000 machines" in message
+
+
+def test_many_block_types_make_too_large_a_table() -> None:
+    names = [f"b{i}" for i in range(300)]
+    shapes = [Configuration({names[i]: 1, names[i - 1]: 1, names[i - 7]: 1}) for i in range(300)]
+    jobs = [Job(f"j{j}", 10, dict.fromkeys(names, 1 + j)) for j in range(10)]
+    problem = Problem(configurations=shapes, jobs=jobs)
+    assert "of 300 types" in refusal(UnsupportedProblem, solve, problem, "mig_serving")
 
 
 def test_fewer_jobs_on_a_machine_are_fewer_ways() -> None:
@@ -197,7 +276,7 @@ def test_fewer_jobs_on_a_machine_are_fewer_ways() -> None:
         ({"mixed": 0}, "mixed is 0; expected a whole number from 1 to 5"),
         ({"mixed": True}, "mixed is True; expected a whole number from 1 to 5"),
         ({"last_mile": 2}, "last_mile is 2; expected a number from 0 to 1"),
-        ({"score": "best"}, "score is 'best'; expected one of capped, published"),
+        ({"score": "best"}, "score is 'best'; expected one of capped, plain"),
     ],
 )
 @pytest.mark.parametrize("method", BOTH)
@@ -214,6 +293,7 @@ def test_bad_options_say_what_is_expected(
         ({"playouts": 0}, "playouts is 0; expected a whole number from 1 to 1000000"),
         ({"erased": "1.5"}, "erased is 3/2; expected a number from 0 to 1"),
         ({"exploration": -1}, "exploration is -1"),
+        ({"exploration": 10**400}, "expected a number from 0 to 1000000"),
         ({"backup": "best"}, "backup is 'best'; expected one of minimum, mean"),
         ({"rounds_without_gain": "3"}, "rounds_without_gain is '3'; expected a whole number"),
     ],
