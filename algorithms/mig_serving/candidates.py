@@ -61,11 +61,13 @@ class Candidates:
 
     def __init__(self, services: Services, options: MigServingFastOptions) -> None:
         self._services, self._mixed = services, options.mixed
-        self._nearly = [int(need * options.last_mile) for need in services.needs]
+        self._nearly = np.array([int(need * options.last_mile) for need in services.needs])
         self._patterns: dict[tuple[int, int], Patterns] = {}
         self._places: dict[int, int] = {}
         counts = services.tables.counts
-        self._most = np.array([max(column) for column in zip(*counts, strict=True)])
+        # What a block of each type is worth to the jobs, then all of the type that a machine has.
+        most = np.array([max(column) for column in zip(*counts, strict=True)]).reshape(-1, 1)
+        self._worth = np.vstack([services.utility.T, services.utility.T * most])
         self._needs = np.array(services.needs, dtype=np.float64)
         costs = services.tables.costs
         self._costs = np.array([float(cost / min(costs)) for cost in costs])
@@ -159,17 +161,16 @@ class Candidates:
         open_jobs = np.flatnonzero(missing > 0)
         if len(open_jobs) <= places:
             return [int(j) for j in open_jobs]
-        left = (missing[open_jobs] / self._needs[open_jobs])[:, None]
-        one = self._services.utility[open_jobs]
-        values = np.hstack([one, one * self._most])
+        left = missing[open_jobs] / self._needs[open_jobs]
+        values = self._worth[:, open_jobs]
         if capped or self._late(missing):
             np.minimum(values, left, out=values)
         values *= left
-        # The best few of each column, best first; of equals the first.
-        few = np.argpartition(-values, places - 1, axis=0)[:places]
+        # The best few of each row, best first; of equals the first.
+        few = np.argpartition(values, -places, axis=1)[:, -places:].tolist()
         ranked = [
-            [j for _, j in sorted((-values[j, at], j) for j in column)]
-            for at, column in enumerate(few.T.tolist())
+            [j for _, j in sorted((-row[j], j) for j in best)]
+            for row, best in zip(values, few, strict=True)
         ]
         chosen: dict[int, None] = {}
         for turn in zip(*ranked, strict=True):
@@ -230,7 +231,7 @@ class Candidates:
 
     def _late(self, missing: Sequence[int] | NDArray[np.int64]) -> bool:
         """Whether this is the last mile."""
-        return all(amount <= most for amount, most in zip(missing, self._nearly, strict=True))
+        return bool((np.asarray(missing) <= self._nearly).all())
 
     def _rows(self, places: int, mixed: int) -> Patterns:
         known = self._patterns.get((places, mixed))
