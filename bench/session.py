@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .cluster import cluster
 from .environment import code_digest, cores, provider
 from .execution import execute, missing
+from .interrupt import interruptible
 from .plots import draw
 from .processes import end_all
 from .results import Results
@@ -149,10 +150,15 @@ class Session:
             TimeElapsedColumn(), TimeRemainingColumn(),
         )  # fmt: skip
         console = Console(stderr=True)
-        with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        quiet = not console.is_terminal
+        with (
+            interruptible() as look,
+            Progress(*columns, console=console, disable=quiet) as progress,
+        ):
             bar = progress.add_task("", total=total, completed=total - len(left))
 
             def note(row: Row) -> None:
+                look()
                 if row.outcome is Outcome.FAILED:
                     console.print(
                         f"{row.instance}: {row.algorithm}: {row.error}", style="red", markup=False
