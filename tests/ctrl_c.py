@@ -80,21 +80,15 @@ def work_gscip(budget: Budget) -> None:
 
 def work_highs(budget: Budget) -> None:
     """HiGHS cannot be stopped: slices short enough for the grace."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    matrix, right = market_split()
-    while not budget.stopped:
-        milp(
-            np.zeros(matrix.shape[1]),
-            integrality=np.ones(matrix.shape[1]),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(matrix, right, right),
-            options={"time_limit": 0.3},
-        )
+    _highs_in_slices(budget, 0.3)
 
 
 def work_highs_in_long_slices(budget: Budget) -> None:
     """Slices of a second outlast the grace, so that the thread is left behind."""
+    _highs_in_slices(budget, 1.0)
+
+
+def _highs_in_slices(budget: Budget, seconds: float) -> None:
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     matrix, right = market_split()
@@ -104,7 +98,7 @@ def work_highs_in_long_slices(budget: Budget) -> None:
             integrality=np.ones(matrix.shape[1]),
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(matrix, right, right),
-            options={"time_limit": 1.0},
+            options={"time_limit": seconds},
         )
 
 

@@ -10,7 +10,14 @@ from cms.algorithm import Named, Support
 from cms.numbers import exact
 from cms.reduction import reduce
 
-from ..linear.aggregated import Aggregated, certificate, doubled, one_block_each
+from ..linear.aggregated import (
+    Aggregated,
+    certificate,
+    doubled,
+    guarantee_of_doubled,
+    guarantee_of_one_block_each,
+    one_block_each,
+)
 from ..linear.tables import MOST_SHAPES, Tables, schedule, without_limits
 from ..linear.tidy import with_fewer_machines, without_waste
 from ..shared.machines import listed
@@ -219,7 +226,7 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
         promises.inflated(tables, inner, _delta(tables, options)),
     ]
     if _with_program(tables):
-        statements += [promises.doubling(tables), promises.adding(tables)]
+        statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
         if _tiny(tables):
             statements.append(promises.linear(machinewise.Paid.of(tables)))
     return promises.strongest(statements, promises.rough_value(tables))

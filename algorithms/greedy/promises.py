@@ -1,4 +1,4 @@
-"""What greedy's parts guarantee, as statements about one problem (theory 1.6, 2.2, 2.3)."""
+"""What greedy's parts guarantee, as statements about one problem (theory 2.2, 2.3)."""
 
 from __future__ import annotations
 
@@ -67,25 +67,6 @@ def linear(paid: Paid) -> Guarantee:
     against = "LP_STAR" if paid.complete else "OPT"
     factor = rounded_up((paid.alpha + 2) * (1 + _TOLERANCE))
     return Guarantee(factor, 0, against, LINEAR)
-
-
-def doubling(tables: Tables) -> Guarantee:
-    """State T-2: ``(1 + phi) LP_agg``, and one machine for each of p configurations."""
-    return Guarantee(1 + tables.phi, tables.dearest(tables.p), "LP_AGG", "T-2, theory 1.6")
-
-
-def adding(tables: Tables) -> Guarantee:
-    """State T-add: ``LP_agg``, p machines, and one for each job."""
-    each = max(
-        (
-            tables.costs[tables.cheapest_with(i)]
-            for i in range(tables.k)
-            if any(row[i] for row in tables.counts)
-        ),
-        default=Fraction(0),
-    )
-    term = tables.dearest(tables.p) + tables.n * each
-    return Guarantee(1, term, "LP_AGG", "T-add, theory 1.6")
 
 
 def strongest(statements: list[Guarantee], value: Fraction) -> Guarantee:

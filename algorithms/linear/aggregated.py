@@ -12,6 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.algorithm import Named
+from cms.guarantee import Guarantee
 
 from ..shared.recognise import recognised
 from ..shared.region import Region
@@ -240,6 +241,29 @@ def one_block_each(vertex: Vertex, tables: Tables) -> Counts:
     """
     wanted = dict(enumerate(map(Fraction, tables.demands)))
     return _rounded(tables, vertex, vertex.machines, wanted)
+
+
+def guarantee_of_doubled(tables: Tables) -> Guarantee:
+    """State T-2: ``(1 + phi) LP_agg``, and one machine for each of p configurations."""
+    return Guarantee(1 + tables.phi, tables.dearest(tables.p), "LP_AGG", "T-2, theory 1.6")
+
+
+def guarantee_of_one_block_each(tables: Tables) -> Guarantee:
+    """State T-add: ``LP_agg``, p machines, and one for each job.
+
+    A job's machine is the dearest that can be needed for a block: the cheapest one with a block of
+    its type.
+    """
+    each = max(
+        (
+            tables.costs[tables.cheapest_with(i)]
+            for i in range(tables.k)
+            if any(row[i] for row in tables.counts)
+        ),
+        default=Fraction(0),
+    )
+    term = tables.dearest(tables.p) + tables.n * each
+    return Guarantee(1, term, "LP_AGG", "T-add, theory 1.6")
 
 
 def with_machines(

@@ -17,6 +17,8 @@ from ..linear.aggregated import (
     FixedMachines,
     certificate,
     doubled,
+    guarantee_of_doubled,
+    guarantee_of_one_block_each,
     one_block_each,
     repaired,
     with_machines,
@@ -157,7 +159,7 @@ class LpRounding:
         if options.variant == "enumeration":
             return Guarantee(2 + epsilon, 0, "OPT", "Theorem A', theory 3")
         tables = Tables.of(reduce(problem).problem)
-        return Guarantee(1 + tables.phi, tables.dearest(tables.p), "LP_AGG", "T-2, theory 1.6")
+        return guarantee_of_doubled(tables)
 
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
@@ -190,7 +192,7 @@ def _theorem_a(tables: Tables) -> Guarantee | None:
             for d, row in zip(tables.demands, tables.supply, strict=True)
         ]
     )
-    return stated if least >= _lost_by_adding(tables) else None
+    return stated if least >= guarantee_of_one_block_each(tables).additive else None
 
 
 def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -258,7 +260,7 @@ class _Run:
     def _milp(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A: whole machines and blocks in parts, then everything twice."""
         tables, budget = self._tables, self._budget
-        loss = _lost_by_adding(tables)
+        loss = guarantee_of_one_block_each(tables).additive
         if vertex.value >= max(loss, _MOST_TOLD * tables.dearest(1)) or not in_reach(tables):
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
             # A); or costs so far apart that nothing is stated.
@@ -329,11 +331,6 @@ class _Run:
         if given is None:
             raise AssertionError("twice the machines do not do, though once they do in parts")
         return repaired(tables, opened, given)
-
-
-def _lost_by_adding(tables: Tables) -> Fraction:
-    """Bound what T-add costs more than LP_agg."""
-    return tables.dearest(tables.p) + tables.n * tables.dearest(1)
 
 
 def _with_free(machines: Sequence[int], found: Fixed) -> list[Fraction]:

@@ -32,7 +32,53 @@ __all__ = ["MigServing", "MigServingFast", "MigServingFastOptions", "MigServingO
 _MOST_BLOCKS = 1_000
 
 
-class MigServingFast:
+class _ByScores:
+    """What both algorithms take, and that nothing is proved of them."""
+
+    def support(self, problem: Problem, options: MigServingFastOptions) -> Support:
+        """Refuse limits, machines without a cost, and what is too much to be done one by one."""
+        general = without_limits(problem)
+        if not general:
+            return general
+        free = [machine.name for machine in problem.machine_types if not machine.cost]
+        if free:
+            return Support(
+                False,
+                f"machine type {free[0]!r} costs nothing, and scores are divided by costs; "
+                "use auto",
+            )
+        small = reduce(problem).problem
+        if len(small.job_names) > MOST_MACHINES:
+            return _too_many(len(small.job_names))
+        tables = Tables.of(small)
+        if tables.unservable or not tables.n:
+            return Support(True)
+        blocks = max(sum(row) for row in tables.counts)
+        if blocks > _MOST_BLOCKS:
+            return Support(
+                False,
+                f"a machine has {blocks} blocks, which are handed out one by one; at most "
+                f"{_MOST_BLOCKS} are tried; use auto",
+            )
+        jobs = min(tables.n, options.mixed + 1)
+        if fitting(tables.counts, jobs, jobs) < jobs:
+            return Support(
+                False,
+                f"the ways to hand out the blocks of a machine (up to {blocks}, of {tables.k} "
+                f"types) to {jobs} jobs make a table of more than {MOST_NUMBERS} numbers, and all "
+                "are scored; choose mixed smaller, or auto",
+            )
+        # Jobs by themselves fill so many machines, and none needs more than one of its own on top;
+        # with costs far apart it can be more, which the run then tells.
+        machines = sum(map(int, Services.of(tables).alone)) + tables.n
+        return Support(True) if machines <= MOST_MACHINES else _too_many(machines)
+
+    def guarantee(self, problem: Problem, options: MigServingFastOptions) -> Guarantee | None:
+        """Return None: nothing is proved of it."""
+        return None
+
+
+class MigServingFast(_ByScores):
     """MIG-serving's fast algorithm: the machine of the highest score, again and again.
 
     A machine's score is the sum, over jobs, of the part of the demand that is missing times the
@@ -75,14 +121,6 @@ class MigServingFast:
     name = "mig_serving_fast"
     options_type = MigServingFastOptions
 
-    def support(self, problem: Problem, options: MigServingFastOptions) -> Support:
-        """Refuse limits, machines without a cost, and what is too much to be done one by one."""
-        return _support(problem, options)
-
-    def guarantee(self, problem: Problem, options: MigServingFastOptions) -> Guarantee | None:
-        """Return None: nothing is proved of it."""
-        return None
-
     def run(
         self, problem: Problem, options: MigServingFastOptions, budget: Budget
     ) -> Iterator[Claim]:
@@ -93,7 +131,7 @@ class MigServingFast:
             yield run.claim(machines, "fast algorithm")
 
 
-class MigServing:
+class MigServing(_ByScores):
     """MIG-serving's optimiser: its fast algorithm, then a genetic one around a tree search.
 
     The fast deployment is the first of a population, beside the schedule to start from if there is
@@ -135,14 +173,6 @@ class MigServing:
     name = "mig_serving"
     options_type = MigServingOptions
 
-    def support(self, problem: Problem, options: MigServingOptions) -> Support:
-        """Refuse limits, machines without a cost, and what is too much to be done one by one."""
-        return _support(problem, options)
-
-    def guarantee(self, problem: Problem, options: MigServingOptions) -> Guarantee | None:
-        """Return None: nothing is proved of it."""
-        return None
-
     def run(self, problem: Problem, options: MigServingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the fast schedule, then better and better ones."""
         run, start = _Run(reduce(problem), options), budget.best
@@ -183,43 +213,6 @@ class _Run:
     def claim(self, machines: Sequence[Filled], part: str) -> Named:
         """Turn machines into a schedule of the user's problem."""
         return Named(self._reduction.restore(self.services.schedule(machines)), part)
-
-
-def _support(problem: Problem, options: MigServingFastOptions) -> Support:
-    general = without_limits(problem)
-    if not general:
-        return general
-    free = [machine.name for machine in problem.machine_types if not machine.cost]
-    if free:
-        return Support(
-            False,
-            f"machine type {free[0]!r} costs nothing, and scores are divided by costs; use auto",
-        )
-    small = reduce(problem).problem
-    if len(small.job_names) > MOST_MACHINES:
-        return _too_many(len(small.job_names))
-    tables = Tables.of(small)
-    if tables.unservable or not tables.n:
-        return Support(True)
-    blocks = max(sum(row) for row in tables.counts)
-    if blocks > _MOST_BLOCKS:
-        return Support(
-            False,
-            f"a machine has {blocks} blocks, which are handed out one by one; at most "
-            f"{_MOST_BLOCKS} are tried; use auto",
-        )
-    jobs = min(tables.n, options.mixed + 1)
-    if fitting(tables.counts, jobs, jobs) < jobs:
-        return Support(
-            False,
-            f"the ways to hand out the blocks of a machine (up to {blocks}, of {tables.k} types) "
-            f"to {jobs} jobs make a table of more than {MOST_NUMBERS} numbers, and all are scored; "
-            "choose mixed smaller, or auto",
-        )
-    # Jobs by themselves fill so many machines, and none needs more than one of its own on top; with
-    # costs far apart it can be more, which the run then tells.
-    machines = sum(map(int, Services.of(tables).alone)) + tables.n
-    return Support(True) if machines <= MOST_MACHINES else _too_many(machines)
 
 
 def _too_many(machines: int) -> Support:

@@ -119,7 +119,23 @@ class NearTies(_OnA100):
 
 
 @dataclass(frozen=True)
-class Superlinear(_OnA100):
+class _PowerLaw(_OnA100):
+    exponent: Number = 1
+    noise: Number = "0.05"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._number("noise", above=-1, most=1)
+
+    def _supply(
+        self, rng: np.random.Generator, count: int, machines: Machines
+    ) -> NDArray[np.int64]:
+        low, high = sorted((1.0, float(self.exponent)))
+        return power_law(rng, count, machines.slices, (low, high), float(self.noise))
+
+
+@dataclass(frozen=True)
+class Superlinear(_PowerLaw):
     """Supply grows faster than the block's size: size^e, e uniform from 1 to `exponent`.
 
     Parameters
@@ -137,22 +153,14 @@ class Superlinear(_OnA100):
     source = "ParvaGPU, SC '24: densenet169 and mobilenetv2"
 
     exponent: Number = "1.35"
-    noise: Number = "0.05"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._number("exponent", above=1, most=3)
-        self._number("noise", above=-1, most=1)
-
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
-        exponents = (1.0, float(self.exponent))
-        return power_law(rng, count, machines.slices, exponents, float(self.noise))
 
 
 @dataclass(frozen=True)
-class Sublinear(_OnA100):
+class Sublinear(_PowerLaw):
     """Supply grows slower than the block's size: size^e, e uniform from `exponent` to 1.
 
     Parameters
@@ -170,18 +178,10 @@ class Sublinear(_OnA100):
     source = "ParvaGPU, SC '24: bert and densenet201"
 
     exponent: Number = "0.6"
-    noise: Number = "0.05"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._number("exponent", above=0, most=1)
-        self._number("noise", above=-1, most=1)
-
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
-        exponents = (float(self.exponent), 1.0)
-        return power_law(rng, count, machines.slices, exponents, float(self.noise))
 
 
 @dataclass(frozen=True)
