@@ -59,7 +59,7 @@ class AlgorithmError(CmsError, RuntimeError):
 
 
 class GuaranteeBreached(AlgorithmError):
-    """A finished run costs more than the algorithm's proved guarantee allows."""
+    """A finished run costs more than the proved guarantee allows, or has no schedule."""
 
 
 class FileError(CmsError, ValueError):

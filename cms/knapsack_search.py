@@ -26,6 +26,8 @@ WORK_ROWS = 12
 SHORT_LIST, LONGEST_LIST = 2**10, 2**18
 # Nodes of the depth-first search before the lists take over.
 _FEW_NODES = 300
+# Up to so many blocks are put back one by one, which takes less than to divide.
+_STEPS = 32
 #: Of a demand of more blocks of the best type, what every search would buy is bought first.
 MANY_BLOCKS = 2**10
 # Up to this, products of two supplies fit into 62 bits.
@@ -225,8 +227,16 @@ def depth_first(m: int, left: Any, value: Any, option: Any, work: Any) -> tuple[
             r, s, p, g, c = undone[depth], paid[depth], price[depth], gain[depth], count[depth]
             continue
         if lowest[following] > spare:
+            if c > _STEPS:
+                # Only so much fewer blocks leave the price of one of another type.
+                c = min(c, (value - 1 - s - lowest[following]) // p + 1)
             continue
         finish = -(-r2 // g2)
+        if c > _STEPS and following + 1 == m:
+            # So many blocks of the last type finish with fewer of this one as well.
+            c = min(c, max(0, -(-(r - finish * g2) // g)))
+            s2 = s + c * p
+            spare = value - 1 - s2
         if finish * p2 <= spare:
             value, improved = s2 + finish * p2, True
             for d in range(depth):

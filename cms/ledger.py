@@ -61,6 +61,7 @@ job 'x' has 0 of its demand served, needs 3
     """
 
     known: Known
+    limited: bool
 
     def __init__(
         self, problem: Problem, algorithm: str, *, trusted: bool, clock: Callable[[], float]
@@ -70,7 +71,7 @@ job 'x' has 0 of its demand served, needs 3
         self._part = ""
         # Without a limit on any machine type, only a job nothing can serve is beyond reach, and
         # the first certificate has seen to that: rays need no second evaluation then.
-        self._limited = any(machine.limit is not None for machine in problem.machine_types)
+        self.limited = any(machine.limit is not None for machine in problem.machine_types)
         first = first_certificate(problem)
         self.known = Known(None, None, first, Fraction(0), None, Proof.NONE, ())
         # Seen at a glance, this spares every other problem a pass of pricing.
@@ -183,7 +184,7 @@ job 'x' has 0 of its demand served, needs 3
         try:
             bound = round_up(certificate.bound(problem), problem.cost_step)
             infeasible = (
-                self._limited and known.cost is None and certificate.proves_infeasible(problem)
+                self.limited and known.cost is None and certificate.proves_infeasible(problem)
             )
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault

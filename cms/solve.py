@@ -22,7 +22,7 @@ from .problem import Problem
 from .registry import algorithm_of
 from .rows import Rows
 from .schedule import Schedule
-from .solution import Incumbent, Solution, StopReason
+from .solution import Incumbent, Proof, Solution, StopReason
 
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
 
@@ -87,7 +87,8 @@ def solve(
     AlgorithmError
         If a claim of the method does not hold, or the method fails or changes the problem.
     GuaranteeBreached
-        If a finished run costs more than the method's theorem allows.
+        If a finished run costs more than the method's theorem allows, or has no schedule where one
+        is certain.
 
     Notes
     -----
@@ -318,8 +319,16 @@ def _verdict(
 ) -> GuaranteeVerdict | None:
     known = ledger.known
     guarantee = _asked(algorithm, "guarantee", Guarantee, problem, options)
-    if guarantee is None or known.cost is None:
+    if guarantee is None or known.infeasible is not Proof.NONE:
         return None
+    if known.cost is None:
+        if ledger.limited:
+            return None  # there may be no schedule
+        raise GuaranteeBreached(
+            algorithm.name,
+            "finished without a schedule, though every job can be served and no machine type has "
+            f"a limit; {guarantee.theorem} guarantees one ({guarantee})",
+        )
     # Every reference is at most the optimum, hence at most what any valid schedule costs.
     verdict = judge(
         guarantee, cost=known.cost, lower_bound=known.lower_bound, upper_value=known.cost

@@ -20,11 +20,19 @@ from cms.knapsack import Cheapest, cheapest_option, common_denominator
 from proofs_checks.checker import cheapest_option as second_opinion
 
 
-@pytest.fixture(scope="module", params=[300, 4, 0], ids=lambda nodes: f"{nodes} nodes")
+@pytest.fixture(
+    scope="module",
+    params=[(300, 32), (300, 0), (4, 0), (0, 32)],
+    ids=lambda limits: f"{limits[0]} nodes, {limits[1]} steps",
+)
 def _by_search_or_lists(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave jobs to the depth-first search, or after so many nodes to the lists."""
+    """Leave jobs to the depth-first search, or after so many nodes to the lists.
+
+    Beyond so many blocks the search steps over those that change nothing.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cms.knapsack_search, "_FEW_NODES", request.param)
+        for name, limit in zip(("_FEW_NODES", "_STEPS"), request.param, strict=True):
+            patch.setattr(cms.knapsack_search, name, limit)
         yield
 
 
@@ -131,6 +139,44 @@ def test_thousands_of_random_jobs_get_their_cheapest_options(
         supply = [rng.randint(1, 12) for _ in range(k)]
         prices = [f * unit + rng.randint(0, off) for f in supply]
         assert_cheapest(prices, supply, rng.randint(1, 150))
+
+
+@pytest.mark.usefixtures("_by_search_or_lists")
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 10**4), st.sampled_from([1, 2, 3, 7, 400, 2_000, 3_001])),
+        min_size=2,
+        max_size=4,
+    ),
+    st.integers(1, 9_000),
+)
+def test_supplies_and_prices_far_apart(rows: list[tuple[int, int]], demand: int) -> None:
+    assert_cheapest([p for p, _ in rows], [f for _, f in rows], demand)
+
+
+@pytest.mark.parametrize("zeros", [2, 5, 8])
+@pytest.mark.parametrize("more", [[], [(1_666_666_667, 2)]])
+def test_the_effort_does_not_depend_on_how_far_apart_supplies_are(
+    zeros: int, more: list[tuple[int, int]]
+) -> None:
+    rng = random.Random(zeros)
+    for _ in range(50):
+        # One block of the second type does what so many of the first do, for hardly more.
+        size = 10**zeros + rng.randint(-1, 1)
+        price = -(-2_500_000_000 * size // 3) + rng.randint(0, 10**9)
+        rows = [(2_500_000_000, 3), (price, size), *more]
+        demand = rng.randint(1, 300) * size + rng.randint(-1, 1)
+        prices, supply = [p for p, _ in rows], [f for _, f in rows]
+        plain = cms.knapsack._Plain(prices)
+        found = plain.cheapest(supply, demand)
+        assert found is not None
+        assert plain.effort < 2_000, (prices, supply, demand)
+        assert found.exact
+        assert serves(supply, found.option, demand)
+        opinion = second_opinion(
+            list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(demand)
+        )
+        assert worth(prices, found.option) == found.value == opinion
 
 
 @pytest.mark.parametrize("deviation", [0, 1, 30])

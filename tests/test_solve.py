@@ -17,7 +17,7 @@ from cms.errors import (
     UnsupportedProblem,
 )
 from cms.guarantee import Guarantee, Verdict
-from cms.model import Configuration, Job
+from cms.model import Configuration, Job, MachineType
 from cms.problem import Problem
 from cms.quantity import MachinesOfType
 from cms.schedule import MachineGroup, Schedule
@@ -364,7 +364,23 @@ def test_a_breached_guarantee_is_an_error_that_names_the_theorem() -> None:
 
 def test_a_run_cut_short_is_not_held_to_its_guarantee() -> None:
     assert promised([HALF, serving(8, 5), serving(8, 4)], "1/2", 0, gap=1).guarantee is None
-    assert promised([], 1, 0).guarantee is None
+
+
+def test_to_finish_without_a_schedule_breaches_every_guarantee() -> None:
+    with pytest.raises(GuaranteeBreached, match=r"without a schedule.* Theorem 7 guarantees one"):
+        promised([], 1, 0)
+
+
+def test_without_a_schedule_nothing_is_breached_where_there_may_be_none() -> None:
+    algorithm = Scripted([])
+    algorithm.promise = Guarantee(1, 0, "OPT", "Theorem 7")
+    for supply, limit in (({"b": 1}, 3), ({"b": 1}, 9), ({}, None)):
+        problem = Problem(
+            configurations=Configuration({"b": 2}),
+            jobs=[Job("x", 8, supply)],
+            machine_types=[MachineType("machine", 1, limit)],
+        )
+        assert run_checked(algorithm, True, problem).guarantee is None
 
 
 @pytest.mark.parametrize(

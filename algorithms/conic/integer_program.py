@@ -190,8 +190,9 @@ class ContentProgram:
                 content = column.content
                 machines[content] = machines.get(content, 0) + values[variable]
         for used, held in zip(self._used, self._held, strict=True):
-            if values[used]:
-                content = tuple(values[variable] for variable in held)
+            content = tuple(values[variable] for variable in held)
+            # On the way to its best solution the solver may open a slot for nothing.
+            if values[used] and any(content):
                 machines[content] = machines.get(content, 0) + 1
         given = tuple(
             tuple(low + values[variable] for low, variable in zip(window.low, taken, strict=True))

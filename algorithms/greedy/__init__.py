@@ -60,8 +60,10 @@ class GreedyOptions:
     variant : {"best", "units", "inflated", "lp"}, default "best"
         ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
         is 1, and is to be met ``1 + delta`` times (G-real). ``lp``: the linear program LP*, rounded
-        (factor in min(n, s)). ``best``: both greedy variants, the aggregated program rounded (T-2,
-        T-add), and LP* where it is small and its factor is the smallest; the best schedule counts.
+        (factor in min(n, s)); unless plain, T-2 takes its place where so many machines are needed
+        that it is within that factor. ``best``: both greedy variants, the aggregated program
+        rounded (T-2, T-add), and LP* where it is small and its factor is the smallest; the best
+        schedule counts.
     inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
         How a single machine is filled: item greedy (1/2), the assignment program with independent
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
@@ -283,7 +285,8 @@ class _Run:
         """Yield what the aggregated program proves, its roundings, and the LP version."""
         tables, options = self._tables, self._options
         best, many = options.variant == "best", False
-        vertex = Aggregated(tables).solve(self._budget) if _countable(tables) else None
+        asked = (best or not options.plain) and _countable(tables)
+        vertex = Aggregated(tables).solve(self._budget) if asked else None
         if vertex is not None:
             if not options.plain:
                 proof = certificate(self._reduction, vertex.prices)
@@ -291,9 +294,8 @@ class _Run:
                     yield proof, None
             # With many machines T-2 costs at most 3 LP_agg, within the LP version's factor.
             many = vertex.value >= tables.dearest(tables.p)
-            if best or many or not options.plain:
-                counts = doubled(vertex, tables)
-                yield self._claim(counts, "aggregated program, T-2"), counts
+            counts = doubled(vertex, tables)
+            yield self._claim(counts, "aggregated program, T-2"), counts
             if best:
                 counts = one_block_each(vertex, tables)
                 yield self._claim(counts, "aggregated program, T-add"), counts

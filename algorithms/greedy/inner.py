@@ -58,6 +58,10 @@ MISSED = {
     "exact": Fraction(1, 10**9),
 }
 _NOISE = 1e-9
+#: Pairs of a block and a job that together are worth no more than this part of the best single pair
+#: are left out of the assignment program, whose numbers must not be too far apart; so are terms
+#: that together are no more than this part of a row.
+_NEGLIGIBLE = 1e-6
 #: Nodes of the exact search between two looks at the clock.
 _NODES = 1_000
 
@@ -169,6 +173,8 @@ def assignment(
     most = {(i, j): min(float(blocks[i]), float(budgets[j]) / float(bids[i, j])) for i, j in pairs}
     worth = {pair: most[pair] * float(bids[pair]) for pair in pairs}
     scale = max(worth.values(), default=1.0)
+    least = _NEGLIGIBLE / max(1, len(pairs))
+    pairs = [pair for pair in pairs if worth[pair] > least * scale]
     # Minimising what is lost is maximising what is gained.
     number = {pair: program.variable(-worth[pair] / scale) for pair in pairs}
     rows: dict[tuple[str, int], list[tuple[int, float]]] = {}
@@ -176,7 +182,7 @@ def assignment(
         rows.setdefault(("type", i), []).append((number[i, j], -most[i, j] / float(blocks[i])))
         rows.setdefault(("job", j), []).append((number[i, j], -worth[i, j] / float(budgets[j])))
     for _, terms in sorted(rows.items()):
-        program.at_least(terms, -1.0)
+        program.at_least([(at, part) for at, part in terms if part < -least], -1.0)
     answer = program.solve(budget)
     parts = np.zeros((k, m))
     if answer is None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .pseudoforest import Edge
     from .tables import Tables
 
-#: Prices are rounded down to multiples of this.
-_GRID = 2**40
+#: Prices are rounded down to multiples of one over this, and to so many digits at least.
+_GRID, _DIGITS = 2**40, 2**20
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,10 @@ def certificate(
         return None
     counted = [price / region.unit for price in prices]
     found = recognised([float(price) for price in counted])
-    numbers, denominator = found or ([int(price * _GRID) for price in counted], _GRID)
+    # A block of little price may be the only one that a job can have, and be had by the million.
+    smallest = min(price for price in counted if price)
+    grid = max(_GRID, ceil(_DIGITS / smallest))
+    numbers, denominator = found or ([int(price * grid) for price in counted], grid)
     _, vector = region.fitted([region.unit * number / denominator for number in numbers], [])
     leaf = region.leaf(vector)
     worth = leaf.bound(problem) if reduction.lost else Fraction(0)

@@ -138,8 +138,10 @@ class LpRounding:
                 "some machines cost nothing, so that no cost limits how many there are; choose "
                 "variant='supports'",
             )
-        number = number_of_vectors(tables, _switch(tables, options.epsilon)[1])
-        if number > _MOST_VECTORS:
+        least, most = _switch(tables, options.epsilon)
+        number = number_of_vectors(tables, most)
+        # With so many machines no vector is gone through, which takes no solver to tell.
+        if number > _MOST_VECTORS and _told(tables) < least:
             return Support(
                 False,
                 f"{tables.c} configurations have up to {number} machine vectors to go through, at "
@@ -175,6 +177,14 @@ def _theorem_a(tables: Tables) -> Guarantee | None:
     stated = Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
     if tables.unservable or in_reach(tables):
         return stated
+    return stated if _told(tables) >= guarantee_of_one_block_each(tables).additive else None
+
+
+def _told(tables: Tables) -> Fraction:
+    """Bound LP_agg from below, by prices that can be told without a solver.
+
+    A block costs at least what it does on a machine that is full.
+    """
     each = [
         min(
             (
@@ -186,13 +196,12 @@ def _theorem_a(tables: Tables) -> Guarantee | None:
         )
         for i in range(tables.k)
     ]
-    least = total(
+    return total(
         [
             min(Fraction(d, f) * price for f, price in zip(row, each, strict=True) if f)
             for d, row in zip(tables.demands, tables.supply, strict=True)
         ]
     )
-    return stated if least >= guarantee_of_one_block_each(tables).additive else None
 
 
 def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:

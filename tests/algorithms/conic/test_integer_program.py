@@ -9,11 +9,12 @@ from math import ceil
 import pytest
 
 from algorithms.conic.cells import cover
-from algorithms.conic.demands import Priced, priced, windows
+from algorithms.conic.demands import Priced, Window, priced, windows
 from algorithms.conic.integer_program import ContentProgram, Found, Task, columns_of
-from algorithms.conic.polytope import Point
+from algorithms.conic.polytope import Point, Polytope
 from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import _is_open, _near
+from algorithms.shared.demands import Demand
 from algorithms.shared.program import Settings
 from cms.knapsack import common_denominator
 from cms.packing import fullest_machine
@@ -68,6 +69,16 @@ def ready(problem: object) -> Prepared:
 def count(found: Found | None) -> int:
     assert found is not None
     return found.machine_count
+
+
+def test_a_slot_opened_for_nothing_is_no_machine() -> None:
+    demand, window = Demand("x", 2, (1, 0)), Window((2, 0), (2, 0))
+    task = Task(Polytope(((1, 1),), (3,)), (demand,), (window,), (), slots=2, least=0, target=2)
+    model = ContentProgram(task)
+    # used, held, held of each slot; then what the job takes beyond its window's least
+    assert len(model.program) == 8
+    found = model.read((1, 2, 0, 1, 0, 0, 0, 0))
+    assert (found.machines, found.machine_count) == ({(2, 0): 1}, 1)
 
 
 def test_slots_are_needed_where_x_lacks_the_right_content() -> None:

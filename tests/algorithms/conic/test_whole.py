@@ -245,6 +245,18 @@ def test_a_plain_run_claims_schedules_and_nothing_else() -> None:
     assert kinds == {BlockPrices, Schedule, SolverBound}
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sizes", [{"a": 29, "b": 13}, {"a": 8, "b": 5, "c": 9}])
+def test_a_slot_opened_for_nothing_is_no_machine(sizes: dict[str, int], seed: int) -> None:
+    wide = len(sizes) == 3
+    problem = Problem(
+        configurations=SizeBoundedConfigurations(sizes, 15 if wide else 45),
+        jobs=[Job(name, 1, {name: 1}) for name in ("bc" if wide else "ab")],
+    )
+    options = {"route": "cells", "plain": True}
+    assert solve(problem, "conic", options=options, threads=1, seed=seed).cost == 1
+
+
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_cells_have_two_to_the_k_slots_and_points_none(k: int) -> None:
     blocks = {f"b{i}": i + 2 for i in range(k)}

@@ -21,6 +21,7 @@ from cms import (
     Status,
     StopReason,
     UnsupportedProblem,
+    Verdict,
     check,
     solve,
 )
@@ -196,6 +197,40 @@ def test_blocks_may_be_more_than_floats(exponent: int, variant: str) -> None:
     shapes = [Configuration({"a": 10**exponent, "b": 1}), Configuration({"b": 2})]
     jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
     kept(Problem(configurations=shapes, jobs=jobs), {"variant": variant}, Fraction(3))
+
+
+@pytest.mark.parametrize("inner", ["independent", "dependent"])
+@pytest.mark.parametrize("variant", ["best", "inflated"])
+def test_a_row_may_spread_over_many_orders_of_magnitude(variant: str, inner: str) -> None:
+    shapes = Configuration({"a": 5, "b": 1})
+    jobs = [
+        Job("x", Fraction(1, 10**8), {"b": 1}),
+        Job("y", 10**7, {"a": 2, "b": Fraction(1, 10**7)}),
+    ]
+    options = {"variant": variant, "inner": inner}
+    kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(10**6))
+    shapes = Configuration({"b": 2, "c": 3, "d": 10})
+    jobs = [
+        Job("x", 12, {"b": Fraction(1, 4), "d": Fraction(1, 10)}),
+        Job("y", 10**9 + Fraction(1, 10**9), {"b": 1, "c": 10**9, "d": Fraction(1, 10**9)}),
+    ]
+    kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(8))
+
+
+@pytest.mark.parametrize("method", ["greedy", "lp_rounding"])
+def test_a_block_of_little_price_by_the_million_counts_in_the_bound(method: str) -> None:
+    many = 10**12
+    problem = Problem(
+        configurations=[Configuration({"a": many, "b": 1}), Configuration({"b": many + 7})],
+        jobs=[
+            Job("x", 1000 * many + 3, {"a": 7, "b": 3}),
+            Job("y", 5, {"b": 3}),
+            Job("z", 10**9, {"b": 1, "a": 2}),
+        ],
+    )
+    solution = solve(problem, method)
+    assert (solution.cost, solution.lower_bound) == (143, 143)
+    assert solution.guarantee is None or solution.guarantee.verdict is Verdict.VERIFIED
 
 
 def test_many_ways_to_fill_a_machine_are_not_gone_through() -> None:

@@ -46,6 +46,22 @@ def brute_force(blocks: list[int], bids: Floats, budgets: Floats) -> float:
 
 
 @pytest.mark.parametrize("method", sorted(INNER))
+@pytest.mark.parametrize("zeros", [8, 13, 40])
+def test_a_method_keeps_its_factor_where_numbers_are_far_apart(method: str, zeros: int) -> None:
+    rng = random.Random(f"{method} {zeros}")
+    for _ in range(150):
+        blocks, bids, budgets = case(rng)
+        budgets *= [10.0 ** rng.randint(-zeros, zeros) for _ in budgets]
+        bids *= [[10.0 ** rng.randint(-zeros, zeros) for _ in budgets] for _ in blocks]
+        bids = np.minimum(bids, budgets)
+        given = INNER[method](blocks, bids, budgets)
+        assert (given >= 0).all()
+        assert (given.sum(axis=1) <= blocks).all()
+        best = brute_force(blocks, bids, budgets)
+        assert worth(given, bids, budgets) >= float(FACTORS[method]) * best * (1 - 1e-5)
+
+
+@pytest.mark.parametrize("method", sorted(INNER))
 def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str) -> None:
     rng = random.Random(method)
     for _ in range(250):

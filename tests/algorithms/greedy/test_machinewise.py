@@ -299,6 +299,16 @@ def test_a_program_cut_off_by_the_clock_is_not_one_without_a_solution() -> None:
         assert solution.stop_reason is StopReason.TIME_LIMIT
 
 
+def test_a_plain_run_is_the_lp_version_however_many_machines() -> None:
+    problem = generate("real-rows", n=60, m=2, seed=0)
+    options = {"variant": "lp", "plain": True}
+    parts = [line.source for line in run(problem, "greedy", options=options).history]
+    assert parts == ["greedy: LP version"]
+    parts = [line.source for line in run(problem, "greedy", options={"variant": "lp"}).history]
+    assert "greedy: aggregated program, T-2" in parts
+    assert "greedy: LP version" not in parts
+
+
 def test_a_solver_that_gives_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LinearProgram, "solve", lambda self, budget: None)
     shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 2})]

@@ -18,6 +18,7 @@ from cms.guarantee import Verdict
 from cms.ledger import Ledger
 from cms.reduction import reduce
 from cms.testing import CHECKS, Check
+from instances.families import generate
 from instances.hard import partition
 from tests.families import FAMILIES, instance
 from tests.hard import hard_problem
@@ -127,6 +128,17 @@ def test_many_configurations_are_not_enumerated() -> None:
             "lp_rounding",
             options={"variant": "enumeration"},
         )
+
+
+def test_however_many_configurations_so_many_machines_need_no_enumeration() -> None:
+    problem = generate("real-rows", n=200, m=5, seed=0)
+    options = {"variant": "enumeration"}
+    solution = solve(problem, "lp_rounding", options=options, time_limit=60)
+    assert solution.guarantee is not None
+    assert solution.guarantee.verdict is Verdict.VERIFIED
+    # A few jobs take so few machines that all their vectors count, which are too many.
+    with pytest.raises(UnsupportedProblem, match="machine vectors to go through"):
+        solve(generate("real-rows", n=5, m=5, seed=0), "lp_rounding", options=options)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

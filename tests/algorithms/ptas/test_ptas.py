@@ -213,6 +213,15 @@ def test_a_rounding_within_the_guarantee_is_enough_where_no_table_fits() -> None
     assert solution.guarantee.verdict == "verified"
 
 
+@pytest.mark.parametrize("plain", [False, True])
+def test_supplies_far_apart_are_no_obstacle(plain: bool) -> None:
+    problem = Problem(
+        configurations=[Configuration({"a": 8, "c": 8}), Configuration({"b": 1000, "c": 3})],
+        jobs=[Job("x", 10**14, {"a": 10**12, "b": 2, "c": 3})],
+    )
+    assert solve(problem, "ptas", options={"plain": plain}).cost == 13
+
+
 def test_costs_without_a_common_step_are_no_obstacle() -> None:
     types = {"m": "1000003/1000033", "n": "999983/1000037", "o": "999979/1000039"}
     problem = Problem(
