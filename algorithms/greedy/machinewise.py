@@ -350,7 +350,7 @@ class Rounding:
         for group, part in perhaps:
             for j, mean in group.missing.items():
                 weight[j] *= 1.0 - part + part * mean
-        self._spent = sum(group.copies * self._cost(group) for group in sure)
+        self._spent = sum(self._cost(group) for group in sure)
         self._spent += sum(part * self._cost(group) for group, part in perhaps)
         self._note()
         for group, part in perhaps:
@@ -377,7 +377,7 @@ class Rounding:
         return self._served(machines, given)
 
     def _cost(self, group: Group) -> float:
-        return float(self._paid.tables.costs[group.shape] / self._paid.unit)
+        return float(group.copies * self._paid.tables.costs[group.shape] / self._paid.unit)
 
     def _note(self) -> None:
         self.estimates.append(self._spent + sum(self._weight.values()))

@@ -119,6 +119,11 @@ class StaticMix:
         shape = tuple(int(i in mix) for i in range(len(services.slices)))
         if len(mix) < 3 or shape not in services.shapes:
             raise UnsupportedProblem("the GPU has no layout of 4, 2 and 1 slices")
+        most = [max((supply.get(i, 0) for i in mix), default=0) for supply in services.supply]
+        # Three instances a GPU, and a job needs at least as many as of those that suit it best.
+        least = sum(-(-d // f) for d, f in zip(services.demands, most, strict=True) if f)
+        if least > len(mix) * MOST_INSTANCES:
+            raise _too_many()
         left = dict(enumerate(services.demands))
         gpus: list[list[Instance]] = []
         while any(left.values()):
@@ -138,10 +143,12 @@ class StaticMix:
                 raise UnsupportedProblem("an instance of 4, 2 or 1 slices serves not every job")
             gpus.append(taken)
             if len(gpus) > MOST_INSTANCES:
-                raise UnsupportedProblem(
-                    f"it would fill more than {MOST_INSTANCES} GPUs one by one"
-                )
+                raise _too_many()
         return services.schedule(gpus)
+
+
+def _too_many() -> UnsupportedProblem:
+    return UnsupportedProblem(f"it would fill more than {MOST_INSTANCES} GPUs one by one")
 
 
 @dataclass(frozen=True, slots=True)
