@@ -37,6 +37,7 @@ _COMPILED = (
     "best_ratio",
     "bought_at_once",
     "useful",
+    "cheapest_pair",
     "take",
     "depth_first",
     "first_list",

@@ -8,14 +8,17 @@ A job's types are first thinned out: a type goes if a cheaper one satisfies as m
 number of the best one (of the lowest price per supply) satisfies as much for no more, or if one
 block of it costs more than the option in hand leaves room for. What is left is searched
 depth-first, pruned by the price of the rest at the next ratio (theory 6.5); ordinary jobs end after
-a dozen nodes. Where ratios nearly tie that would try every combination. Such a job goes on to
-*lists*: type by type, all that can be left of the demand and what it took to get there, without the
-entries that another one beats in both.
+a dozen nodes. Where blocks of the last two types can be had by the dozen, the best pair is found at
+once (``knapsack_pair``). Where ratios nearly tie the search would try every combination. Such a job
+goes on to *lists*: type by type, all that can be left of the demand and what it took to get there,
+without the entries that another one beats in both.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from .knapsack_pair import cheapest_pair
 
 #: What :func:`search` returns in place of a value: no block can serve the job; its numbers are too
 #: large for int64; its lists are too long for the scratch memory.
@@ -231,10 +234,11 @@ def depth_first(m: int, left: Any, value: Any, option: Any, work: Any) -> tuple[
                 # Only so much fewer blocks leave the price of one of another type.
                 c = min(c, (value - 1 - s - lowest[following]) // p + 1)
             continue
+        last = following + 1 == m
+        at_once = last and c > _STEPS
         finish = -(-r2 // g2)
-        if c > _STEPS and following + 1 == m:
-            # So many blocks of the last type finish with fewer of this one as well.
-            c = min(c, max(0, -(-(r - finish * g2) // g)))
+        if at_once:
+            c, finish = cheapest_pair(r, p, g, p2, g2)
             s2 = s + c * p
             spare = value - 1 - s2
         if finish * p2 <= spare:
@@ -244,7 +248,9 @@ def depth_first(m: int, left: Any, value: Any, option: Any, work: Any) -> tuple[
             best[depth], best[following] = c, finish
             for d in range(following + 1, m):
                 best[d] = 0
-        if following + 1 < m:
+        if at_once:
+            c = 0  # of two types there is no better pair
+        elif not last:
             if nodes >= _FEW_NODES:
                 settled = False
                 break

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import cms.knapsack
 import cms.knapsack_search
 from cms.knapsack import Cheapest, cheapest_option, common_denominator
+from cms.knapsack_pair import cheapest_pair
 from proofs_checks.checker import cheapest_option as second_opinion
 
 
@@ -152,6 +153,46 @@ def test_thousands_of_random_jobs_get_their_cheapest_options(
 )
 def test_supplies_and_prices_far_apart(rows: list[tuple[int, int]], demand: int) -> None:
     assert_cheapest([p for p, _ in rows], [f for _, f in rows], demand)
+
+
+def pair_by_trying_all(left: int, p: int, g: int, p2: int, g2: int) -> int:
+    tried = range(-(-left // g2) + 1)
+    return min(x * p2 + max(0, -(-(left - x * g2) // g)) * p for x in tried)
+
+
+@given(
+    left=st.integers(1, 3_000),
+    p=st.integers(1, 10**4),
+    g=st.integers(1, 200),
+    g2=st.integers(1, 400),
+    dearer=st.integers(0, 9),
+    unit=st.sampled_from([1, 10**15]),
+)
+@example(left=600, p=7, g=13, g2=13, dearer=0, unit=1)
+def test_a_pair_of_types_is_the_cheapest_of_all_pairs(
+    left: int, p: int, g: int, g2: int, dearer: int, unit: int
+) -> None:
+    p2 = -(-p * unit * g2 // g) + dearer
+    count, count2 = cheapest_pair(left, p * unit, g, p2, g2)
+    assert min(count, count2) >= 0
+    assert count * g + count2 * g2 >= left
+    expected = pair_by_trying_all(left, p * unit, g, p2, g2)
+    assert count * p * unit + count2 * p2 == expected
+
+
+def test_a_pair_of_many_digits_is_found_in_few_steps() -> None:
+    rng = random.Random(0)
+    for _ in range(300):
+        g, g2 = (rng.randint(10**20, 10**30) for _ in range(2))
+        count, count2 = rng.randint(0, 10**9), rng.randint(0, 10**9)
+        # Exactly so many and no others, at prices by supply: anything else gives too much.
+        left = max(1, count * g + count2 * g2)
+        found = cheapest_pair(left, g, g, g2, g2)
+        assert found[0] * g + found[1] * g2 == left
+        # The second type a hair dearer: no pair found is worth less than the least by supply.
+        p, p2 = g * 10**40, g2 * 10**40 + 1
+        found = cheapest_pair(left, p, g, p2, g2)
+        assert left * 10**40 <= found[0] * p + found[1] * p2 <= count * p + count2 * p2
 
 
 @pytest.mark.parametrize("zeros", [2, 5, 8])

@@ -144,6 +144,19 @@ def test_one_demand_of_10_to_15_among_thousands_is_priced_exactly() -> None:
         assert price(as_rows([raw[j]], 5), prices, compiled=True).total == opinion
 
 
+@pytest.mark.parametrize("zeros", [2, 4, 6])
+def test_compiled_code_finds_the_pairs_that_the_plain_one_finds(zeros: int) -> None:
+    rng = random.Random(zeros)
+    size = 10**zeros + 1
+    prices = [2_500_000, -(-2_500_000 * size // 3) + rng.randint(0, 10**6), 1_666_668]
+    raw = [
+        (rng.randint(1, 300 * size), [3, size + rng.choice([0, 0, 1]), rng.choice([0, 2])])
+        for _ in range(400)
+    ]
+    rows = as_rows(raw, 3)
+    assert_same(price(rows, prices, compiled=True), price(rows, prices, compiled=False))
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
