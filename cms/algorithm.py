@@ -219,7 +219,11 @@ class Algorithm(Protocol):
         ...
 
     def guarantee(self, problem: Problem, options: Any) -> Guarantee | None:
-        """Return what is proved about every finished run on this problem; None if nothing is."""
+        """Return what is proved about every finished run on this problem; None if nothing is.
+
+        It promises a schedule as well: where no machine type has a limit, a run that finishes
+        without one is an error.
+        """
         ...
 
     def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:

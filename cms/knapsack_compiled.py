@@ -114,9 +114,11 @@ def _price_rows(
     return stop
 
 
-# Numba's cache looks at this file's time stamp only; naming the function after the source of the
+# Numba's cache looks at this file's time stamp only; naming the function after the sources of the
 # search makes a change over there a miss here, too.
-_version = hashlib.sha256(Path(knapsack_search.__file__).read_bytes()).hexdigest()[:12]
+_sources = sorted({vars(knapsack_search)[name].__code__.co_filename for name in _COMPILED})
+_text = b"".join(Path(source).read_bytes() for source in _sources)
+_version = hashlib.sha256(_text).hexdigest()[:12]
 _price_rows.__qualname__ += "_" + _version
 # Threads of our own, not numba's: its usual threading layer aborts the process when two threads
 # enter it at once, and deals out rows beforehand, hard ones or not.

@@ -199,6 +199,8 @@ def _pieces(
     dtype: Any,
 ) -> _Pieces:
     columns: list[list[NDArray[Any]]] = [[] for _ in _Pieces._fields]
+    # Left to numpy, a number beyond int64 would be uint64, and floats beside int64.
+    kinds = (np.int64, np.int64, np.int64, dtype, dtype, dtype)
     for i, block in enumerate(problem.blocks):
         mine = np.flatnonzero(blocks == i)
         if not len(mine):
@@ -231,13 +233,12 @@ def _pieces(
                 low = np.maximum(begins[part], position) - position
                 high = np.minimum(ends[part], stop) - position
                 values = (i, jobs[mine][part], segment, low, high, width)
-                for column, value in zip(columns, values, strict=True):
-                    column.append(np.broadcast_to(np.asarray(value), (size,)))
+                for column, value, kind in zip(columns, values, kinds, strict=True):
+                    column.append(np.broadcast_to(np.asarray(value, dtype=kind), (size,)))
             position = stop
-    kinds = (np.int64, np.int64, np.int64, dtype, dtype, dtype)
     return _Pieces(
         *(
-            np.concatenate([np.zeros(0, dtype=np.int64), *column]).astype(kind)
+            np.concatenate([np.zeros(0, dtype=kind), *column])
             for column, kind in zip(columns, kinds, strict=True)
         )
     )

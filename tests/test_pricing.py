@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,13 @@ def test_one_demand_of_10_to_15_among_thousands_is_priced_exactly() -> None:
             list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(demand)
         )
         assert price(as_rows([raw[j]], 5), prices, compiled=True).total == opinion
+
+
+def test_compiled_code_is_named_after_all_files_that_it_comes_from() -> None:
+    files = {Path(source).name for source in cms.knapsack_compiled._sources}
+    assert files == {"knapsack_search.py", "knapsack_pair.py"}
+    name = cms.knapsack_compiled._price_rows.__qualname__
+    assert name.endswith(cms.knapsack_compiled._version)
 
 
 @pytest.mark.parametrize("zeros", [2, 4, 6])

@@ -216,3 +216,17 @@ def test_the_groups_of_many_jobs_are_made_when_asked_for() -> None:
     assert schedule.groups[1].assignment == {("b0", f"j{j}"): 1 for j in (3, 4, 5)}
     assert schedule.columns.jobs is problem.job_names
     assert check(problem, schedule) == ()
+
+
+@pytest.mark.parametrize("many", [2**62, 2**63 - 1, 2**63, 2**63 + 5, 2**64 - 1, 2**64])
+def test_a_machine_of_so_many_blocks_is_counted_to_the_last_one(many: int) -> None:
+    """From 2^63 to 2^64 numpy's integers are of another kind, and floats beside the others."""
+    wide = Configuration({"a": 7, "b": many})
+    problem = Problem(
+        configurations=[wide, Configuration({"a": 7})],
+        jobs=[Job("x", 3 * many // 2, {"b": 1}), Job("y", 3, {"a": 1})],
+    )
+    given = {("b", "x"): 3 * many // 2, ("a", "y"): 3}
+    schedule = Schedule.from_counts(problem, {wide: 2}, given)
+    assert check(problem, schedule) == ()
+    assert schedule.machine_count == 2

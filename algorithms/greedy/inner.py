@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from cms.knapsack import common_denominator
+
 from ..linear.program import LinearProgram
+from ..shared.simplex import cheapest
 from .draws import Draws
 from .paths import PathRounding
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.algorithm import Budget
+
+    from ..linear.pseudoforest import Edge
 
 Given: TypeAlias = "NDArray[np.int64]"
 
@@ -58,10 +63,6 @@ MISSED = {
     "exact": Fraction(1, 10**9),
 }
 _NOISE = 1e-9
-#: Pairs of a block and a job that together are worth no more than this part of the best single pair
-#: are left out of the assignment program, whose numbers must not be too far apart; so are terms
-#: that together are no more than this part of a row.
-_NEGLIGIBLE = 1e-6
 #: Nodes of the exact search between two looks at the clock.
 _NODES = 1_000
 
@@ -163,34 +164,25 @@ def assignment(
     Returns
     -------
     ndarray of float, shape (k, m)
-        A vertex, but for noise; of no type more than there are. All 0 if stopped. The program's
-        integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see arXiv:1403.7519).
+        Of no type more than there are. All 0 if stopped. The program's integrality gap is 3/4
+        (Chakrabarty and Goel, SIAM J. Comput. 2010; see arXiv:1403.7519).
     """
     k, m = bids.shape
-    program = LinearProgram()
     pairs = [(i, j) for i in range(k) if blocks[i] for j in range(m) if bids[i, j] > 0]
     # The variables are parts of the most that a job can use: floats between 0 and 1.
     most = {(i, j): min(float(blocks[i]), float(budgets[j]) / float(bids[i, j])) for i, j in pairs}
     worth = {pair: most[pair] * float(bids[pair]) for pair in pairs}
     scale = max(worth.values(), default=1.0)
-    least = _NEGLIGIBLE / max(1, len(pairs))
-    pairs = [pair for pair in pairs if worth[pair] > least * scale]
-    # Minimising what is lost is maximising what is gained.
-    number = {pair: program.variable(-worth[pair] / scale) for pair in pairs}
-    rows: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    # A row a type and a row a job: parts of what there is of it, which add up to at most 1.
+    rows: dict[tuple[str, int], dict[Edge, float]] = {}
     for i, j in pairs:
-        rows.setdefault(("type", i), []).append((number[i, j], -most[i, j] / float(blocks[i])))
-        rows.setdefault(("job", j), []).append((number[i, j], -worth[i, j] / float(budgets[j])))
-    for _, terms in sorted(rows.items()):
-        program.at_least([(at, part) for at, part in terms if part < -least], -1.0)
-    answer = program.solve(budget)
+        rows.setdefault(("type", i), {})[i, j] = most[i, j] / float(blocks[i])
+        rows.setdefault(("job", j), {})[i, j] = worth[i, j] / float(budgets[j])
+    gains = {pair: worth[pair] / scale for pair in pairs}
+    limits = [terms for _, terms in sorted(rows.items())]
     parts = np.zeros((k, m))
-    if answer is None:
-        if budget is not None and budget.stopped:
-            return parts
-        raise AssertionError("the assignment program has the solution 0 and a bounded value")
-    for pair, at in number.items():
-        parts[pair] = max(0.0, answer.values[at]) * most[pair]
+    for pair, part in _most_gained(gains, limits, budget).items():
+        parts[pair] = max(0.0, part) * most[pair]
     nearest = np.rint(parts)
     parts = np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
     for i, total in enumerate(parts.sum(axis=1)):
@@ -198,6 +190,38 @@ def assignment(
         if total > blocks[i]:
             parts[i] *= blocks[i] / total
     return parts
+
+
+def _most_gained(
+    gains: dict[Edge, float], limits: Sequence[dict[Edge, float]], budget: Budget | None
+) -> dict[Edge, float]:
+    """Choose parts of which each limit's terms add up to at most 1; none if stopped."""
+    program = LinearProgram()
+    # Minimising what is lost is maximising what is gained.
+    number = {pair: program.variable(-gain) for pair, gain in gains.items()}
+    for terms in limits:
+        program.at_least([(number[pair], -part) for pair, part in terms.items()], -1.0)
+    answer = program.solve(budget)
+    if answer is not None:
+        return {pair: answer.values[at] for pair, at in number.items()}
+    # Numbers too far apart for floats: the parts are the prices of the dual program, which exact
+    # numbers solve from the start that its costs of 1 give.
+    columns = [
+        common_denominator([Fraction(terms.get(pair, 0)) for terms in limits]) for pair in gains
+    ]
+    exactly = cheapest(
+        [Fraction(1)] * len(limits),
+        [numbers for numbers, _ in columns],
+        [Fraction(gain) * scale for gain, (_, scale) in zip(gains.values(), columns, strict=True)],
+        stopped=lambda: budget is not None and budget.stopped,
+    )
+    if exactly is None:
+        return {}
+    # A row that was scaled up has a price that is as much lower.
+    return {
+        pair: float(price * scale)
+        for pair, price, (_, scale) in zip(gains, exactly.prices, columns, strict=True)
+    }
 
 
 def independent(

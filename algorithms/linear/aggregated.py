@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .tables import Tables
 
 #: Prices are rounded down to multiples of one over this, and to so many digits at least.
-_GRID, _DIGITS = 2**40, 2**20
+_GRID, _DIGITS = 2**40, 2**32
 
 
 @dataclass(frozen=True)

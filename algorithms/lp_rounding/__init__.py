@@ -132,6 +132,8 @@ class LpRounding:
         if not general or options.variant != "enumeration":
             return general
         tables = Tables.of(reduce(problem).problem)
+        if tables.unservable:
+            return Support(True)  # the driver knows that there is no schedule
         if not all(tables.costs):
             return Support(
                 False,

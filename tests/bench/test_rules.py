@@ -59,6 +59,15 @@ def test_without_its_last_step_parvagpu_needs_what_its_authors_code_needs() -> N
     assert found == [2, 3, 8, 11, 22, 29]
 
 
+def test_a_mix_that_takes_too_many_gpus_is_refused_before_one_is_filled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bench.rules.natural.Instance", None)  # nothing can be placed
+    problem = on_a100([(10**12, [1, 2, 3, 4, 7]), (7, [1, 2, 3, 4, 7])])
+    with pytest.raises(UnsupportedProblem, match="more than 100000 GPUs one by one"):
+        RULES["static_mix"].schedule(problem)
+
+
 @pytest.mark.parametrize("family", families())
 def test_a_rule_makes_a_valid_schedule_or_says_why_not(family: str) -> None:
     problem = generate(family, n=40, seed=3)

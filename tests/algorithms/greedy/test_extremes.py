@@ -49,6 +49,14 @@ def finished(problem: Problem, options: Mapping[str, Any]) -> Solution:
     return solution
 
 
+def solved(problem: Problem) -> Fraction:
+    """The optimum, proved."""
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert solution.cost is not None
+    return solution.cost
+
+
 def kept(problem: Problem, options: Mapping[str, Any], best: Fraction) -> None:
     """A run within its guarantee; ``best`` is the optimum."""
     cost = finished(problem, options).cost
@@ -215,6 +223,13 @@ def test_a_row_may_spread_over_many_orders_of_magnitude(variant: str, inner: str
         Job("y", 10**9 + Fraction(1, 10**9), {"b": 1, "c": 10**9, "d": Fraction(1, 10**9)}),
     ]
     kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(8))
+    shapes = Configuration({"a": 4, "b": 135314, "c": 4})
+    jobs = [
+        Job("x", "1/5", {"b": "1/5", "c": "7863/500000000000"}),
+        Job("y", 700, {"a": "7/10000", "b": "7/20000", "c": "7/10000"}),
+    ]
+    problem = Problem(configurations=shapes, jobs=jobs)
+    kept(problem, options, solved(problem))
 
 
 @pytest.mark.parametrize("method", ["greedy", "lp_rounding"])
@@ -230,6 +245,17 @@ def test_a_block_of_little_price_by_the_million_counts_in_the_bound(method: str)
     )
     solution = solve(problem, method)
     assert (solution.cost, solution.lower_bound) == (143, 143)
+    # Of a trillion machines as well, the bound is right to a machine in a billion.
+    more = Problem(
+        configurations=problem.configurations,
+        jobs=[
+            Job("x", 10**10 * (1000 * many + 3), {"a": 7, "b": 3}),
+            Job("z", 10**19, {"b": 1, "a": 2}),
+        ],
+    )
+    large = solve(more, method)
+    assert large.cost is not None
+    assert large.cost - large.lower_bound <= 10**12 / 10**9
     assert solution.guarantee is None or solution.guarantee.verdict is Verdict.VERIFIED
 
 

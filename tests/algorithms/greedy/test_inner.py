@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from algorithms.greedy.inner import FACTORS, INNER, assignment
 from algorithms.greedy.opened import Opened
 from algorithms.greedy.paths import PathRounding
+from algorithms.linear.program import LinearProgram
 from algorithms.linear.tables import Tables
 from cms import Configuration, Job, Problem
 
@@ -43,6 +46,28 @@ def brute_force(blocks: list[int], bids: Floats, budgets: Floats) -> float:
             got[j] += bids[i, j]
         best = max(best, float(np.minimum(got, budgets).sum()))
     return best
+
+
+def test_where_floats_come_to_no_end_rationals_find_the_same_worth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(7)
+    for _ in range(100):
+        blocks, bids, budgets = case(rng)
+        by_floats = assignment(blocks, bids, budgets)
+        with monkeypatch.context() as patch:
+            patch.setattr(LinearProgram, "solve", lambda self, budget: None)
+            exactly = assignment(blocks, bids, budgets)
+        assert (exactly.sum(axis=1) <= np.array(blocks) + 1e-9).all()
+        paid = (exactly * bids).sum(axis=0)
+        assert (paid <= budgets * (1 + 1e-9)).all()
+        assert paid.sum() == pytest.approx((by_floats * bids).sum())
+
+
+def test_a_stopped_assignment_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget: None)
+    stopped: Any = SimpleNamespace(stopped=True)
+    assert not assignment([1], np.array([[1.0]]), np.array([1.0]), stopped).any()
 
 
 @pytest.mark.parametrize("method", sorted(INNER))

@@ -11,7 +11,7 @@ from algorithms.linear.aggregated import Aggregated
 from algorithms.linear.tables import Tables
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions
 from algorithms.lp_rounding.search import cheapest_support, vectors
-from cms import Configuration, Job, MachineType, Problem, UnsupportedProblem, solve
+from cms import Configuration, Job, MachineType, Problem, Status, UnsupportedProblem, solve
 from cms.driver import RunBudget
 from cms.errors import InvalidOption
 from cms.guarantee import Verdict
@@ -139,6 +139,17 @@ def test_however_many_configurations_so_many_machines_need_no_enumeration() -> N
     # A few jobs take so few machines that all their vectors count, which are too many.
     with pytest.raises(UnsupportedProblem, match="machine vectors to go through"):
         solve(generate("real-rows", n=5, m=5, seed=0), "lp_rounding", options=options)
+
+
+def test_a_job_beyond_help_needs_no_enumeration() -> None:
+    names = [f"b{i}" for i in range(6)]
+    shapes = [
+        Configuration({a: i + 1, b: 1}) for a in names for b in names if a < b for i in (0, 1)
+    ]
+    jobs = [Job("x", 100, dict.fromkeys(names, 1)), Job("lost", 3, {})]
+    problem = Problem(configurations=shapes, jobs=jobs)
+    options = {"variant": "enumeration", "epsilon": "1/10"}
+    assert solve(problem, "lp_rounding", options=options).status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
