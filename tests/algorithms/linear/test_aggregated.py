@@ -134,3 +134,22 @@ def test_block_types_that_serve_nobody_are_not_listed() -> None:
     assert without_limits(problem)
     assert not without_limits(problem, most_shapes=1)
     assert solve(problem, "lp_rounding").cost == 2
+
+
+def test_a_bound_keeps_its_digits_where_a_block_is_of_little_price() -> None:
+    """Floats stand for no short fraction here, so the prices are rounded."""
+    problem = Problem(
+        configurations=[
+            Configuration({"a": 1}),
+            Configuration({"b": 10**7 + 9}),
+            Configuration({"c": 10**8}),
+        ],
+        jobs=[Job("x", 10**18, {"b": 1}), Job("y", 1, {"a": 1}), Job("z", 1, {"c": 1})],
+    )
+    small = reduce(problem)
+    vertex = Aggregated(Tables.of(small.problem)).solve(None)
+    assert vertex is not None
+    proof = certificate(small, vertex.prices)
+    assert proof is not None
+    bound = proof.claim.bound(problem)  # type: ignore[union-attr]
+    assert vertex.value * (1 - Fraction(1, 10**9)) <= bound <= vertex.value
