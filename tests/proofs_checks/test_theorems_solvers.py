@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
@@ -44,8 +45,13 @@ def optimal(
         raise UnsupportedProblem("the configurations are listed")
     if method in limits.REFUSE and any(m.limit is not None for m in problem.machine_types):
         raise UnsupportedProblem("there are limits")
-    solution = solve(problem, "price_and_branch", time_limit=time_limit)
-    return replace(solution, guarantee=EXACT)
+    return replace(_solved(problem, time_limit), guarantee=EXACT)
+
+
+@cache
+def _solved(problem: Problem, time_limit: float) -> Solution:
+    """Solve once what every stand-in is asked."""
+    return solve(problem, "price_and_branch", time_limit=time_limit)
 
 
 def silent(
