@@ -12,6 +12,7 @@ from bench.tables import Table, grouped
 from bench.task import Task
 
 from .agreement import agreement
+from .rechecking import rechecking
 from .suite import Settings, Suite
 from .summary import by_contestant, solves, summary
 
@@ -33,9 +34,10 @@ def tasks(settings: Settings) -> Iterator[Task]:
 
 
 def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
-    """Show each family's proofs, and the agreement with peers."""
+    """Show each family's proofs, the agreement with peers, and what rechecking takes."""
     title = f"proof rate (at most {settings.largest:,} jobs, {settings.time_limit:g} s a run)"
-    return [summary(title, rows, lambda row: row.family, settings), *agreement(rows)]
+    found = [summary(title, rows, lambda row: row.family, settings), *agreement(rows)]
+    return [*found, *filter(None, [rechecking(rows)])]
 
 
 def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:

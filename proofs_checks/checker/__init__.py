@@ -1,9 +1,9 @@
 """A second checker of problem and solution files, written from the definition alone.
 
 It imports nothing of this package, only Python's standard library, so that a mistake there cannot
-hide here. It is slow and plain on purpose, and made to be read: ``reading``, ``problem``,
-``schedule``, ``knapsacks``, ``certificate``, ``solution``, in this order. All numbers are exact
-rationals; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
+hide here. It is plain on purpose, and made to be read: ``reading``, ``problem``, ``schedule``,
+``knapsacks``, ``filling``, ``certificate``, ``solution``, in this order. All numbers are exact;
+there is no tolerance anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
 or any multiset of total size at most a capacity. Each block serves one job and covers as much of
@@ -22,8 +22,8 @@ services, operating points and GPUs they were made from. The exit status is 0 if
 """
 
 from .certificate import certificate_bound as certificate_bound
+from .filling import dearest_filling as dearest_filling
 from .knapsacks import cheapest_option as cheapest_option
-from .knapsacks import dearest_filling as dearest_filling
 from .problem import check_problem as check_problem
 from .problem import problem_sha256 as problem_sha256
 from .reading import Fault as Fault

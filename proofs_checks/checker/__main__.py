@@ -11,6 +11,9 @@ from .problem import fingerprint, read_problem
 from .reading import check_head, parse_document
 from .solution import examine
 
+# Of a million jobs without a machine nobody reads the last.
+_SPELLED_OUT = 100
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
@@ -52,8 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             faults, words = examine(problem, documents[1])
     except ValueError as fault:
         faults = [str(fault)]
-    for sentence in faults or [words]:
+    for sentence in faults[:_SPELLED_OUT] or [words]:
         print(f"{paths[-1]}: {sentence}", file=sys.stderr if faults else sys.stdout)
+    if len(faults) > _SPELLED_OUT:
+        print(f"{paths[-1]}: and {len(faults) - _SPELLED_OUT} faults more", file=sys.stderr)
     return 1 if faults else 0
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .knapsacks import cheapest_option, dearest_filling
-from .problem import Listed, Problem, multiset, read_problem
+from .filling import dearest_filling
+from .knapsacks import cheapest_price, integers
+from .problem import Bounded, Listed, Problem, Row, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
+
+# Branches above one another that a tree may have; docs/files.md says so.
+_DEEPEST = 200
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Sid
         if "branch" not in as_a(dict, node, "a node of the certificate"):
             yield node, sides
             continue
+        if len(sides) == _DEEPEST:
+            raise Fault(f"the certificate has more than {_DEEPEST} branches above one another")
         fields = record(node, "a node of the certificate", "branch at_most below above")
         kind, what = _read_quantity(fields["branch"], problem)
         at_most = integer(fields["at_most"], "at_most of a branch", least=None)
@@ -66,7 +73,44 @@ def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Sid
         stack.append((fields["below"], (*sides, _Side(kind, what, -1, at_most))))
 
 
-def _leaf_bound(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> Fraction | None:
+@dataclass(frozen=True)
+class _Leaf:
+    """The numbers of a leaf, each with what it belongs to."""
+
+    price: dict[str, Fraction]  # of every block: π
+    limit_price: dict[str, Fraction]  # of every machine type: σ
+    weighted: list[tuple[_Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
+
+    def added(self, kind: str, what: object) -> Fraction:
+        """The s·μ of the sides on this quantity."""
+        return sum((w for side, w in self.weighted if (side.kind, side.what) == (kind, what)), ZERO)
+
+
+def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Leaf:
+    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers")
+    price = dict.fromkeys(problem.blocks, ZERO)
+    for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
+        price[i] = number(value, "the price of", i)
+    limit_price = dict.fromkeys(problem.machine_types, ZERO)
+    for m, value in table_over(
+        problem.machine_types, fields.get("limit_prices", {}), "limit_prices"
+    ).items():
+        limit_price[m] = number(value, "the limit price of", m)
+        if limit_price[m] > 0 and problem.machine_types[m].limit is None:
+            raise Fault(f"there is a limit price of {show(m)}, which has no limit")
+    multipliers = [
+        number(value, "a multiplier")
+        for value in as_a(list, fields.get("multipliers", []), "multipliers")
+    ]
+    if len(multipliers) != len(sides):
+        raise Fault(f"a leaf has {len(multipliers)} multipliers below {len(sides)} branches")
+    weighted = [(side, side.sign * value) for side, value in zip(sides, multipliers, strict=True)]
+    return _Leaf(price, limit_price, weighted)
+
+
+def _leaf_bound(
+    leaf: object, sides: tuple[_Side, ...], problem: Problem, rows: Counter[Row]
+) -> Fraction | None:
     """What a leaf proves for the schedules on its sides of the branches; None: there are none.
 
     Let a schedule have x_C machines of configuration C, of machine type m, and give job j y_ij
@@ -84,70 +128,71 @@ def _leaf_bound(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> Fra
     cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
     is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
     """
-    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers")
-    price = dict.fromkeys(problem.blocks, ZERO)
-    for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
-        price[i] = number(value, f"the price of {i!r}")
-    limit_price = dict.fromkeys(problem.machine_types, ZERO)
-    for m, value in table_over(
-        problem.machine_types, fields.get("limit_prices", {}), "limit_prices"
-    ).items():
-        limit_price[m] = number(value, f"the limit price of {m!r}")
-        if limit_price[m] > 0 and problem.machine_types[m].limit is None:
-            raise Fault(f"there is a limit price of {m!r}, which has no limit")
-    multipliers = [
-        number(value, "a multiplier")
-        for value in as_a(list, fields.get("multipliers", []), "multipliers")
-    ]
-    if len(multipliers) != len(sides):
-        raise Fault(f"a leaf has {len(multipliers)} multipliers below {len(sides)} branches")
-    # each side with its s·μ
-    weighted = [(side, side.sign * value) for side, value in zip(sides, multipliers, strict=True)]
-
-    def added(kind: str, what: object) -> Fraction:
-        """The s·μ of the sides on this quantity."""
-        return sum((w for side, w in weighted if (side.kind, side.what) == (kind, what)), ZERO)
-
-    bound = sum((w * side.limit for side, w in weighted), ZERO)
-    bound -= sum(limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
+    read = _read_leaf(leaf, sides, problem)
+    bound = sum((w * side.limit for side, w in read.weighted), ZERO)
+    bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
+    special = {side.what[1] for side, _ in read.weighted if side.kind == "blocks_of_job"}
+    rows_of_special = [problem.jobs[j].row for j in sorted(special)]
     nobody_can = False  # whether some job is served by no block at all
-    known: dict[object, Fraction] = {}  # h of the jobs so far: many may be equal
-    for j, job in problem.jobs.items():
-        own = [price[i] - added("blocks_of_job", (i, j)) for i in problem.blocks]
-        if min(own, default=ZERO) < 0:
-            raise Fault(f"a block's price for job {j!r}, less its multipliers, is {show(min(own))}")
-        supply = [job.supply.get(i, ZERO) for i in problem.blocks]
-        row = (*own, *supply, job.demand)
-        if row not in known:
-            option = cheapest_option(own, supply, job.demand)
+    for prices, times_of in [
+        (list(read.price.values()), rows - Counter(rows_of_special)),
+        *(
+            (_own_prices(read, problem, j), {row: 1})
+            for j, row in zip(sorted(special), rows_of_special, strict=True)
+        ),
+    ]:
+        coin, costs = integers(prices)
+        total = 0
+        for row, times in times_of.items():
+            option = cheapest_price(costs, row.supply, row.demand)
             nobody_can = nobody_can or option is None
-            known[row] = option or ZERO
-        bound += known[row]
+            total += (option or 0) * times
+        bound += coin * total
 
-    worth_nothing = True  # whether v_C <= σ_m for every C
-    on_machines = {i: price[i] + added("blocks_of", i) for i in problem.blocks}
+    breach = _dearer_machine(read, problem, with_costs=True)
+    if breach is not None:
+        raise Fault(breach)
+    if bound > 0 and _dearer_machine(read, problem, with_costs=False) is None:
+        return None
+    return None if nobody_can else bound
+
+
+def _own_prices(leaf: _Leaf, problem: Problem, job: str) -> list[Fraction]:
+    """The prices of a job whose blocks a branch counts."""
+    own = [leaf.price[i] - leaf.added("blocks_of_job", (i, job)) for i in problem.blocks]
+    if min(own) < 0:
+        raise Fault(
+            f"a block's price for job {show(job)}, less its multipliers, is {show(min(own))}"
+        )
+    return own
+
+
+def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str | None:
+    """Name a machine worth more than its cost, or than nothing, and its limit price."""
+    worth_of = {i: leaf.price[i] + leaf.added("blocks_of", i) for i in problem.blocks}
     for index, c in enumerate(problem.configurations):
-        if isinstance(c, Listed):
-            worth = sum((on_machines[i] * n for i, n in c.blocks.items()), ZERO)
-            worth += added("machines_of", (c.machine, c.blocks))
+        machine, limit_price = problem.machine_types[c.machine], leaf.limit_price[c.machine]
+        allowed = limit_price + (machine.cost if with_costs else ZERO)
+        worth = leaf.added("machines_of_type", c.machine)
+        if isinstance(c, Bounded):
+            values = [worth_of[i] for i in c.sizes]
+            sizes = list(c.sizes.values())
+            worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, allowed - worth)
         else:
-            values = [on_machines[i] for i in c.sizes]
-            worth = dearest_filling(values, list(c.sizes.values()), c.capacity, c.max_blocks)
-        worth += added("machines_of_type", c.machine)
-        machine = problem.machine_types[c.machine]
-        if worth > machine.cost + limit_price[c.machine]:
-            raise Fault(
+            worth += leaf.added("machines_of", (c.machine, c.blocks))
+            worth += sum((worth_of[i] * n for i, n in c.blocks.items()), ZERO)
+        if worth > allowed:
+            return (
                 f"a machine of configurations[{index}] is worth {show(worth)} at a leaf's prices, "
-                f"more than its cost {show(machine.cost)} and its limit price "
-                f"{show(limit_price[c.machine])}"
+                f"more than its cost {show(machine.cost)} and its limit price {show(limit_price)}"
             )
-        worth_nothing = worth_nothing and worth <= limit_price[c.machine]
-    return None if nobody_can or (worth_nothing and bound > 0) else bound
+    return None
 
 
 def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
-    bounds = [_leaf_bound(leaf, sides, problem) for leaf, sides in _leaves(tree, problem)]
+    rows = Counter(job.row for job in problem.jobs.values())  # equal jobs have equal h
+    bounds = [_leaf_bound(leaf, sides, problem, rows) for leaf, sides in _leaves(tree, problem)]
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -162,7 +207,8 @@ def certificate_bound(problem_doc: Any, tree: Any) -> Fraction | None:
     Returns
     -------
     Fraction or None
-        The exact bound, not rounded up; None if the tree proves that there is no schedule.
+        The bound, not rounded up, exact but for what :func:`.cheapest_option` and
+        :func:`dearest_filling` say; None if the tree proves that there is no schedule.
 
     Raises
     ------

@@ -1,12 +1,29 @@
-"""The two small optimisation problems that the value of a certificate depends on."""
+"""The knapsack on the jobs' side of a certificate: the cheapest blocks that cover a demand.
+
+It goes through the block types one after the other, that of the best price per unit first, and
+leaves out what the price per unit of the types to come cannot make cheaper than what is known. What
+is left after each type is a *list* without the entries that another one beats; so the work grows
+with neither the demand nor the digits of the numbers. Where many types tie within a hair the lists
+could still outgrow any memory: then the answer is a lower bound, a little below the value itself,
+and no certificate proves more by it than is true.
+"""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cmp_to_key
+from math import gcd, lcm
+from typing import TypeAlias
 
-from .reading import ZERO, common_step
+Block: TypeAlias = tuple[int, int]  # its price, and what it covers, or its size
+
+# Steps of the first search; ordinary jobs take a dozen.
+_STEPS = 300
+# Up to so many blocks it takes less to try every number than to look for the best pair.
+_FEW = 32
+# Entries of all lists of one job, a second's work.
+_LONGEST = 2**19
 
 
 def cheapest_option(
@@ -24,22 +41,13 @@ def cheapest_option(
     Returns
     -------
     Fraction or None
-        min { prices·o : supply·o >= demand, o >= 0 integer }; None if no block covers anything.
+        min { prices·o : supply·o >= demand, o >= 0 integer }; None if no block covers anything. It
+        is less, and never more, only if that took lists of more than half a million entries.
 
     Notes
     -----
-    A search for shortest paths in integers. Let b be the type with the least price per unit
-    covered, P its price and F what it covers. A block of price p that covers f wastes
-    p·F - P·f >= 0; so F times the price of an option is P·(what it covers) + (what its blocks
-    waste), at least P·demand + (what its blocks waste).
-
-    Blocks b waste nothing, and once the other blocks cover S, the number of b is forced. So the
-    search goes over S, least waste first. It ends when the others alone waste too much to beat the
-    best option found; prices being integers, F times a price is rounded up to a multiple of F. An S
-    is left out if one that is no larger, with the same remainder modulo F, came before: add any
-    further blocks to both and fill up with b; then the smaller one ends at the least sum >= demand
-    with that remainder, the other not below it. So the length of the search does not depend on the
-    demand, which may be 10^12.
+    Prices are integers here, so every bound on one is rounded up. Some options are tried first,
+    depth first; where that comes to no end, lists settle what is cheaper than the best of them.
 
     Examples
     --------
@@ -48,93 +56,231 @@ def cheapest_option(
     >>> cheapest_option([Fraction(1), Fraction(4)], [Fraction(1, 3), Fraction(2)], Fraction(1))
     Fraction(3, 1)
     """
-    if demand == 0:
-        return ZERO
+    coin, costs = integers(prices)
+    _, (target, *covers) = integers([demand, *supply])
+    price = cheapest_price(costs, covers, target)
+    return None if price is None else coin * price
+
+
+def cheapest_price(costs: Sequence[int], covers: Sequence[int], target: int) -> int | None:
+    """Do the same for integers."""
+    if target == 0:
+        return 0
     # A block that covers more than the demand covers the demand.
-    useful = [(p, min(f, demand)) for p, f in zip(prices, supply, strict=True) if f > 0]
+    useful = [(p, min(f, target)) for p, f in zip(costs, covers, strict=True) if f > 0]
     if not useful:
         return None
-    coin = common_step([p for p, _ in useful]) or Fraction(1)
-    unit = common_step([demand, *(f for _, f in useful)])
-    blocks = [(int(p / coin), int(f / unit)) for p, f in useful]
-    target = int(demand / unit)
-    P, F = min(blocks, key=lambda block: Fraction(*block))
-    best = P * -(-target // F)  # blocks b alone
-    smallest: dict[int, int] = {}  # remainder modulo F -> the smallest S so far
-    states = [(0, 0)]  # (what the others waste, S)
-    while states:
-        waste, S = heapq.heappop(states)
-        if -(-(P * target + waste) // F) >= best:
-            break
-        if smallest.get(S % F, S + 1) <= S:
-            continue
-        smallest[S % F] = S
-        price_of_others = (waste + P * S) // F  # without a rest, by the definition of waste
-        best = min(best, price_of_others + P * max(0, -(-(target - S) // F)))
-        if S < target:
-            for p, f in blocks:
-                heapq.heappush(states, (waste + p * F - P * f, S + f))
-    return best * coin
+    coin = gcd(*(p for p, _ in useful))
+    if any(p == 0 for p, _ in useful):
+        return 0
+    blocks = _worth_while([(p // coin, f) for p, f in useful])
+    P, F = blocks[0]
+    # So many of the best type are in some cheapest option: the work does not grow with the demand.
+    bought = max(0, target - _most_by_others(blocks) - 1) // F
+    target -= bought * F
+    full = (target - 1) // F
+    best = full * P + min(p for p, f in blocks if f >= target - full * F)
+    best, settled = _tried(_within(blocks, target, best), target, best)
+    if not settled:
+        best = _listed(_within(blocks, target, best), target, best)
+    return coin * (bought * P + best)
 
 
-def dearest_filling(
-    prices: Sequence[Fraction],
-    sizes: Sequence[Fraction],
-    capacity: Fraction,
-    max_blocks: int | None = None,
-) -> Fraction:
-    """The price of the dearest blocks that fit on one machine of a size-bounded set.
+def integers(values: Sequence[Fraction]) -> tuple[Fraction, list[int]]:
+    """A unit, and how many of it each value is."""
+    denominator = lcm(*(value.denominator for value in values))
+    numbers = [value.numerator * (denominator // value.denominator) for value in values]
+    divisor = gcd(*numbers) or 1
+    return Fraction(divisor, denominator), [number // divisor for number in numbers]
 
-    Parameters
-    ----------
-    prices : sequence of Fraction
-        What a block of each type is worth; may be negative.
-    sizes : sequence of Fraction
-        Its size, > 0.
-    capacity : Fraction
-        The largest total size.
-    max_blocks : int, optional
-        The largest number of blocks.
 
-    Returns
-    -------
-    Fraction
-        max { prices·z : sizes·z <= capacity, sum(z) <= max_blocks, z >= 0 integer }.
+def by_price(a: Block, b: Block) -> int:
+    """Compare prices per unit; of equal ones, the larger block comes first."""
+    return a[0] * b[1] - b[0] * a[1] or b[1] - a[1]
 
-    Notes
-    -----
-    Dynamic programming over (total size, number of blocks), smallest sizes first: a filling is left
-    out if one came before, hence no larger, with no more blocks and worth as much.
 
-    Examples
-    --------
-    >>> dearest_filling([Fraction(3), Fraction(2)], [Fraction(3), Fraction(2)], Fraction(7))
-    Fraction(7, 1)
+def _worth_while(blocks: list[Block]) -> list[Block]:
+    """The blocks by price per unit, without those that others replace for no more.
+
+    A block goes if a cheaper one, or several of a better one, cover as much for its price.
     """
-    useful = [(p, s) for p, s in zip(prices, sizes, strict=True) if p > 0 and s <= capacity]
-    if not useful:
-        return ZERO
-    coin = common_step([p for p, _ in useful])
-    unit = common_step([s for _, s in useful])
-    blocks = [(int(p / coin), int(s / unit)) for p, s in useful]
-    room, bulk = int(capacity // unit), 0
-    if max_blocks is None or max_blocks >= room // min(s for _, s in blocks):
-        max_blocks = None  # more blocks do not fit anyway
-        # Let b be worth most per size, and s_b its size. Among any s_b blocks, some have a total
-        # size that s_b divides (of s_b + 1 partial sums two have the same remainder); blocks b in
-        # their place are worth no less. So fewer than s_b others are needed, and b fills the rest.
-        p_b, s_b = max(blocks, key=lambda block: Fraction(*block))
-        number_of_b = max(0, (room - (s_b - 1) * max(s for _, s in blocks)) // s_b)
-        bulk, room = p_b * number_of_b, room - s_b * number_of_b
-    most: dict[int, int] = {}  # number of blocks -> the highest worth so far
-    states = [(0, 0, 0)]  # (total size, number of blocks, -worth)
-    while states:
-        size, number, loss = heapq.heappop(states)
-        if any(n <= number and worth >= -loss for n, worth in most.items()):
-            continue
-        most[number] = -loss
-        for p, s in blocks:
-            if size + s <= room and (max_blocks is None or number < max_blocks):
-                # without a limit the number does not matter, and all count as 0
-                heapq.heappush(states, (size + s, number + (max_blocks is not None), loss - p))
-    return (bulk + max(most.values())) * coin
+    front: list[Block] = []
+    for p, f in sorted(blocks, key=lambda block: (block[0], -block[1])):
+        if not front or f > front[-1][1]:
+            front.append((p, f))
+    kept: list[Block] = []
+    for p, f in sorted(front, key=cmp_to_key(by_price)):
+        if not any(p // q * g >= f for q, g in kept):
+            kept.append((p, f))
+    return kept
+
+
+def _within(blocks: Sequence[Block], target: int, best: int) -> list[Block]:
+    """The blocks that an option cheaper than ``best`` may have.
+
+    F times an option's price is P·target or more, plus p·F - P·f for each of its blocks.
+    """
+    P, F = blocks[0]
+    room = (best - 1) * F - P * target
+    return [blocks[0], *((p, f) for p, f in blocks[1:] if p * F - P * f <= room)]
+
+
+def _cheapest_from(blocks: Sequence[Block]) -> list[int]:
+    """The lowest price of the blocks from each one on."""
+    lowest = [p for p, _ in blocks]
+    for at in range(len(lowest) - 2, -1, -1):
+        lowest[at] = min(lowest[at], lowest[at + 1])
+    return lowest
+
+
+def _tried(blocks: Sequence[Block], target: int, best: int) -> tuple[int, bool]:
+    """The price of a good option, ``best`` or lower, and whether none is cheaper."""
+    last, lowest, steps = len(blocks) - 1, _cheapest_from(blocks), 0
+
+    def descend(at: int, left: int, spent: int) -> None:
+        """Cover what is left with blocks from ``at`` on."""
+        nonlocal best, steps
+        steps += 1
+        p, f = blocks[at]
+        alone = -(-left // f)
+        best = min(best, spent + p * alone)
+        if at == last:
+            return
+        q, g = blocks[at + 1]
+        if at + 1 == last and alone > _FEW:
+            best = min(best, spent + _cheapest_pair(p, f, q, g, left))
+            return
+        most = min(alone - 1, (best - 1 - spent - lowest[at + 1]) // p)
+        for number in range(most, -1, -1):
+            rest, paid = left - number * f, spent + number * p
+            # The fewer of this block, the dearer the rest: from here on nothing is cheaper.
+            if paid - (-rest * q // g) >= best or steps > _STEPS:
+                break
+            descend(at + 1, rest, paid)
+
+    descend(0, target, 0)
+    return best, steps <= _STEPS
+
+
+def _cheapest_pair(p: int, f: int, q: int, g: int, left: int) -> int:
+    """The least price of two types that cover what is left; p / f <= q / g.
+
+    At a price v, with y blocks of the second type, the number x of the first lies between
+    (left - g·y) / f and (v - q·y) / p. As long as the former is the smaller one, the integers from
+    one to the other are floor((v - q·y) / p) + floor((g·y - left) / f) + 1 in number, which is not
+    negative; so these terms add up to the number of options of at most that price, and the least
+    price that has one is found by halving.
+    """
+
+    def options(v: int) -> int:
+        most = left // g  # more of the second type are one more and none of the first: tried below
+        if q * f > g * p:
+            most = min(most, (v * f - left * p) // (q * f - g * p))
+        n = min(most, v // q) + 1
+        return _floor_sum(n, p, -q, v) + _floor_sum(n, f, g, -left) + n
+
+    low, high = -(-left * p // f), min(p * -(-left // f), q * -(-left // g))
+    while low < high:
+        middle = (low + high) // 2
+        if options(middle) > 0:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _floor_sum(n: int, m: int, a: int, b: int) -> int:
+    """The sum of floor((a·i + b) / m) over i = 0, ..., n - 1; as Euclid's algorithm goes."""
+    total = 0
+    while True:
+        total += n * (n - 1) // 2 * (a // m) + n * (b // m)
+        a, b = a % m, b % m
+        n, b = divmod(a * n + b, m)
+        if n == 0:
+            return total
+        m, a = a, m
+
+
+def _listed(blocks: Sequence[Block], target: int, best: int) -> int:
+    """The lowest price, or ``best`` if none is lower; or a lower bound, if lists grow too long.
+
+    An entry is (spent, left to be covered). Lists are sorted by what is spent; what is left falls,
+    since an entry that spends more and leaves no less is beaten.
+    """
+    if len(blocks) < 2:
+        return best
+    (P, F), (p, f) = blocks[:2]
+    lowest = _cheapest_from(blocks)
+    # All of them the first are no cheaper than ``best``: there is room for one of the others.
+    most = min(-(-target // F), (best - 1 - lowest[1]) // P + 1)
+    # So many of the first are needed, or else the others, at their best, cost ``best`` or more.
+    least, dearer = 0, p * F - P * f
+    if dearer > 0:
+        least = max(0, -(-(target * p - (best - 1) * f) // dearer))
+    if most - least > _LONGEST:
+        return min(best, -(-target * P // F))
+    entries = [(number * P, target - number * F) for number in range(least, most)]
+    total = len(entries)
+    for at in range(1, len(blocks)):
+        p, f = blocks[at]
+        last = at + 1 == len(blocks)
+        grown: list[tuple[int, int]] = []
+        again, old, fewest = 0, 0, target + 1
+        while True:
+            # The next by what is spent: an entry as it was, or one with a block more.
+            if again < len(grown):
+                spent, left = grown[again][0] + p, grown[again][1] - f
+                if old < len(entries) and entries[old] < (spent, left):
+                    spent, left = entries[old]
+                    old += 1
+                else:
+                    again += 1
+            elif old < len(entries):
+                spent, left = entries[old]
+                old += 1
+            else:
+                break
+            if spent >= best:
+                break
+            if left >= fewest:
+                continue
+            fewest = left
+            if left <= 0:
+                best = spent
+                break
+            if last:
+                best = min(best, spent + p * -(-left // f))
+            elif spent + lowest[at] < best and spent - (-left * p // f) < best:
+                grown.append((spent, left))
+                total += 1
+                if total > _LONGEST:
+                    return min(best, *(spent - (-left * p // f) for spent, left in entries))
+        if last:
+            break
+        p, f = blocks[at + 1]
+        entries = [
+            (spent, left)
+            for spent, left in grown
+            if spent + lowest[at + 1] < best and spent - (-left * p // f) < best
+        ]
+    return best
+
+
+def _most_by_others(blocks: Sequence[Block]) -> int:
+    """What the blocks but the first, of price P and cover F, cover at most in some cheapest option.
+
+    Among any F of them (F over the divisor common to all) the sum of some is a multiple of F, which
+    the first covers for no more: of n + 1 partial sums, two have the same remainder modulo n. And F
+    times the price of an option is P·(what it covers) plus p·F - P·f for each block of price p that
+    covers f. The first alone costs less than P·(demand + F) / F; so the others, together, add less
+    than P·F to this.
+    """
+    (P, F), *others = blocks
+    if not others:
+        return 0
+    number = F // gcd(F, *(f for _, f in others)) - 1
+    most = 0
+    for p, f in others:
+        waste = p * F - P * f
+        most += f * (min(number, (P * F - 1) // waste) if waste > 0 else number)
+    return min(most, number * max(f for _, f in others))

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
 from .reading import (
-    ZERO,
     Fault,
     as_a,
     check_head,
@@ -41,10 +41,6 @@ class Listed:
     machine: str
     blocks: dict[str, int]  # without zeros
 
-    def allows(self, blocks: Mapping[str, int]) -> bool:
-        """Whether a machine can be cut into these blocks."""
-        return blocks == self.blocks
-
 
 @dataclass(frozen=True)
 class Bounded:
@@ -64,12 +60,21 @@ class Bounded:
         )
 
 
+class Row(NamedTuple):
+    """What a job asks for, without its name, as integers: all of them times ``scale``."""
+
+    scale: int
+    demand: int
+    supply: tuple[int, ...]  # of every block, in the problem's order
+
+
 @dataclass(frozen=True)
 class Job:
     """A demand, and the demand function."""
 
     demand: Fraction
     supply: dict[str, Fraction]  # what one block covers; 0 for a block that is absent
+    row: Row  # the same
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class Problem:
 def multiset(value: object, what: str, known: Collection[str] | None = None) -> dict[str, int]:
     """Read blocks and their numbers; zeros are dropped."""
     table = table_over(known, value, what)
-    counts = {i: integer(n, f"the count of {i!r} in {what}") for i, n in table.items()}
+    counts = {i: integer(n, "the count of", i, f"in {what}") for i, n in table.items()}
     if not any(counts.values()):
         raise Fault(f"{what} has no blocks")
     return {i: n for i, n in counts.items() if n > 0}
@@ -123,7 +128,7 @@ def _read_configuration(
         if known is None
         else table_over(known, table["sizes"], what)
     )
-    sizes = {i: number(size, f"the size of {i!r} in {what}") for i, size in sizes.items()}
+    sizes = {i: number(size, "the size of", i, f"in {what}") for i, size in sizes.items()}
     if not sizes or not all(sizes.values()):
         raise Fault(f"{what} needs sizes > 0: any number of blocks of size 0 would fit")
     most = table.get("max_blocks")
@@ -148,8 +153,8 @@ def read_problem(document: object) -> Problem:
         no_duplicates([*machine_types, name], "machine type")
         limit = fields.get("limit")
         machine_types[name] = MachineType(
-            number(fields.get("cost", 1), f"the cost of machine type {name!r}"),
-            None if limit is None else integer(limit, f"the limit of machine type {name!r}"),
+            number(fields.get("cost", 1), "the cost of machine type", name),
+            None if limit is None else integer(limit, "the limit of machine type", name),
         )
     known = as_a(list, table["blocks"], "blocks") if "blocks" in table else None
     configurations = [
@@ -170,13 +175,15 @@ def read_problem(document: object) -> Problem:
     return Problem(blocks, machine_types, configurations, jobs)
 
 
-def _read_job(row: Mapping[str, Any], blocks: Collection[str]) -> Job:
-    what = f"the demand function of job {row['name']!r}"
-    supply = table_over(blocks, row["demand_function"], what)
-    return Job(
-        number(row["demand"], f"the demand of job {row['name']!r}"),
-        {i: number(f, f"{what} at {i!r}") for i, f in supply.items()},
-    )
+def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
+    name = fields["name"]
+    table = table_over(blocks, fields["demand_function"], "the demand function of job", name)
+    demand = number(fields["demand"], "the demand of job", name)
+    supply = {i: number(f, "the demand function of job", name, "at", i) for i, f in table.items()}
+    scale = lcm(demand.denominator, *(f.denominator for f in supply.values()))
+    scaled = {i: f.numerator * (scale // f.denominator) for i, f in supply.items()}
+    amount = demand.numerator * (scale // demand.denominator)
+    return Job(demand, supply, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
 
 
 def fingerprint(problem: Problem) -> str:
@@ -204,15 +211,16 @@ def fingerprint(problem: Problem) -> str:
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     digest.update(text.encode() + b"\n")
     digest.update("".join(f"{name}\n" for name in problem.jobs).encode() + b"\n")
+    order = sorted(range(len(blocks)), key=problem.blocks.__getitem__)
+    pack = Struct(f"<{len(blocks) + 2}q").pack
     too_long = ""
     for index, job in enumerate(problem.jobs.values()):
-        row = [job.demand, *(job.supply.get(i, ZERO) for i in blocks)]
-        scale = lcm(*(value.denominator for value in row))
-        integers = [scale, *(int(scale * value) for value in row)]
+        scale, demand, supply = job.row
+        integers = [scale, demand, *(supply[at] for at in order)]
         if max(integers) >= 2**63:
             too_long += ":".join(map(str, [index, *integers])) + "\n"
             integers = [0] * len(integers)
-        digest.update(b"".join(n.to_bytes(8, "little", signed=True) for n in integers))
+        digest.update(pack(*integers))
     digest.update(too_long.encode())
     return digest.hexdigest()
 

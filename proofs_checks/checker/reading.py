@@ -16,6 +16,8 @@ ZERO = Fraction(0)
 _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE](?P<exponent>[+-]?\d+))?)", re.ASCII)
 # 1e999999999 would fill the memory; nobody measures anything that large.
 _LARGEST_EXPONENT = 400
+# Python reads no longer integers, and prints none.
+_LARGEST_DIGITS = 4300
 # Control characters and line ends would make two lists of names look alike; surrogates are no text.
 _NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _KINDS: dict[Any, str] = {str: "a text", list: "a list", dict: "an object"}
@@ -27,13 +29,18 @@ class Fault(ValueError):
 
 def rational(text: str) -> Fraction:
     """Read ``12``, ``12.5``, ``1e3`` or ``1/3``."""
+    if len(text) > 3 * _LARGEST_DIGITS:
+        raise Fault(f"a text of {len(text)} characters is no number; write 12, 12.5, 1e3 or 1/3")
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise Fault(f"{show(text)} is not a number; write 12, 12.5, 1e3 or 1/3")
     try:
         if abs(int(match["exponent"] or 0)) > _LARGEST_EXPONENT:
             raise Fault(f"{show(text)} has an exponent beyond {_LARGEST_EXPONENT}")
-        return Fraction(match[0])
+        value = Fraction(match[0])
+        if max(abs(value.numerator), value.denominator) >= 10**_LARGEST_DIGITS:
+            raise Fault(f"{show(text)} has more than {_LARGEST_DIGITS} digits")
+        return value
     except ZeroDivisionError:
         raise Fault(f"{show(text)} divides by zero") from None
 
@@ -92,6 +99,8 @@ def no_duplicates(names: list[str], kind: str) -> None:
 
 def show(value: object) -> str:
     """Write a value for a message, shortened."""
+    if isinstance(value, str):  # a name may be as long as a file
+        return repr(value) if len(value) <= 60 else f"{value[:60]!r}... ({len(value)} characters)"
     try:
         text = str(value) if isinstance(value, int | Fraction) else repr(value)
     except (ValueError, RecursionError):
@@ -99,37 +108,42 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def as_a(kind: type[T], value: object, what: str) -> T:
+def _named(what: tuple[object, ...]) -> str:
+    """Say what a value is: words and names in turn, the names cut. Only messages need it."""
+    return " ".join(show(part) if at % 2 else str(part) for at, part in enumerate(what))
+
+
+def as_a(kind: type[T], value: object, *what: object) -> T:
     """Return the value if it is of this kind."""
     if not isinstance(value, kind):
-        raise Fault(f"{what} is {show(value)}, not {_KINDS[kind]}")
+        raise Fault(f"{_named(what)} is {show(value)}, not {_KINDS[kind]}")
     return value
 
 
-def number(value: object, what: str, *, signed: bool = False) -> Fraction:
+def number(value: object, *what: object, signed: bool = False) -> Fraction:
     """Return an exact number: a JSON number, or text; never a binary float."""
     if isinstance(value, str):
         try:
             result = rational(value)
         except ValueError as fault:
-            raise Fault(f"{what}: {fault}") from None
+            raise Fault(f"{_named(what)}: {fault}") from None
     elif isinstance(value, int | Fraction) and not isinstance(value, bool):
         result = Fraction(value)
     else:
-        raise Fault(f"{what} is {show(value)}, not an exact number")
-    if result < 0 and not signed:
-        raise Fault(f"{what} is {show(result)}, which is negative")
+        raise Fault(f"{_named(what)} is {show(value)}, not an exact number")
+    if result.numerator < 0 and not signed:
+        raise Fault(f"{_named(what)} is {show(result)}, which is negative")
     return result
 
 
-def integer(value: object, what: str, least: int | None = 0) -> int:
+def integer(value: object, *what: object, least: int | None = 0) -> int:
     """Return a JSON integer, at least ``least``."""
     if isinstance(value, Fraction) and value.denominator == 1:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Fault(f"{what} is {show(value)}, not an integer")
+        raise Fault(f"{_named(what)} is {show(value)}, not an integer")
     if least is not None and value < least:
-        raise Fault(f"{what} is {show(value)}, less than {least}")
+        raise Fault(f"{_named(what)} is {show(value)}, less than {least}")
     return value
 
 
@@ -141,21 +155,21 @@ def new_name(value: object, what: str) -> str:
     return name
 
 
-def known_name(known: Collection[str], value: object, what: str) -> str:
+def known_name(known: Collection[str], value: object, *what: object) -> str:
     """Return a name that the problem has."""
     if not isinstance(value, str) or value not in known:
-        raise Fault(f"{what} is {show(value)}, which the problem does not have")
+        raise Fault(f"{_named(what)} is {show(value)}, which the problem does not have")
     return value
 
 
-def table_over(known: Collection[str] | None, value: object, what: str) -> dict[str, Any]:
+def table_over(known: Collection[str] | None, value: object, *what: object) -> dict[str, Any]:
     """Return an object whose keys are names, those that the problem has if they are known yet."""
-    table = as_a(dict, value, what)
+    table = as_a(dict, value, *what)
     for key in table:
         if known is None:
-            new_name(key, f"a key of {what}")
-        else:
-            known_name(known, key, f"a key of {what}")
+            new_name(key, f"a key of {_named(what)}")
+        elif key not in known:
+            known_name(known, key, f"a key of {_named(what)}")
     return table
 
 
@@ -167,7 +181,7 @@ def record(value: object, what: str, required: str, optional: str = "") -> dict[
     table = as_a(dict, value, what)
     for key in required.split():
         if key not in table:
-            raise Fault(f"{what} has no {key!r}")
+            raise Fault(f"{what} has no {show(key)}")
     for key in table:
         if key not in required.split() + optional.split() and not key.startswith("x-"):
             raise Fault(f"{what} has the unknown key {show(key)}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from .problem import Problem, multiset, read_problem
-from .reading import ZERO, Fault, as_a, integer, record, show
+from .problem import Listed, Problem, multiset, read_problem
+from .reading import Fault, as_a, integer, record, show
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ def read_schedule(value: object, problem: Problem) -> list[Group]:
             if not isinstance(entry, list) or len(entry) != 3:
                 raise Fault(f"{what} assigns {show(entry)}, not [block, job, count]")
             block, job = (as_a(str, name, f"a name in {what}") for name in entry[:2])
-            amount = integer(entry[2], f"the blocks {block!r} for {job!r} in {what}", least=None)
+            amount = integer(
+                entry[2], f"the blocks {show(block)} for {show(job)} in {what}", least=None
+            )
             assignment.append((block, job, amount))
         groups.append(
             Group(
@@ -51,16 +54,22 @@ def read_schedule(value: object, problem: Problem) -> list[Group]:
 def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
     """List every way in which a schedule breaks the definition."""
     faults = []
-    covered = dict.fromkeys(problem.jobs, ZERO)
+    covered = dict.fromkeys(problem.jobs, 0)  # in the integers of the jobs' rows
     machines: Counter[str] = Counter()
+    place = {block: at for at, block in enumerate(problem.blocks)}
+    listed = {
+        (c.machine, *sorted(c.blocks.items()))
+        for c in problem.configurations
+        if isinstance(c, Listed)
+    }
     for index, group in enumerate(groups):
         what = f"groups[{index}] of the schedule"
         machines[group.machine] += group.count
         if group.count < 1:
             faults.append(f"{what} has {show(group.count)} machines; it needs at least 1")
-        if not any(
+        if (group.machine, *sorted(group.configuration.items())) not in listed and not any(
             c.machine == group.machine and c.allows(group.configuration)
-            for c in problem.configurations
+            for c in problem.size_bounded
         ):
             faults.append(
                 f"{what} has the configuration {show(group.configuration)} on the machine type "
@@ -71,31 +80,35 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
         if len(set(pairs)) < len(pairs):
             faults.append(f"{what} assigns the same block and job twice")
         for block, job, amount in group.assignment:
-            if block not in problem.blocks:
+            if block not in place:
                 faults.append(f"{what} assigns {show(block)}, which is not a block of the problem")
             elif job not in problem.jobs:
                 faults.append(f"{what} serves {show(job)}, which is not a job of the problem")
             elif amount < 1:
-                faults.append(f"{what} gives {show(job)} {show(amount)} blocks {block!r}, not >= 1")
+                faults.append(
+                    f"{what} gives {show(job)} {show(amount)} blocks {show(block)}, not >= 1"
+                )
             else:
                 used[block] += amount
-                covered[job] += problem.jobs[job].supply.get(block, ZERO) * amount * group.count
+                covered[job] += problem.jobs[job].row.supply[place[block]] * amount * group.count
         for block, amount in used.items():
             has = group.configuration.get(block, 0)
             if amount > has:
                 faults.append(
-                    f"{what} assigns {show(amount)} blocks {block!r} on a machine that has {has}"
+                    f"{what} assigns {show(amount)} blocks {show(block)} on a machine that has "
+                    f"{show(has)}"
                 )
     for name, machine_type in problem.machine_types.items():
         if machine_type.limit is not None and machines[name] > machine_type.limit:
             faults.append(
-                f"the schedule has {show(machines[name])} machines of type {name!r}; "
+                f"the schedule has {show(machines[name])} machines of type {show(name)}; "
                 f"its limit is {show(machine_type.limit)}"
             )
     for name, wants in problem.jobs.items():
-        if covered[name] < wants.demand:
+        if covered[name] < wants.row.demand:
+            part = Fraction(covered[name], wants.row.scale)
             faults.append(
-                f"job {name!r} has {show(covered[name])} of its demand {show(wants.demand)} covered"
+                f"job {show(name)} has {show(part)} of its demand {show(wants.demand)} covered"
             )
     return faults
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -47,9 +48,11 @@ def _optional(value: object, what: str) -> Fraction | None:
 
 
 def _seconds(value: object, what: str) -> None:
-    """Times prove nothing; they may even be binary floats."""
+    """Times prove nothing; they may even be binary floats, and must fit into one."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not value >= 0:
         raise Fault(f"{what} is {show(value)}, not a number >= 0")
+    if value > sys.float_info.max:
+        raise Fault(f"{what} is {show(value)}, which is no time")
 
 
 def _history_faults(
@@ -103,7 +106,7 @@ def _shortage_faults(value: object, problem: Problem, status: str) -> list[str]:
     more, found = fields["more_machines"], None
     if more is not None:
         table = table_over(problem.machine_types, more, "more_machines")
-        found = sum(integer(n, f"more machines {show(m)}", 1) for m, n in table.items())
+        found = sum(integer(n, "more machines", m, least=1) for m, n in table.items())
     share, too_much = number(fields["less_demand"], "less_demand"), fields["too_much_demand"]
     for key in ("machines_proof", "demand_proof"):
         if fields[key] not in ("checked", "solver", "none"):

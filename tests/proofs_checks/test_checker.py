@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -164,6 +165,7 @@ def test_a_weaker_claim_that_is_true_has_no_faults(document: Document) -> None:
         (NOTHING, ["status"], "infeasible", "the status infeasible has the proof 'none'"),
         (NOTHING, ["cost"], 3, "recomputed, they are None, None, None"),
         (SOLUTION, ["seconds"], -1, "seconds is -1, not a number >= 0"),
+        (SOLUTION, ["seconds"], Fraction(10**400), "which is no time"),
         (SOLUTION, ["method"], None, "method is None, not a text"),
         (SOLUTION, ["limit"], 3, "the solution has the unknown key 'limit'"),
         (SOLUTION, ["history"], ..., "the solution has no 'history'"),

@@ -210,6 +210,19 @@ def test_a_configuration_in_a_set_as_well_cannot_be_branched_on() -> None:
         certificate_bound(both, tree)
 
 
+def test_a_tree_has_at_most_two_hundred_branches_above_one_another() -> None:
+    def chain(depth: int) -> Document:
+        tree = leaf({}, *[0] * depth)
+        for above in range(depth - 1, -1, -1):
+            tree = branch({"blocks_of": "a"}, above, tree, leaf({}, *[0] * (above + 1)))
+        return tree
+
+    # `Branch` refuses the same depth, so that no file holds for one checker alone.
+    assert certificate_bound(HARD, chain(200)) == 0
+    with pytest.raises(Fault, match="more than 200 branches above one another"):
+        certificate_bound(HARD, chain(201))
+
+
 def test_a_deep_tree_proves_that_prices_need_not_round_up_to_the_optimum() -> None:
     # Set cover over F_2^3 (theory, section 8): elements and sets are the nonzero vectors, and S_v
     # has the four e with <e, v> = 1. Prices of 1/4 prove 7/4, so 2. But two sets leave out the

@@ -29,7 +29,9 @@ from tests.proofs_checks.documents import (
     SOLUTION,
     WEAK,
     changed,
+    group,
     problem,
+    solution,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,6 +224,46 @@ def test_junk_is_refused_without_a_traceback(
     assert main([junk]) == status
     assert main([junk, junk]) == status
     assert capsys.readouterr().err.startswith(f"{junk}: ")
+
+
+def test_what_is_as_long_as_the_file_is_shown_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "n" * 10**6
+    jobs = {long: (1, {"4g": -1})}
+    negative = problem([{"blocks": {"4g": 1}}], jobs)
+    unserved = problem([{"blocks": {long: 1}}], {long: (1, {long: 1})})
+    unknown = changed(SERVICES, "jobs", 0, "demand_function", to={long: 1})
+    for document in (negative, unknown, changed(SERVICES, long, to=1)):
+        assert main([write(tmp_path / "problem.json", document)]) == 1
+    nobody = solution(unserved, [group({long: 1}, [])], {"prices": {long: 1}})
+    price = changed(nobody, "certificate", "tree", "prices", long, to="x")
+    files = [write(tmp_path / "unserved.json", unserved)]
+    for document in (nobody, price, changed(nobody, "schedule", "groups", to=[])):
+        assert main([*files, write(tmp_path / "s.json", document)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 6
+    assert max(map(len, lines)) < 1000
+
+
+def test_of_many_faults_the_first_are_spelled_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unserved = problem([{"blocks": {"a": 1}}], {f"j{n}": (1, {"a": 1}) for n in range(150)})
+    files = [
+        write(tmp_path / "problem.json", unserved),
+        write(tmp_path / "s.json", solution(unserved, [], {"prices": {}})),
+    ]
+    assert main(files) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 101
+    assert lines[-1].endswith("and 50 faults more")
+
+
+@pytest.mark.parametrize("text", ["1" * 5000, "1." + "0" * 10**6, "1/" + "7" * 4301, "1e400"])
+def test_numbers_have_at_most_as_many_digits_as_the_first_reader_takes(text: str) -> None:
+    faults = checker.check_problem(changed(SERVICES, "jobs", 0, "demand", to=text))
+    assert bool(faults) is (text != "1e400")
 
 
 def test_a_file_that_cannot_be_read_is_refused_without_a_traceback(tmp_path: Path) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from fractions import Fraction
+from typing import TypeVar
+from unittest.mock import patch
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cms.knapsack import cheapest_option as first_checkers
 from proofs_checks.checker import cheapest_option, dearest_filling
+
+T = TypeVar("T")
 
 F = Fraction
 small = st.integers(min_value=0, max_value=12)
@@ -140,3 +147,122 @@ def test_shares_of_a_gpu_for_at_most_48_clients() -> None:
     sizes = [F(share) for share in range(2, 101, 2)]
     assert dearest_filling(sizes, sizes, F(100), 48) == 100
     assert dearest_filling([F(3), *sizes[1:]], sizes, F(100), 48) == 147
+
+
+# --- near ties, and what happens when the work grows ----------------------------------------------
+
+near_ties = st.lists(
+    st.tuples(st.integers(1, 12), st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=5
+)
+
+
+def with_limits(work: Callable[[], T], **limits: int) -> T:
+    """Do it with other limits of the two searches, so that small problems meet them."""
+    with ExitStack() as stack:
+        for name, value in limits.items():
+            module, constant = name.split("_", 1)
+            stack.enter_context(patch(f"proofs_checks.checker.{module}._{constant.upper()}", value))
+        return work()
+
+
+@given(near_ties, st.integers(1, 150), st.sampled_from([1, 3]), st.sampled_from([0, 3]))
+def test_lists_and_pairs_find_what_the_table_has(
+    sizes: list[tuple[int, int, int]], demand: int, steps: int, few: int
+) -> None:
+    # Prices and supply near the sizes: little is cut off early, and after a step lists take over.
+    prices = [F(7 * size + up, 7) for size, up, _ in sizes]
+    supply = [F(max(0, 3 * size + up)) for size, _, up in sizes]
+    exact = table_of_residual_demands(prices, [int(f) for f in supply], demand)
+    found = with_limits(
+        lambda: cheapest_option(prices, supply, F(demand)), knapsacks_steps=steps, knapsacks_few=few
+    )
+    assert found == exact
+
+
+@given(near_ties, st.integers(1, 150), st.integers(0, 12))
+def test_lists_that_grow_too_long_end_on_the_right_side(
+    sizes: list[tuple[int, int, int]], amount: int, longest: int
+) -> None:
+    prices = [F(7 * size + up, 7) for size, up, _ in sizes]
+    supply = [F(3 * size + up) for size, _, up in sizes]
+    demand = F(amount)
+    h = cheapest_option(prices, supply, demand)
+    w = dearest_filling(prices, supply, demand)
+    limits = {"knapsacks_steps": 1, "knapsacks_few": 0, "knapsacks_longest": longest}
+    lower = with_limits(lambda: cheapest_option(prices, supply, demand), **limits)
+    upper = with_limits(lambda: dearest_filling(prices, supply, demand), filling_longest=longest)
+    assert h is not None
+    assert lower is not None
+    assert demand * min(map(F.__truediv__, prices, (min(f, demand) for f in supply))) <= lower
+    assert lower <= h
+    assert w <= upper <= demand * max(map(F.__truediv__, prices, supply))
+
+
+def test_a_hairs_breadth_between_hundreds_of_thousands_of_blocks() -> None:
+    # A unit of size covers 0.13 but for the last digits of floats: 170,000 take 1,307,692.3 units.
+    # Remainders of 17 digits are all different, and nearly nothing wastes anything.
+    sizes = [1, 2, 3, 4, 7]
+    supply = [F(repr(size * 0.1 * 1.3)) for size in sizes]
+    assert len({f / size for f, size in zip(supply, sizes, strict=True)}) > 1
+    prices = [F(size, 7) for size in sizes]
+    assert cheapest_option(prices, supply, F(170_000)) == F(1_307_693, 7)
+
+
+def test_two_types_of_thirty_one_digits() -> None:
+    # 3 and 4 blocks give exactly the demand, at the lower price per unit but for the last digit.
+    f, g = 10**30 + 57, 10**30 + 61
+    assert cheapest_option([F(f), F(g + 1)], [F(f), F(g)], F(3 * f + 4 * g)) == 3 * f + 4 * g + 4
+    demand = 10**12 * f + 7 * g
+    h = cheapest_option([F(f), F(g)], [F(f), F(g)], F(demand))
+    assert h == demand  # no option is cheaper than what it covers
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(-9, 9), st.integers(-9, 9)),
+        min_size=2,
+        max_size=5,
+    ),
+    st.sampled_from([10**2, 10**5, 10**15, 10**30]),
+    st.integers(1, 2_000),
+)
+def test_it_proves_no_less_than_the_first_checker(
+    sizes: list[tuple[int, int, int]], digits: int, units: int
+) -> None:
+    prices = [size * digits + up for size, up, _ in sizes]
+    supply = [size * digits + up for size, _, up in sizes]
+    demand = units * digits
+    theirs = first_checkers(prices, supply, demand)
+    ours = cheapest_option([F(p) for p in prices], [F(f) for f in supply], F(demand))
+    assert theirs is not None
+    assert ours is not None
+    assert ours == theirs.value if theirs.exact else ours >= theirs.value
+
+
+@given(
+    st.lists(st.tuples(st.integers(-2, 12), st.integers(1, 12)), min_size=1, max_size=4),
+    st.integers(0, 40),
+    st.none() | st.integers(1, 6),
+    st.integers(-3, 3),
+)
+def test_a_filling_that_is_worth_enough_need_not_be_the_dearest(
+    blocks: list[tuple[int, int]], capacity: int, most: int | None, off: int
+) -> None:
+    prices, sizes = [F(p) for p, _ in blocks], [F(s) for _, s in blocks]
+    exact = best_within(prices, sizes, F(capacity), most)
+    enough = exact + off
+    found = dearest_filling(prices, sizes, F(capacity), most, enough)
+    assert found == exact if exact > enough else exact <= found <= enough
+
+
+def test_a_machine_of_a_million_million_is_no_table() -> None:
+    # 3 · 333333333332 + 5 = 10^12 + 1: ten thousand a unit, and one for each block.
+    sizes, prices = [F(3), F(4), F(5)], [F(30_001), F(40_001), F(50_001)]
+    capacity = F(10**12 + 1)
+    assert dearest_filling(prices, sizes, capacity) == 10_000 * capacity + 333_333_333_333
+    # With fewer blocks than fit, the lists end early, on the right side.
+    few = 3 * 10**11
+    found = with_limits(
+        lambda: dearest_filling(prices, sizes, capacity, few), filling_longest=1_000
+    )
+    assert 10_000 * (capacity - 2) + few <= found <= capacity * prices[0] / 3
