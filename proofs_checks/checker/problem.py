@@ -70,11 +70,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """A demand, and the demand function."""
+    """A demand, and the demand function as part of the row."""
 
     demand: Fraction
-    supply: dict[str, Fraction]  # what one block covers; 0 for a block that is absent
-    row: Row  # the same
+    row: Row
 
 
 @dataclass(frozen=True)
@@ -179,11 +178,17 @@ def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
     name = fields["name"]
     table = table_over(blocks, fields["demand_function"], "the demand function of job", name)
     demand = number(fields["demand"], "the demand of job", name)
-    supply = {i: number(f, "the demand function of job", name, "at", i) for i, f in table.items()}
+    # What one block covers; nothing if it is absent. Most numbers are integers, which come quicker.
+    supply = {
+        i: f
+        if type(f) is int and f >= 0
+        else number(f, "the demand function of job", name, "at", i)
+        for i, f in table.items()
+    }
     scale = lcm(demand.denominator, *(f.denominator for f in supply.values()))
     scaled = {i: f.numerator * (scale // f.denominator) for i, f in supply.items()}
     amount = demand.numerator * (scale // demand.denominator)
-    return Job(demand, supply, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
+    return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
 
 
 def fingerprint(problem: Problem) -> str:

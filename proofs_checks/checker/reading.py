@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from fractions import Fraction
+from functools import cache
 from math import gcd, lcm
 from typing import Any, TypeVar
 
@@ -86,8 +87,10 @@ def parse_document(text: str) -> Any:
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Two readers could take different ones of two equal keys.
-    no_duplicates([key for key, _ in pairs], "key")
-    return dict(pairs)
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        no_duplicates([key for key, _ in pairs], "key")
+    return table
 
 
 def no_duplicates(names: list[str], kind: str) -> None:
@@ -173,17 +176,23 @@ def table_over(known: Collection[str] | None, value: object, *what: object) -> d
     return table
 
 
+@cache
+def _keys(required: str, optional: str) -> tuple[list[str], set[str]]:
+    return required.split(), {*required.split(), *optional.split()}
+
+
 def record(value: object, what: str, required: str, optional: str = "") -> dict[str, Any]:
     """Return an object with these keys; those that start with ``x-`` are the user's own.
 
     Any other is refused, so that a misspelt ``limit`` does not silently mean no limit.
     """
     table = as_a(dict, value, what)
-    for key in required.split():
+    needed, known = _keys(required, optional)
+    for key in needed:
         if key not in table:
             raise Fault(f"{what} has no {show(key)}")
     for key in table:
-        if key not in required.split() + optional.split() and not key.startswith("x-"):
+        if key not in known and not key.startswith("x-"):
             raise Fault(f"{what} has the unknown key {show(key)}")
     return table
 
