@@ -25,6 +25,10 @@ from .reading import (
     table_over,
 )
 
+# Every job has a supply of every block: from so many on a file must give one in a hundred, or else
+# a small file would fill the memory with zeros. docs/files.md says so.
+_MOST_ZEROS, _ZEROS_A_SUPPLY = 10_000_000, 100
+
 
 @dataclass(frozen=True)
 class MachineType:
@@ -170,6 +174,13 @@ def read_problem(document: object) -> Problem:
         for row in as_a(list, table["jobs"], "jobs")
     ]
     no_duplicates([new_name(row["name"], "the name of a job") for row in rows], "job")
+    tables = [row["demand_function"] for row in rows]
+    given = sum(len(table) for table in tables if isinstance(table, dict))
+    if len(rows) * len(blocks) > max(_MOST_ZEROS, _ZEROS_A_SUPPLY * given):
+        raise Fault(
+            f"{len(rows)} jobs and {len(blocks)} blocks make a table of which only {given} entries "
+            "are given"
+        )
     jobs = {row["name"]: _read_job(row, blocks) for row in rows}
     return Problem(blocks, machine_types, configurations, jobs)
 

@@ -260,6 +260,13 @@ def test_of_many_faults_the_first_are_spelled_out(
     assert lines[-1].endswith("and 50 faults more")
 
 
+def test_a_small_file_does_not_fill_the_memory_with_zeros() -> None:
+    blocks = {f"b{n}": 1 for n in range(4_000)}
+    empty = problem([{"blocks": blocks}], {f"j{n}": (0, {}) for n in range(4_000)})
+    (fault,) = checker.check_problem(empty)
+    assert "make a table of which only 0 entries are given" in fault
+
+
 @pytest.mark.parametrize("text", ["1" * 5000, "1." + "0" * 10**6, "1/" + "7" * 4301, "1e400"])
 def test_numbers_have_at_most_as_many_digits_as_the_first_reader_takes(text: str) -> None:
     faults = checker.check_problem(changed(SERVICES, "jobs", 0, "demand", to=text))
