@@ -4,9 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# A name may be a megabyte long; what a person reads of a message fits on a screen.
+_LONGEST, _HEAD, _TAIL = 2000, 1200, 600
+
+
+def cut(text: str) -> str:
+    """Leave the middle of a text out that is too long for a message, and say how long it is.
+
+    Examples
+    --------
+    >>> cut("short")
+    'short'
+    >>> len(cut("x" * 10**6)), cut("x" * 10**6)[1200:1245]
+    (1835, '... (1000000 characters in all) ...xxxxxxxxxx')
+    """
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_HEAD]}... ({len(text)} characters in all) ...{text[-_TAIL:]}"
+
 
 class CmsError(Exception):
-    """Base class of every error this package raises on purpose."""
+    """Base class of every error this package raises on purpose.
+
+    Its text is of a length that can be read: the middle of a longer one is left out.
+    """
+
+    def __str__(self) -> str:
+        return cut(super().__str__())
 
 
 class InvalidProblem(CmsError, ValueError):
@@ -92,6 +116,8 @@ class FileError(CmsError, ValueError):
         expected: str | None = None,
         fix: str | None = None,
     ) -> None:
+        what = cut(what)
+        expected, fix = expected and cut(expected), fix and cut(fix)
         self.path, self.what, self.line, self.column = str(path), what, line, column
         self.expected, self.fix = expected, fix
         where = ":".join(str(part) for part in (path, line, column) if part is not None)

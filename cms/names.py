@@ -13,8 +13,9 @@ from .errors import InvalidProblem
 
 # What a terminal or a file would take for an order or a line end; surrogates are no text at all.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Comparing two texts takes time that grows with the product of their lengths.
-_LONGEST_COMPARED = 200
+# Comparing two texts takes time that grows with the product of their lengths, and more with bad
+# luck; a hint is worth a fraction of a second.
+_LONGEST_COMPARED, _MOST_COMPARED = 200, 500_000
 # Numbered names written at once: what that needs stays in the processor's cache.
 _NAMES_AT_ONCE = 2**14
 
@@ -144,7 +145,8 @@ def _plain(name: object, what: str) -> str:
 def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
     """Word the known name nearest to a wrong one as the end of an error, or nothing.
 
-    Case does not count: ``3G`` is near ``3g``.
+    Case does not count: ``3G`` is near ``3g``. Where there are thousands of names, it is the
+    nearest of the first ones.
 
     Parameters
     ----------
@@ -166,6 +168,13 @@ def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
     """
     if not isinstance(name, str) or len(name) > _LONGEST_COMPARED:
         return ""
-    known = {other.casefold(): other for other in names if len(other) <= _LONGEST_COMPARED}
+    known: dict[str, str] = {}
+    left = _MOST_COMPARED
+    for other in names:
+        if len(other) <= _LONGEST_COMPARED:
+            known[other.casefold()] = other
+            left -= len(name) * len(other)
+            if left < 0:
+                break
     close = difflib.get_close_matches(name.casefold(), known, n=1)
     return f"{lead}nearest: {str.__str__(known[close[0]])!r}" if close else ""

@@ -54,19 +54,21 @@ def parse_exact(text: str) -> Fraction:
     """
     stripped = text.strip()
     if len(stripped) > LARGEST_DIGITS and any(
-        len(part) > LARGEST_DIGITS for part in re.split("[/eE]", stripped)
+        len(part) - part.count(".") > LARGEST_DIGITS
+        for part in re.split("[/eE]", stripped.lstrip("+-"), maxsplit=1)
     ):
         raise ValueError(
             f"a text of {len(stripped)} characters is too long for a number; at most "
             f"{LARGEST_DIGITS} digits are read"
         )
     if not _TEXT.fullmatch(stripped):
-        raise ValueError(f"{text!r} is not a number; write 12, 12.5, 1e3 or 1/3")
+        raise ValueError(f"{stripped!r} is not a number; write 12, 12.5, 1e3 or 1/3")
     mantissa, _, exponent = stripped.lower().partition("e")
     if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
-        raise ValueError(f"{text!r} has an exponent beyond {_LARGEST_EXPONENT}")
-    if re.fullmatch(r".*/0+", mantissa):
-        raise ValueError(f"{text!r} divides by zero")
+        raise ValueError(f"{stripped!r} has an exponent beyond {_LARGEST_EXPONENT}")
+    _, slash, divisor = mantissa.partition("/")
+    if slash and not divisor.strip("0"):
+        raise ValueError(f"{stripped!r} divides by zero")
     value = Fraction(stripped)
     if has_too_many_digits(value):
         raise ValueError(f"a number of more than {LARGEST_DIGITS} digits")

@@ -44,6 +44,7 @@ def checked_configurations(
     types = each_of(machine_types, MachineType, "machine_types")
     types = types or (MachineType(DEFAULT_MACHINE),)
     names = checked_names((machine.name for machine in types), "machine type")
+    known = set(names)
     shapes: list[AnyConfiguration] = []
     for shape in _iterated(configurations, "configurations", "configurations"):
         if not isinstance(shape, Configuration | SizeBoundedConfigurations):
@@ -59,7 +60,7 @@ def checked_configurations(
                     f"machine=... with one of {', '.join(names)}"
                 )
             name = names[0]
-        if name not in names:
+        if name not in known:
             raise InvalidProblem(
                 f"configuration {shape!r} belongs to the unknown machine type {name!r}; known: "
                 + ", ".join(names)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,13 +131,17 @@ class Rows:
 
     def demand(self, job: int) -> Fraction:
         """Return one job's demand in the user's units."""
-        row = self.row(job)
-        return Fraction(row.demand, row.denominator)
+        row = self.wide.get(job)
+        if row is not None:
+            return Fraction(row.demand, row.denominator)
+        return Fraction(int(self.demands[job]), int(self.denominators[job]))
 
     def supply(self, job: int, block: int) -> Fraction:
         """Return what one block gives a job, in the user's units."""
-        row = self.row(job)
-        return Fraction(row.supply[block], row.denominator)
+        row = self.wide.get(job)
+        if row is not None:
+            return Fraction(row.supply[block], row.denominator)
+        return Fraction(int(self.supplies[job, block]), int(self.denominators[job]))
 
     def select(self, jobs: NDArray[np.int64], blocks: Sequence[int], *, cut: bool = False) -> Rows:
         """Return the rows of some jobs with the columns of some blocks.
@@ -363,9 +368,17 @@ def _job(job_names: Sequence[str] | None, j: int) -> str:
 
 
 def _reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
-    denominator = lcm(demand.denominator, *(f.denominator for f in supply))
-    integers = [int(f * denominator) for f in (demand, *supply)]
-    if has_too_many_digits(max(denominator, *integers)):
+    denominator = 1
+    integers: list[int] = []
+    for f in chain((demand,), supply):
+        if denominator % f.denominator:
+            # not all at once: what is refused must not first grow as long as the whole row
+            denominator = lcm(denominator, f.denominator)
+            if has_too_many_digits(denominator):
+                break
+    else:
+        integers = [f.numerator * (denominator // f.denominator) for f in (demand, *supply)]
+    if not integers or has_too_many_digits(max(integers)):
         raise InvalidProblem(
             f"the numbers of {job} have more than {LARGEST_DIGITS} digits over their common "
             "denominator; round them"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cms.errors import cut
+
 from .documents import open_document
 from .options import Json, Output, Quiet, usage_error
 from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
@@ -189,7 +191,7 @@ def _report(solution: Solution, faults: list[Violation], machine: str) -> str:
     if not faults:
         return f"valid: {verdict(solution, machine)}\n"
     lines = [f"not valid: {count(len(faults), 'fault')}"]
-    lines += [f"- {printable(str(fault))}" for fault in faults[:_MOST_SHOWN]]
+    lines += [f"- {printable(cut(str(fault)))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")
     return "\n".join(lines) + "\n"

@@ -152,9 +152,11 @@ def limits(texts: Sequence[str] | None) -> dict[str, int]:
     >>> limits(["a100-80gb=8"])
     {'a100-80gb': 8}
     """
+    from cms.numbers import LARGEST_DIGITS
+
     result = {}
     for key, value in pairs(texts, "--max-gpus", "a100-80gb=8").items():
-        if not (value.isascii() and value.isdigit()):
+        if not (value.isascii() and value.isdigit() and len(value) <= LARGEST_DIGITS):
             raise usage_error(f"{key}={value}: expected a whole number >= 0", "--max-gpus")
         result[key] = int(value)
     return result

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from enum import IntEnum
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+
+from cms.errors import cut
 
 from .interrupt import EXIT_CODE, Interrupts
 from .options import usage_error
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
-_TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 # Same widths, so that a drawing keeps its shape in an encoding that has only ASCII.
 _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–≥", "-|+++++++++=-x:~.->")
 
@@ -91,7 +91,8 @@ class Session:
             for part in report:
                 console.print(part)
         # Rich fills every table cell up to its column's width.
-        self.print_text(_TRAILING_BLANKS.sub("", capture.get()))
+        lines = capture.get().split("\n")
+        self.print_text("\n".join(line.rstrip(" ") for line in lines))
 
     def print_text(self, text: str) -> None:
         """Write text to stdout; a reader that has gone away is no error."""
@@ -209,7 +210,7 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
     kind : str
         What to call it in JSON; by default the exception's class.
     """
-    message = str(error)
+    message = cut(str(error))
     if as_json:
         about: dict[str, object] = {"kind": kind or type(error).__name__, "message": message}
         for name in ("path", "line", "column", "expected", "fix", "algorithm"):

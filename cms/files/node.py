@@ -111,7 +111,8 @@ class Node:
             if isinstance(step, int):
                 text += f"[{step}]"
             else:
-                text += f".{step}" if _PLAIN.fullmatch(step) else f"[{quoted(step)}]"
+                plain = shortened(step) if _PLAIN.fullmatch(step) else ""
+                text += f".{plain}" if plain else f"[{quoted(step)}]"
         node: Node | None = self
         while node is not None and node.about is None:
             node = node._parent
@@ -271,9 +272,9 @@ class Node:
         FileError
             If it is another; the error has the nearest.
         """
-        if self.value not in names:
+        if not isinstance(self.value, str) or self.value not in names:
             raise self.wrong(one_of(names), nearest(self.value, names, lead=""))
-        return str(self.value)
+        return self.value
 
     def integer(self, minimum: int | None = 0) -> int:
         """Read a whole number; a text is none, so that counts look like counts.

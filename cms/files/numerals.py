@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from ..numbers import parse_exact
+from ..numbers import LARGEST_DIGITS, parse_exact
+from .wording import shortened
 
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'
 _MISSING = frozenset({"", "-", "--", "?", "n/a", "na", "nan", "none", "null", "nil", "#n/a"})
 _COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,' _\u00a0\u202f\u2009])\d{3}(\1\d{3})*(\.\d+)?", re.ASCII)
 _EUROPEAN = re.compile(r"[+-]?\d{1,3}([. ]\d{3})+,\d+", re.ASCII)
-_UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+\.?\d*(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
+_UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
 
 
 def is_missing(text: str) -> bool:
@@ -64,28 +65,30 @@ def number_hint(text: str) -> str | None:
     text = text.strip()
     if is_missing(text):
         return "write the number, or leave the whole entry out"
+    if len(text) > LARGEST_DIGITS:
+        return f"a number has at most {LARGEST_DIGITS} digits: round it, or choose a larger unit"
     if match := _THOUSANDS.fullmatch(text):
         separator = match[1]
-        joined = text.replace(separator, "")
+        joined = shortened(text.replace(separator, ""))
         if separator == "," and text.count(",") == 1 and "." not in text:
             return (
-                f"write {joined} (thousands separator?) or {text.replace(',', '.')} "
+                f"write {joined} (thousands separator?) or {shortened(text.replace(',', '.'))} "
                 "(decimal comma?)"
             )
         return f"write {joined} (thousands separator?)"
     if match := _COMMA.fullmatch(text):
-        return f"write {match[1]}.{match[2]} (decimal comma?)"
+        return f"write {shortened(f'{match[1]}.{match[2]}')} (decimal comma?)"
     if _EUROPEAN.fullmatch(text):
-        plain = re.sub(r"[. ]", "", text).replace(",", ".")
+        plain = shortened(re.sub(r"[. ]", "", text).replace(",", "."))
         return f"write {plain} (decimal comma and thousands separator?)"
     if re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", text, re.ASCII):
         return "the exponent may be at most 400"
     if re.fullmatch(r"[+-]?0x[0-9a-f]{1,16}", text, re.ASCII | re.IGNORECASE):
         return f"write {int(text, 16)} (in decimal digits)"
     if (match := _UNIT.fullmatch(text)) and number_in(match[1]) is not None:
-        return f"write {match[1]} without the unit {match[2]!r}"
+        return f"write {shortened(match[1])} without the unit {shortened(repr(match[2]))}"
     if text.startswith("\u2212"):
-        return f"write the minus sign as '-': -{text[1:]}"
+        return f"write the minus sign as '-': {shortened('-' + text[1:])}"
     if "inf" in text.casefold():
         return "write a finite number"
     if re.fullmatch(r"[+-]?\d+/0+", text, re.ASCII):

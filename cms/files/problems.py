@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from .layout import number_to_json, write_document
 from .node import Node
 from .source import StrPath
 from .wording import one_of
+
+#: A problem holds a supply for every job and block. Beyond so many, a document must give one
+#: supply in a hundred: what is read then stays in proportion to the file.
+MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
+
+#: In the order of the file; a list would be searched anew for each of thousands of names.
+Names: TypeAlias = Mapping[str, None]
 
 
 def read_problem(path: StrPath) -> Problem:
@@ -130,17 +137,17 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
         ("format", "schema", "configurations", "jobs"), ("machine_types", "blocks")
     )
     types = _machine_types(fields.get("machine_types"))
-    machines = [machine.name for machine in types]
+    machines = dict.fromkeys(machine.name for machine in types)
     blocks = _names(fields["blocks"], "block") if "blocks" in fields else None
     shapes = [_configuration(entry, machines, blocks) for entry in fields["configurations"].array()]
     if blocks is None:
-        blocks = list(dict.fromkeys(block for shape in shapes for block in _blocks_of(shape)))
+        blocks = dict.fromkeys(block for shape in shapes for block in _blocks_of(shape))
     frame = node.build(
         Problem.from_arrays,
         demands=np.empty(0, dtype=np.int64),
         supply=np.empty((0, len(blocks)), dtype=np.int64),
         configurations=shapes or np.empty((0, len(blocks)), dtype=np.int64),
-        blocks=blocks,
+        blocks=list(blocks),
         machine_types=types,
     )
     names, rows = _jobs(fields["jobs"], blocks)
@@ -194,7 +201,7 @@ def _machine_types(array: Node | None) -> list[MachineType]:
     return types or [MachineType(DEFAULT_MACHINE)]
 
 
-def _configuration(entry: Node, machines: list[str], blocks: list[str] | None) -> AnyConfiguration:
+def _configuration(entry: Node, machines: Names, blocks: Names | None) -> AnyConfiguration:
     if not isinstance(entry.value, dict):
         raise entry.wrong('an object with "blocks", or with "sizes" and "capacity"')
     if "sizes" in entry.value:
@@ -210,9 +217,7 @@ def _configuration(entry: Node, machines: list[str], blocks: list[str] | None) -
     return entry.build(Configuration, counts, machine)
 
 
-def _size_bounded(
-    entry: Node, machines: list[str], blocks: list[str] | None
-) -> SizeBoundedConfigurations:
+def _size_bounded(entry: Node, machines: Names, blocks: Names | None) -> SizeBoundedConfigurations:
     fields = entry.object(("sizes", "capacity"), ("machine", "max_blocks"))
     sizes = {}
     for block, size in fields["sizes"].names("block"):
@@ -234,15 +239,15 @@ def _empty(blocks: Node) -> FileError:
     )
 
 
-def _machine(entry: Node, field: Node | None, machines: list[str]) -> str:
+def _machine(entry: Node, field: Node | None, machines: Names) -> str:
     if field is not None:
         return field.one_of(machines)
     if len(machines) > 1:
         raise entry.error(f'{entry.label} has no "machine"', expected=one_of(machines))
-    return machines[0]
+    return next(iter(machines))
 
 
-def _refuse_unknown(field: Node, block: str, blocks: Collection[str] | None) -> None:
+def _refuse_unknown(field: Node, block: str, blocks: Names | None) -> None:
     if blocks is not None and block not in blocks:
         raise field.error(
             f"{field.label} is about a block that is not among the blocks",
@@ -256,12 +261,13 @@ def _blocks_of(shape: AnyConfiguration) -> Collection[str]:
     return shape.blocks if isinstance(shape, Configuration) else shape.sizes
 
 
-def _names(array: Node, kind: str) -> list[str]:
+def _names(array: Node, kind: str) -> Names:
     seen: set[str] = set()
-    return [entry.new_name(kind, seen) for entry in array.array()]
+    return dict.fromkeys([entry.new_name(kind, seen) for entry in array.array()])
 
 
-def _jobs(array: Node, blocks: list[str]) -> tuple[list[str], Rows]:
+def _jobs(array: Node, blocks: Names) -> tuple[list[str], Rows]:
+    _refuse_empty_table(array, len(blocks))
     names: list[str] = []
     seen: set[str] = set()
     rows: list[tuple[Fraction, list[Fraction]]] = []
@@ -279,3 +285,18 @@ def _jobs(array: Node, blocks: list[str]) -> tuple[list[str], Rows]:
         names.append(name)
         rows.append((demand, supply))
     return names, array.build(Rows.from_fractions, rows, len(blocks), names)
+
+
+def _refuse_empty_table(array: Node, n_blocks: int) -> None:
+    """Refuse a small file that would fill the memory with zeros: every job has every block."""
+    if not isinstance(array.value, list) or len(array.value) * n_blocks <= MOST_ZEROS:
+        return
+    tables = (job.get("demand_function") for job in array.value if isinstance(job, dict))
+    given = sum(len(table) for table in tables if isinstance(table, dict))
+    if len(array.value) * n_blocks > max(MOST_ZEROS, ZEROS_A_SUPPLY * given):
+        raise array.error(
+            f"{array.label}: {len(array.value)} jobs and {n_blocks} blocks make a table of "
+            f"{len(array.value) * n_blocks} supplies, and only {given} of them are given",
+            expected=f"at most {MOST_ZEROS} supplies, or {ZEROS_A_SUPPLY} for each one given",
+            fix="leave out the blocks that no job can use, or split the problem",
+        )

@@ -117,7 +117,7 @@ def _read_bytes(path: StrPath, name: str) -> bytes:
     except PermissionError:
         raise FileError(name, "this file may not be read", fix="check its permissions") from None
     except (OSError, ValueError) as fault:  # a name too long, a device error, a NUL in the name
-        raise FileError(name, f"cannot be read: {fault}") from None
+        raise FileError(name, f"cannot be read: {_reason(fault)}") from None
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -153,4 +153,9 @@ def write_bytes(data: bytes, path: StrPath) -> None:
     except PermissionError:
         raise FileError(name, "this file may not be written", fix="check its permissions") from None
     except (OSError, ValueError) as fault:
-        raise FileError(name, f"cannot be written: {fault}") from None
+        raise FileError(name, f"cannot be written: {_reason(fault)}") from None
+
+
+def _reason(fault: OSError | ValueError) -> str:
+    """What the system says, without the name again, which may be the very thing that is long."""
+    return getattr(fault, "strerror", None) or str(fault)

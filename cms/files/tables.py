@@ -17,7 +17,7 @@ from ..names import nearest
 from .csv_records import cell_offset, records
 from .numerals import is_missing, number_hint, number_in
 from .source import Source, StrPath, read_source
-from .wording import one_of, plain, quoted
+from .wording import one_of, plain, quoted, shortened
 
 T = TypeVar("T")
 
@@ -289,7 +289,8 @@ def _header(
             fix = "name it, or remove the comma that begins it"
             raise error(f"column {at + 1} has no name", None, fix)
         if name in index:
-            raise error(f"two columns are called {name!r}", None, "rename or remove one of them")
+            what = f"two columns are called {shortened(repr(name))}"
+            raise error(what, None, "rename or remove one of them")
         index[name] = at
     extra = tuple(name for name in names if name not in required and name not in optional)
     for name in required:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import islice
 
 _LONGEST = 60
 
@@ -28,7 +29,7 @@ def plain(name: str) -> str:
     >>> print(plain("3g.40gb"), plain("bell\\x07"))
     3g.40gb "bell\\u0007"
     """
-    return name if name.isprintable() else quoted(name)
+    return shortened(name) if name.isprintable() else quoted(name)
 
 
 def shortened(text: str) -> str:
@@ -50,7 +51,7 @@ def one_of(names: Iterable[str]) -> str:
     >>> one_of(["1g", "2g"])
     'one of 1g, 2g'
     """
-    known = [plain(name) for name in names]
+    known = [plain(name) for name in islice(names, 9)]
     if not known:
         return "none: there are no names to choose from"
     return f"one of {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"

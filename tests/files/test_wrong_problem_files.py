@@ -301,4 +301,5 @@ def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a\0b", "a" * 5000])
 def test_a_name_no_file_can_have_gets_no_traceback(path: str) -> None:
-    assert message_of(path).startswith(f"{path}: cannot be read: ")
+    assert message_of(path).startswith(path[:1000])
+    assert ": cannot be read: " in message_of(path)

@@ -115,9 +115,13 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
     was measured, and ordinary if it were a thousand times as large, looks like seconds.
     """
     found: dict[str, list[str]] = {}
+    extremes: dict[str, tuple[Fraction, Fraction]] = {}
     for service in services:
-        latencies = [point.latency_ms for own in measured[service.model].values() for point in own]
-        limit, fastest, slowest = service.latency_limit_ms, min(latencies), max(latencies)
+        if service.model not in extremes:  # thousands of services may run one model
+            own = measured[service.model].values()
+            latencies = [point.latency_ms for points in own for point in points]
+            extremes[service.model] = min(latencies), max(latencies)
+        limit, (fastest, slowest) = service.latency_limit_ms, extremes[service.model]
         if limit > _LENIENT * slowest:
             verdict = _LIMIT_IN_MICROSECONDS
             extreme = f"slowest operating point of {service.model}: {format_exact(slowest)} ms"
@@ -162,8 +166,8 @@ def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ..
                 smaller = [
                     small
                     for small in best.values()
-                    if _is_smaller(gpu, small.profile, large.profile)
-                    and small.throughput_rps > _SCATTER * large.throughput_rps
+                    if small.throughput_rps > _SCATTER * large.throughput_rps
+                    and _is_smaller(gpu, small.profile, large.profile)
                 ]
                 if smaller:
                     small = max(smaller, key=lambda point: point.throughput_rps)

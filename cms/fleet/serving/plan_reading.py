@@ -192,7 +192,8 @@ def _service(node: Node) -> Service:
 def _points(
     node: Node, problem: Problem, services: Iterable[Service]
 ) -> FrozenMap[tuple[str, Block], OperatingPoint]:
-    names = [service.name for service in services]
+    names = dict.fromkeys(service.name for service in services)
+    blocks = dict.fromkeys(problem.blocks)
     points: dict[tuple[str, Block], OperatingPoint] = {}
     for entry in node.array():
         fields = entry.object(
@@ -201,7 +202,7 @@ def _points(
                 "throughput_rps", "latency_ms", "supply_rps", "extra",
             )
         )  # fmt: skip
-        pair = fields["service"].one_of(names), fields["block"].one_of(problem.blocks)
+        pair = fields["service"].one_of(names), fields["block"].one_of(blocks)
         if pair in points:
             raise entry.error(f"{entry.label} is the second point of {pair[0]!r} on {pair[1]}")
         points[pair] = _point(entry, fields)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 
 from ...errors import CmsError
 from ...files.node import Node
@@ -33,41 +34,55 @@ def refuse_other_terms(fields: Mapping[str, Node], serving: ServingProblem) -> N
         device's; if a service is called unservable that is not, or the other way round.
     """
     _require_configurations(fields["problem"], serving)
+    # asked once a service and once a device: a plan may have thousands of points of either
+    allowed = cache(partial(_allowed, serving))
+    is_of = cache(_is_of)
     for entry in fields["operating_points"].array():
-        _require_own_point(entry, serving)
+        _require_own_point(entry, serving, allowed, is_of)
     _require_unservable(fields["unservable"], serving)
 
 
-def _require_own_point(entry: Node, serving: ServingProblem) -> None:
+def _require_own_point(
+    entry: Node,
+    serving: ServingProblem,
+    allowed: Callable[[str], frozenset[Instance] | CmsError | None],
+    is_of: Callable[[Gpu, str], bool],
+) -> None:
     name, block = entry.at("service").text(), entry.at("block").text()
     service, point = serving.service(name), serving.points[name, block]
     key, profile = serving.instance_of(block)
     gpu = serving.gpu_of(key)
     if point.model != service.model:
         raise entry.at("model").wrong(f'"{service.model}", which service {name!r} runs')
-    if not _is_of(gpu, point.device):
+    if not is_of(gpu, point.device):
         raise entry.at("device").wrong(f'"{key}", where {block} is, or a product name of it')
     if point.profile != profile and _profile(gpu, point.profile) != profile:
         raise entry.at("profile").wrong(f'"{profile}", the profile of block {block}')
     most = serving.max_processes
     if most is not None and point.processes > most:
         raise entry.at("processes").wrong(f"at most max_processes = {most}")
-    if service.allowed_profiles is None:
-        return
-    try:
-        allowed = {
-            where for each in service.allowed_profiles for where in _meant(each, serving, name)
-        }
-    except CmsError as fault:
-        raise entry.at("service").error(str(fault)) from None
-    if (key, profile) not in allowed:
+    instances = allowed(name)
+    if isinstance(instances, CmsError):
+        raise entry.at("service").error(str(instances))
+    if instances is not None and (key, profile) not in instances:
         raise entry.at("block").wrong(
-            f"one of {', '.join(service.allowed_profiles)}, which service {name!r} allows"
+            f"one of {', '.join(service.allowed_profiles or ())}, which service {name!r} allows"
         )
 
 
-def _meant(profile: str, serving: ServingProblem, name: str) -> Iterable[Instance]:
-    return meant(profile, serving.service(name), serving.gpus)
+def _allowed(serving: ServingProblem, name: str) -> frozenset[Instance] | CmsError | None:
+    """What a service allows: None for everything; or why that cannot be said."""
+    service = serving.service(name)
+    if service.allowed_profiles is None:
+        return None
+    try:
+        return frozenset(
+            where
+            for each in service.allowed_profiles
+            for where in meant(each, service, serving.gpus)
+        )
+    except CmsError as fault:
+        return fault
 
 
 def _is_of(gpu: Gpu, device: str) -> bool:
@@ -94,10 +109,10 @@ def _require_configurations(node: Node, serving: ServingProblem) -> None:
     blocks = serving.problem.blocks
     used = [serving.instance_of(block) for block in blocks]
     prefix = "{}:" if len(serving.gpus) > 1 else ""
-    allowed: list[AnyConfiguration] = []
+    allowed: dict[AnyConfiguration, None] = {}
     for gpu in serving.gpus:
         try:
-            allowed += shapes(gpu, used, prefix.format(gpu.key))
+            allowed |= dict.fromkeys(shapes(gpu, used, prefix.format(gpu.key)))
         except CmsError as fault:
             raise node.at("blocks").error(f"{node.at('blocks').label}: {fault}") from None
     for entry, shape in zip(
@@ -109,7 +124,8 @@ def _require_configurations(node: Node, serving: ServingProblem) -> None:
                 expected=f"what the device {shape.machine} allows with "
                 f"{_listed(blocks, isinstance(shape, SizeBoundedConfigurations))}",
             )
-    missing = [shape for shape in allowed if shape not in serving.problem.configurations]
+    there = set(serving.problem.configurations)
+    missing = [shape for shape in allowed if shape not in there]
     if missing:
         raise node.at("configurations").error(
             f"{node.at('configurations').label} lacks {missing[0]}",

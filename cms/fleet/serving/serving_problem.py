@@ -68,8 +68,8 @@ class ServingProblem:
 
     def supply(self, service: str, block: Block) -> Fraction:
         """Return the items per second that one such block counts for; 0 if it cannot serve it."""
-        row = self.problem.rows.row(self.problem.job_index(service))
-        return Fraction(row.supply[self.problem.block_index[block]], row.denominator)
+        problem = self.problem
+        return problem.rows.supply(problem.job_index(service), problem.block_index[block])
 
     def gpu_of(self, machine: str | None) -> Gpu:
         """Return the GPU behind a machine type; KeyError if there is none."""
