@@ -116,7 +116,7 @@ class Node:
         node: Node | None = self
         while node is not None and node.about is None:
             node = node._parent
-        about = f" ({node.about})" if node is not None else ""
+        about = f" ({shortened(node.about, 200)})" if node and node.about else ""
         return (text.removeprefix(".") or "the document") + about
 
     @property

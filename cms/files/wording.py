@@ -32,15 +32,17 @@ def plain(name: str) -> str:
     return shortened(name) if name.isprintable() else quoted(name)
 
 
-def shortened(text: str) -> str:
-    """Cut a long text off in the middle of its line.
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Cut a text off that is longer than so many characters, and say how long it is.
 
     Examples
     --------
     >>> shortened("7" * 100)
     '7777777777777777777777777777777777777777... (100 characters)'
     """
-    return text if len(text) <= _LONGEST else f"{text[:40]}... ({len(text)} characters)"
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest * 2 // 3]}... ({len(text)} characters)"
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -179,6 +179,20 @@ class Gpu:
         """
         return enumeration.layout_counts(self._table(self._chosen(profiles)))
 
+    def sets_without_overlap(self, profiles: Iterable[str] | None = None) -> int:
+        """Return how many sets of placed instances there are, whatever their maxima and compute.
+
+        At least as many as layouts, and found without listing any; beyond 20,000 of them, the
+        methods that list layouts or multisets raise InvalidOption.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> gpu("a100-80gb").sets_without_overlap()
+        297
+        """
+        return enumeration.sets_without_overlap(self._table(self._chosen(profiles)))
+
     def place(self, counts: Mapping[str, int]) -> Layout | None:
         """Find a layout with exactly these instances.
 

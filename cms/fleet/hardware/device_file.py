@@ -14,15 +14,17 @@ from ...errors import FileError
 from ...files.json_text import parse_json
 from ...files.node import Node
 from ...files.source import Source, StrPath, read_source
+from ...files.wording import shortened
 from .device import Gpu
-from .enumeration import LayoutCounts
+from .enumeration import MOST_SETS, LayoutCounts
 from .profile import Evidence, Profile
 
 #: Of the format of device files that this version reads.
 SCHEMA = 1
 
-# Layouts grow exponentially with the slices: a mistyped number must not hang. Cards have 4 or 8.
-_MOST_SLICES = 16
+#: Layouts grow exponentially with the slices: a mistyped number must not hang. Cards have 4 or 8
+#: slices, and 7 profiles.
+MOST_SLICES, MOST_PROFILES = 16, 50
 _KEY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
 _PCI = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -64,7 +66,8 @@ def read_gpu(path: StrPath) -> Gpu:
         file contradicts itself: an instance that ends beyond the last memory slice, two profiles
         of one name or id, a `max` that does not fit, a name that disagrees with its compute slices
         or attributes, or a table with the slices of the known cards and other layouts than theirs
-        (unless it says ``geometry: own``).
+        (unless it says ``geometry: own``); or if it has more than 16 slices, 50 profiles or 20,000
+        sets of instances that do not overlap.
 
     Examples
     --------
@@ -117,9 +120,14 @@ def read_device(source: Source) -> Gpu:
     fields = document.object(
         (*_FIELDS, "mode_change_needs_reset", "profiles", "sources"), _OPTIONAL
     )
-    compute_slices = _whole(fields["compute_slices"], 1, _MOST_SLICES)
-    memory_slices = _whole(fields["memory_slices"], 1, _MOST_SLICES)
+    compute_slices = _whole(fields["compute_slices"], 1, MOST_SLICES)
+    memory_slices = _whole(fields["memory_slices"], 1, MOST_SLICES)
     entries = _some(fields["profiles"])
+    if len(entries) > MOST_PROFILES:
+        raise fields["profiles"].error(
+            f"{fields['profiles'].label} has {len(entries)} entries",
+            expected=f"at most {MOST_PROFILES} profiles",
+        )
     profiles = tuple(_profile(entry, compute_slices, memory_slices) for entry in entries)
     _refuse_duplicates(entries, profiles)
     gpu = Gpu(
@@ -138,6 +146,7 @@ def read_device(source: Source) -> Gpu:
         version=_whole(fields["version"], 1),
     )
     _check_maxima(entries, gpu)
+    _refuse_too_many_sets(fields["profiles"], gpu)
     if "geometry" in fields:
         fields["geometry"].one_of(("own",))
     else:
@@ -190,12 +199,12 @@ def _check_name(node: Node, compute: int, attributes: tuple[str, ...]) -> None:
     match = _NAME.fullmatch(node.text())
     if match is None:
         raise node.wrong(_NAME_FORM)
-    if int(match["g"]) != compute:
+    if match["g"] != str(compute):
         raise node.error(
-            f"{node.label} says {match['g']} compute slices, but compute is {compute}",
+            f"{node.label} says {shortened(match['g'])} compute slices, but compute is {compute}",
             expected="the same number",
         )
-    if match["c"] and int(match["c"]) > compute:
+    if match["c"] and match["c"] not in map(str, range(1, compute + 1)):
         raise node.wrong(f"at most {compute}c, as many as there are compute slices")
     sign = "-" if (match["suffix"] or "").startswith("-") else ""
     named = (match["attributes"] or "").split(",") if match["suffix"] else []
@@ -246,13 +255,31 @@ def _refuse_duplicates(entries: list[Node], profiles: tuple[Profile, ...]) -> No
 def _check_maxima(entries: list[Node], gpu: Gpu) -> None:
     """Each profile's maximum must fit at once, when nothing else is there."""
     for entry, profile in zip(entries, gpu.profiles, strict=True):
-        if gpu.place({profile.name: profile.max}) is None:
-            fits = max(counts[profile.name] for counts in gpu.multisets([profile.name]))
+        fits = 0
+        free = 0  # the first slice after the instances so far: each as early as it can be
+        for start in profile.starts:
+            if start >= free:
+                fits, free = fits + 1, start + profile.memory
+        fits = min(fits, gpu.compute_slices // profile.compute)
+        fits = min(fits, 1) if profile.has_media_engines else fits
+        if profile.max > fits:
             wrong = entry.at("max")
             raise wrong.error(
                 f"{wrong.label} is {profile.max}, but only {fits} of {profile.name!r} fit at once",
                 expected=f"at most {fits}",
             )
+
+
+def _refuse_too_many_sets(node: Node, gpu: Gpu) -> None:
+    """Count before anything is listed; with fewer of the profiles there are fewer sets."""
+    sets = gpu.sets_without_overlap([profile.name for profile in gpu.profiles])
+    if sets > MOST_SETS:
+        raise node.error(
+            f"{node.label}: these starts and sizes allow {sets} sets of instances that do not "
+            "overlap",
+            expected=f"at most {MOST_SETS}, since configurations are found by listing them",
+            fix="leave out profiles or starts that no plan needs",
+        )
 
 
 def _check_geometry(node: Node, gpu: Gpu) -> None:

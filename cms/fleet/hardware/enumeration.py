@@ -5,20 +5,30 @@ ends within the memory slices, (2) no two share a memory slice, (3) no profile o
 than its maximum and (4) the compute slices suffice; and (5) at most one instance holds media
 engines, which exist once. Everything else (multisets, maximality, where a multiset can be placed)
 is read off this one enumeration.
+
+Layouts are counted before they are listed: by rules (1) and (2) alone, which is done at once and is
+what the search can meet at most. A table with more than `MOST_SETS` of such sets is refused.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
+
+from ...errors import InvalidOption
 
 #: How many instances of each shape, in the order of `Table.shapes`.
 Counts: TypeAlias = tuple[int, ...]
 #: Instances as (index of the shape, start), in the order of starts.
 Places: TypeAlias = tuple[tuple[int, int], ...]
 
+#: Sets of instances that do not overlap, at most: the shipped cards have 5,535 with all of their
+#: profiles. Whatever is listed, sorted, compared or printed then takes about a second.
+MOST_SETS = 20_000
+
 # Few profile sets are asked for, and cards share them; the largest shipped one has 2318 layouts.
-_CACHED_TABLES = 64
+_CACHED_TABLES = 16
 
 
 class Shape(NamedTuple):
@@ -100,22 +110,58 @@ def placements(table: Table) -> Places:
     )
 
 
-@lru_cache(_CACHED_TABLES)
+def sets_without_overlap(table: Table) -> int:
+    """How many sets of placed instances there are, the empty one left out: rules (1) and (2) alone.
+
+    Examples
+    --------
+    >>> sets_without_overlap(Table((Shape(1, 1, (0, 1, 2), 3, False),), 3, 3))
+    7
+    """
+    # beyond[s]: the sets, the empty one included, of instances that start at slice s or later
+    beyond = [1] * (table.memory_slices + 1)
+    for start in reversed(range(table.memory_slices)):
+        beyond[start] = beyond[start + 1] + sum(
+            beyond[start + shape.memory]
+            for shape in table.shapes
+            if start in shape.starts and start + shape.memory <= table.memory_slices
+        )
+    return beyond[0] - 1
+
+
 def nodes(table: Table) -> tuple[Node, ...]:
-    """Every layout but the empty one, in the order of a depth-first search over `placements`."""
+    """Every layout but the empty one, in the order of a depth-first search over `placements`.
+
+    Raises
+    ------
+    InvalidOption
+        If there may be too many to be listed.
+    """
+    if (sets := sets_without_overlap(table)) > MOST_SETS:
+        raise InvalidOption(
+            f"these profiles allow {sets} sets of instances that do not overlap; at most "
+            f"{MOST_SETS} are listed: plan with fewer profiles"
+        )
     places = placements(table)
+    # where the places from each slice on begin
+    first_from = [bisect_left(places, s, key=_start) for s in range(table.memory_slices + 1)]
     found: list[Node] = []
 
     def extend(node: Node, first: int) -> None:
-        # Instances are added in the order of `places`, so each layout is reached once.
-        for position in range(first, len(places)):
-            child = _with(table, node, places[position])
+        # Instances are added in the order of their starts, so each layout is reached once.
+        for place in places[first:]:
+            child = _with(table, node, place)
             if child is not None:
                 found.append(child)
-                extend(child, position + 1)
+                i, start = place
+                extend(child, first_from[start + table.shapes[i].memory])
 
     extend(Node((), (0,) * len(table.shapes), 0, 0, 0), 0)
     return tuple(found)
+
+
+def _start(place: tuple[int, int]) -> int:
+    return place[1]
 
 
 def _with(table: Table, node: Node, place: tuple[int, int]) -> Node | None:
@@ -135,9 +181,11 @@ def _with(table: Table, node: Node, place: tuple[int, int]) -> Node | None:
 @lru_cache(_CACHED_TABLES)
 def maximal_nodes(table: Table) -> tuple[Node, ...]:
     """The layouts into which no further instance fits."""
-    places = placements(table)
+    places = [(1 << place[1], place) for place in placements(table)]
     return tuple(
-        node for node in nodes(table) if all(_with(table, node, place) is None for place in places)
+        node
+        for node in nodes(table)
+        if all(node.occupied & bit or _with(table, node, place) is None for bit, place in places)
     )
 
 
