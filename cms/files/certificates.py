@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
-from ..quantity import quantity_from_json
+from ..quantity import Quantity, quantity_from_json
 from .node import Node
 
 
@@ -36,11 +36,20 @@ def _tree(node: Node, depth: int) -> Certificate:
     fields = node.object(("branch", "at_most", "below", "above"))
     return node.build(
         Branch,
-        fields["branch"].build(quantity_from_json, fields["branch"].value),
+        _quantity(fields["branch"]),
         fields["at_most"].integer(minimum=None),
         _tree(fields["below"], depth + 1),
         _tree(fields["above"], depth + 1),
     )
+
+
+def _quantity(node: Node) -> Quantity:
+    value = node.value
+    if isinstance(value, dict) and isinstance(value.get("machines_of"), dict):
+        what = node.at("machines_of")
+        counts = {block: count.integer() for block, count in what.at("blocks").names("block")}
+        value = {**value, "machines_of": {**what.value, "blocks": counts}}
+    return node.build(quantity_from_json, value)
 
 
 def _leaf(node: Node) -> BlockPrices:

@@ -102,6 +102,8 @@ class Node:
             return make(*args, **kwargs)
         except CmsError as fault:
             raise self.error(f"{self.label}: {fault}") from None
+        except RecursionError:  # from the words about a value of a thousand lists in lists
+            raise self.error(f"{self.label} is nested too deeply") from None
 
     @property
     def label(self) -> str:

@@ -292,7 +292,7 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ("groups.0.count", 2, r"groups\[0\] is not what the solution says"),
         ("groups.0", None, "groups has 1 entr"),
         ("devices.0.key", "b200-180gb", "devices are b200-180gb, expected a100-80gb"),
-        ("devices.0.memory_slices", 0, "devices.0.: memory_slices"),
+        ("devices.0.memory_slices", 0, r"devices\[0\].memory_slices is 0"),
         ("problem.jobs.0.demand", 1, "expected 1, as in the problem"),
         ("solution.schedule.groups.0.count", 9, "machine_count|limit|machines"),
         ("solution.problem_sha256", "0" * 64, "problem"),

@@ -111,7 +111,11 @@ def read_gpu(path: StrPath) -> Gpu:
 
 def read_device(source: Source) -> Gpu:
     """Build and check a device from the text of a JSON file (or a `YamlSource`)."""
-    document = Node(parse_json(source), source)
+    return device_from_json(Node(parse_json(source), source))
+
+
+def device_from_json(document: Node) -> Gpu:
+    """Build and check a device from a parsed document, or from the part of a plan that is one."""
     if isinstance(document.value, dict) and document.value.get("schema", SCHEMA) != SCHEMA:
         # First of all: a file of another schema may have other fields, too.
         raise document.at("schema").wrong(

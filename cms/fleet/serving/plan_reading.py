@@ -13,12 +13,12 @@ from ...files.layout import number_to_json
 from ...files.node import Node
 from ...files.problems import problem_from_json
 from ...files.solutions import solution_from_json
-from ...files.source import Source, StrPath
+from ...files.source import StrPath
 from ...frozen import FrozenMap
 from ...model import Block
 from ...problem import Problem
 from ..hardware import Gpu
-from ..hardware.device_file import read_device
+from ..hardware.device_file import device_from_json
 from .operating_point import OperatingPoint
 from .plan import Plan
 from .plan_terms import refuse_other_terms
@@ -93,7 +93,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     )  # fmt: skip
     problem = problem_from_json(fields["problem"])
     how = _rule(fields["rule"], rule)
-    gpus = tuple(_device(entry) for entry in fields["devices"].array())
+    gpus = tuple(device_from_json(entry) for entry in fields["devices"].array())
     machines = [machine.name for machine in problem.machine_types]
     _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)
     services = tuple(_service(entry) for entry in fields["services"].array())
@@ -156,16 +156,6 @@ def _rule(node: Node, own: QueueingRule | None) -> QueueingRule:
             f"{node.label} is {rule}", expected=f"{known}, which is what {name!r} means"
         )
     return rule if known is None else known
-
-
-def _device(node: Node) -> Gpu:
-    try:
-        # a device file inside a plan: read as a file of its own, reported as this entry
-        return read_device(Source(node.label, json.dumps(node.value)))
-    except FileError as fault:
-        raise node.error(
-            f"{node.label}: {fault.what}", expected=fault.expected, fix=fault.fix
-        ) from None
 
 
 def _service(node: Node) -> Service:
@@ -280,16 +270,21 @@ def _require_derived(node: Node, plan: Plan) -> None:
             raise entry.at("instances").wrong(f"{given.instances}, as the solution has")
     groups = [group_to_json(group) for group in plan.groups]
     for entry, group in zip(node.at("groups").array(len(groups)), groups, strict=True):
-        if _without_own_keys(entry.value) != group:
+        if _group_as_written(entry) != group:
             raise entry.error(
                 f"{entry.label} is not what the solution says", expected=json.dumps(group)
             )
 
 
-def _without_own_keys(value: Any) -> Any:
-    """Leave out keys that start with ``x-``: they are the user's own, here as everywhere."""
-    if isinstance(value, dict):
-        return {
-            key: _without_own_keys(item) for key, item in value.items() if not key.startswith("x-")
-        }
-    return [_without_own_keys(item) for item in value] if isinstance(value, list) else value
+def _group_as_written(node: Node) -> dict[str, Any]:
+    """The values of a group without the keys that start with ``x-``, the user's own."""
+    fields = node.object(("gpu", "count", "instances"))
+    instances = [
+        each.object(("block", "profile", "count", "service"))
+        for each in fields["instances"].array()
+    ]
+    return {
+        "gpu": fields["gpu"].value,
+        "count": fields["count"].value,
+        "instances": [{key: field.value for key, field in each.items()} for each in instances],
+    }
