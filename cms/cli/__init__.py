@@ -22,6 +22,7 @@ def main() -> int:
         0 a checked answer; 1 bad data or a failed check; 2 bad usage; 3 infeasible; 4 no schedule
         in time; 130 interrupted.
     """
+    _keep_numbers_of_streams()
     interrupts = Interrupts()
     interrupts.install()  # before anything else is imported: from here on Ctrl-C is ours
     others = set(threading.enumerate())
@@ -39,10 +40,22 @@ def main() -> int:
             continue
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:  # the reader has gone, the disk is full; what can be said has been said
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if any(thread.is_alive() for thread in set(threading.enumerate()) - others):
         # A solver that did not stop in time is still in native code; the interpreter must not be
         # taken down around it, and nobody waits for its answer.
         os._exit(code)
     return code
+
+
+def _keep_numbers_of_streams() -> None:
+    """Let no file get the number of a stream that is closed: native code and signals write there.
+
+    With ``2>&-`` the file of ``--output`` would be number 2, and hold what is meant for a person.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free

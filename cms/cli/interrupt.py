@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 EXIT_CODE = 130
@@ -90,6 +90,7 @@ class Interrupts:
         self.cancel.set()
         if not self.quiet:
             # os.write: the handler may run inside a write to sys.stderr, which is not re-entrant
-            os.write(2, b"\ninterrupted: stopping (press Ctrl-C again to leave at once)\n")
+            with suppress(OSError):  # nobody reads it
+                os.write(2, b"\ninterrupted: stopping (press Ctrl-C again to leave at once)\n")
         if self._abortable:
             raise Interrupted

@@ -116,7 +116,7 @@ def search(
 
     ear = _Ear()
     call = _Call(lambda: _solve(problem, arguments, ear))
-    if session.quiet:
+    if session.quiet or sys.stderr is None:
         return call.wait(session.interrupts, patient=lambda: ear.has_schedule)
     with Progress(sys.stderr, counted, prepare=lambda: import_module(report)) as ear.log:
         return call.wait(session.interrupts, patient=lambda: ear.has_schedule)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
+_LEAST_WIDTH = 40
+"""In fewer columns the tables would lose their words; a narrower terminal breaks the lines."""
 # Same widths, so that a drawing keeps its shape in an encoding that has only ASCII.
 _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼━╌×░…·–≥", "-|+++++++++=-x:~.->")
 
@@ -129,27 +133,38 @@ class Session:
     def warn(self, text: str) -> None:
         """Write a warning to stderr; where JSON is wanted, the document holds it."""
         if not (self.quiet or self.json):
-            _write(sys.stderr, f"warning: {text}\n")
+            _tell(f"warning: {text}\n")
 
     def note(self, text: str) -> None:
         """Write what is going on to stderr, as the log of a long run does."""
         if not self.quiet:
-            _write(sys.stderr, f"{text}\n")
+            _tell(f"{text}\n")
 
     @staticmethod
     def console(stream: TextIO | None) -> Console:
         """Return the console of a stream; of none at all if the process was started without it."""
         from rich.console import Console
 
-        terminal = stream is not None and stream.isatty()
         return Console(
             file=stream or io.StringIO(),
-            width=None if terminal or "COLUMNS" in os.environ else _WIDTH_OF_FILES,
+            width=max(_LEAST_WIDTH, _columns(stream)),
+            height=25,  # says nothing, but with both given Rich does not look for itself
             highlight=False,
             markup=False,
             emoji=False,
             legacy_windows=False,
         )
+
+
+def _columns(stream: TextIO | None) -> int:
+    """What ``COLUMNS`` says, if that is a number; else the terminal's, if it is one."""
+    wish = os.environ.get("COLUMNS", "")
+    if re.fullmatch("0*[1-9][0-9]{0,5}", wish):
+        return int(wish)
+    if stream is not None and stream.isatty():
+        with suppress(OSError, ValueError):  # a stream without a number
+            return os.get_terminal_size(stream.fileno()).columns or _WIDTH_OF_FILES
+    return _WIDTH_OF_FILES
 
 
 def session_of(context: typer.Context) -> Session:
@@ -219,7 +234,13 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
         text = json.dumps({"error": about, "exit_code": code}, ensure_ascii=False)
     else:
         text = f"error: {message}"
-    _write(sys.stderr, text + "\n")
+    _tell(text + "\n")
+
+
+def _tell(text: str) -> None:
+    """Write to stderr; where that cannot be, nobody can be told, and the exit code still counts."""
+    with suppress(OSError):
+        _write(sys.stderr, text)
 
 
 def _write(stream: TextIO | None, text: str) -> None:

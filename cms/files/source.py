@@ -85,7 +85,7 @@ def read_source(path: StrPath, *, holds: str = "text") -> Source:
         If it does not exist, is a folder, may not be read, is empty, is compressed or not UTF-8.
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
-    data = _read_bytes(path, name)
+    data = _read_bytes(path, name, holds)
     for signature, what, fix in _SIGNATURES:
         if data.startswith(signature):
             raise FileError(name, what, expected=f"{holds} in UTF-8", fix=fix)
@@ -104,10 +104,13 @@ def read_source(path: StrPath, *, holds: str = "text") -> Source:
     return Source(name, text)
 
 
-def _read_bytes(path: StrPath, name: str) -> bytes:
-    if os.fspath(path) == "-":
-        return sys.stdin.buffer.read()
+def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
+    is_stdin = os.fspath(path) == "-"
+    if is_stdin and sys.stdin is None:
+        raise FileError(name, "standard input is closed", expected=holds)
     try:
+        if is_stdin:
+            return sys.stdin.buffer.read()
         return Path(path).read_bytes()
     except FileNotFoundError:
         hint = nearest(Path(path).name, _names_in(Path(path).parent), lead="")
@@ -136,6 +139,8 @@ def write_bytes(data: bytes, path: StrPath) -> None:
         If the folder does not exist or the file may not be written.
     """
     if os.fspath(path) == "-":
+        if sys.stdout is None:
+            raise FileError("<stdout>", "standard output is closed", fix="name a file to write")
         sys.stdout.flush()  # what was printed as text before must stay before
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
