@@ -43,7 +43,9 @@ def check(
     quiet: Quiet = False,
 ) -> int:
     """Recheck a solution or a plan in exact arithmetic: every demand, every bound."""
-    from cms.files import read_problem, read_solution
+    from cms.files import problem_from_json, read_problem, solution_from_json
+    from cms.files.documents import read_document
+    from cms.files.shortages import refuse_other_shortage
 
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -53,10 +55,14 @@ def check(
         plan = None
         if solution is None:
             plan = _open_plan(problem)
-            posed, answer = _taken_out(plan)
+            # not with the plan's own reader, which stops at the first thing that does not hold
+            posed, told = problem_from_json(plan.at("problem")), plan.at("solution")
         else:
-            posed, answer = read_problem(problem), read_solution(solution)
+            posed, told = read_problem(problem), read_document(solution, "cms-solution")
+        answer = solution_from_json(told)
         faults = list(_faults(posed, answer))
+        if not faults and "shortage" in told.value:
+            refuse_other_shortage(told.at("shortage"), posed)
         if plan is not None and not faults:
             _read_whole(plan)
     document = {
@@ -86,16 +92,6 @@ def _open_plan(path: Path) -> Node:
         )
     check_head(document, "cms-plan")
     return document
-
-
-def _taken_out(plan: Node) -> tuple[Problem, Solution]:
-    """Take problem and solution out of a plan.
-
-    Not with the plan's own reader, which stops at the first thing that does not hold.
-    """
-    from cms.files import problem_from_json, solution_from_json
-
-    return problem_from_json(plan.at("problem")), solution_from_json(plan.at("solution"))
 
 
 def _read_whole(plan: Node) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..problem import Problem
 from ..shortage import Shortage
 from ..solution import Proof
 from .layout import number_to_json
 from .node import Node
+from .wording import one_of
 
 _KEYS = (
     *("unservable", "more_machines", "machines_at_least", "machines_proof"),
@@ -61,3 +63,30 @@ def refuse_malformed_shortage(node: Node) -> None:
     for name in ("machines_proof", "demand_proof"):
         fields[name].one_of(list(Proof))
     fields["seconds"].number()
+
+
+def refuse_other_shortage(node: Node, problem: Problem) -> None:
+    """Check that a shortage is about the jobs, blocks and machine types of a problem.
+
+    Raises
+    ------
+    FileError
+        Naming what the problem does not have.
+    """
+    jobs, blocks = set(problem.job_names), dict.fromkeys(problem.blocks)
+    for job, entry in node.at("unservable").entries():
+        if job not in jobs:
+            raise entry.error(
+                f"{entry.label} is about a job that the problem does not have", at_key=True
+            )
+        for block in entry.array():
+            block.one_of(blocks)
+    more = node.at("more_machines")
+    types = dict.fromkeys(machine.name for machine in problem.machine_types)
+    for machine, number in more.entries() if more.value is not None else ():
+        if machine not in types:
+            raise number.error(
+                f"{number.label} is about a machine type that the problem does not have",
+                expected=one_of(types),
+                at_key=True,
+            )

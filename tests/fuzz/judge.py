@@ -1,0 +1,240 @@
+"""What the commands and the second checker do with files, and whether they may do that."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cms.cli.app import run
+from cms.cli.check import _faults
+from cms.errors import CmsError
+from cms.files import (
+    Node,
+    certificate_from_json,
+    parse_json,
+    problem_from_json,
+    read_problem,
+    read_source,
+    solution_from_json,
+)
+from cms.files.documents import read_document
+from cms.files.shortages import refuse_other_shortage
+from proofs_checks import checker
+from proofs_checks.checker.__main__ import main as second_checker
+from tests.fuzz.mutations import case
+from tests.fuzz.seeds import Seed
+
+T = TypeVar("T")
+
+SECONDS = 2.0
+"""Of processor time, all threads together; the files have a few kilobytes."""
+BYTES = 2**30
+"""Of address space, beyond what the process has when it begins."""
+READABLE = 6_000
+"""Characters of what a command says on stderr."""
+
+
+class TooSlow(BaseException):
+    """The time is over; no Exception, so that nothing hides it."""
+
+
+def judge(number: int, folder: Path) -> list[str]:
+    """Make the number-th mutant, run everything on it; return what must not be."""
+    seed = case(number)
+    for name, text in seed.files.items():
+        (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    trial = _Trial()
+    {
+        "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
+        "tables": _tables,
+    }[seed.kind](trial, folder, seed)  # fmt: skip
+    return [f"case {number} ({seed.kind}): {fault}" for fault in trial.faults]
+
+
+class _Trial:
+    """Runs things under the limits, and collects what must not be."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def command(self, *arguments: object) -> int:
+        """Run a command; it must end with an exit code, and if with an error, with one line."""
+        out, err = io.StringIO(), io.StringIO()
+        words = [str(argument) for argument in arguments]
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = self.limited(f"cms {words[0]}", lambda: run(words))
+        said = err.getvalue()
+        if code is None:
+            return 1
+        fine = code in (0, 3, 4) or (code in (1, 2) and (not said or said.startswith("error: ")))
+        quiet = said.count("\n") <= 1 and said.strip("\n").isprintable()
+        mad = any(word in said for word in ("bug", "Traceback", "out of memory"))
+        if mad or not (fine and quiet) or len(said) > READABLE:
+            self.faults.append(f"cms {words[0]} ends with {code} and {said[:300]!r}")
+        return int(code)
+
+    def checker(self, *paths: Path) -> int | None:
+        """Run the second checker's command; 0, 1 or 2."""
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return self.limited(
+                "the second checker", lambda: second_checker([str(path) for path in paths])
+            )
+
+    def limited(self, what: str, call: Callable[[], T]) -> T | None:
+        """Call something within the limits; None if it broke them, or raised what is no answer."""
+        before = time.process_time()
+        try:
+            with _limits():
+                result = call()
+        except TooSlow:
+            self.faults.append(f"{what} takes more than {SECONDS} s")
+            return None
+        except Exception as fault:  # noqa: BLE001 - which one it is, is the finding
+            self.faults.append(f"{what} raises {type(fault).__name__}: {str(fault)[:200]}")
+            return None
+        if time.process_time() - before > SECONDS:  # in native code, which no signal stops
+            self.faults.append(f"{what} takes more than {SECONDS} s")
+        return result
+
+    def agree(self, what: str, ours: object, theirs: object) -> None:
+        """Both must have come to the same answer, if to any."""
+        if ours != theirs and not self.faults:
+            self.faults.append(f"{what}: the package says {ours}, the second checker {theirs}")
+
+
+@contextlib.contextmanager
+def _limits() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TooSlow
+
+    usual = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+    most = pages * resource.getpagesize() + BYTES
+    handler = signal.signal(signal.SIGPROF, stop)
+    resource.setrlimit(resource.RLIMIT_AS, (most, usual[1]))
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_AS, usual)
+        signal.signal(signal.SIGPROF, handler)
+
+
+_SEARCH = ("--method", "greedy", "--time-limit", "1", "--threads", "1", "--quiet")
+
+
+def _problem(trial: _Trial, folder: Path, seed: Seed) -> None:
+    path, solution = folder / "problem.json", folder / "solution.json"
+    ours = trial.limited("reading", lambda: _or_none(lambda: read_problem(path).sha256))
+    theirs = trial.limited("the second checker's reading", lambda: _sha256(path))
+    trial.agree("the problem", ours, theirs)
+    solution.unlink(missing_ok=True)
+    trial.command("solve", path, *_SEARCH, "--output", solution)
+    if solution.exists():
+        code = trial.command("check", path, solution, "--quiet")
+        trial.agree("what was solved", (0, code), (0, trial.checker(path, solution)))
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        return checker.problem_sha256(checker.parse_document(path.read_text("utf-8-sig")))
+    except ValueError:
+        return None
+
+
+def _or_none(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except CmsError:
+        return None
+
+
+def _solution(trial: _Trial, folder: Path, seed: Seed) -> None:
+    paths = folder / "problem.json", folder / "solution.json"
+    code = trial.command("check", *paths, "--quiet")
+    trial.agree("the verdict", code == 0, trial.checker(*paths) == 0)
+    ours = trial.limited("the bound", lambda: _or_none(lambda: _our_bound(*paths)))
+    if ours is not None:  # where there is a problem and a solution at all
+        trial.agree("the bound", ours, trial.limited("their bound", lambda: _their_bound(*paths)))
+
+
+def _our_bound(problem_path: Path, solution_path: Path) -> Fraction | str:
+    problem, solution = read_problem(problem_path), read_document(solution_path, "cms-solution")
+    tree = solution.at("certificate").at("tree")
+    try:
+        certificate = certificate_from_json(tree)
+        bound = certificate.bound(problem)
+        nothing = certificate.proves_infeasible(problem)
+    except CmsError:
+        return "no bound"
+    return "no schedule" if nothing else bound
+
+
+def _their_bound(problem_path: Path, solution_path: Path) -> Fraction | str:
+    problem, solution = (
+        checker.parse_document(path.read_text("utf-8-sig"))
+        for path in (problem_path, solution_path)
+    )
+    try:
+        bound = checker.certificate_bound(problem, solution["certificate"]["tree"])
+    except checker.Fault:
+        return "no bound"
+    return "no schedule" if bound is None else bound
+
+
+def _plan(trial: _Trial, folder: Path, seed: Seed) -> None:
+    path = folder / "plan.json"
+    code = trial.command("check", path, "--quiet")
+    parts = trial.limited("taking a plan apart", lambda: _or_none(lambda: _parts_hold(path)))
+    theirs = trial.checker(path)
+    if parts is not None:
+        trial.agree("problem and solution of the plan", parts, theirs == 0)
+    # the second checker does not know GPUs and services, so it may pass more
+    trial.agree("the plan", (code == 0) <= (theirs == 0), True)
+
+
+def _parts_hold(path: Path) -> bool | None:
+    """Whether the problem and the solution in a plan hold; None if it is no plan at all."""
+    source = read_source(path)
+    plan = Node(parse_json(source), source)
+    value: Any = plan.value
+    if not isinstance(value, dict) or (value.get("format"), value.get("schema")) != ("cms-plan", 1):
+        return None
+    try:
+        problem, told = problem_from_json(plan.at("problem")), plan.at("solution")
+        solution = solution_from_json(told)
+        if "shortage" in told.value:
+            refuse_other_shortage(told.at("shortage"), problem)
+        return not list(_faults(problem, solution))
+    except CmsError:
+        return False
+
+
+def _device(trial: _Trial, folder: Path, seed: Seed) -> None:
+    (name,) = [name for name in seed.files if name.startswith("device.")]
+    trial.command("gpus", folder / name)
+    _planned(trial, folder, folder / name)
+
+
+def _tables(trial: _Trial, folder: Path, seed: Seed) -> None:
+    _planned(trial, folder, "a30-24gb")
+
+
+def _planned(trial: _Trial, folder: Path, gpu: object) -> None:
+    plan, tables = folder / "made.json", (folder / "services.csv", folder / "points.csv")
+    plan.unlink(missing_ok=True)
+    trial.command(
+        "plan", "--services", tables[0], "--operating-points", tables[1], "--gpu", gpu, *_SEARCH,
+        "--output", plan,
+    )  # fmt: skip
+    if plan.exists():
+        code = trial.command("check", plan, "--quiet")
+        trial.agree("what was planned", (0, code), (0, trial.checker(plan)))

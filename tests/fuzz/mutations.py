@@ -1,0 +1,255 @@
+"""Changes to documents: to their bytes, and to what they say."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.fuzz.seeds import Seed, seeds
+
+LONG = (19, 70, 400, 4299, 4300, 4301, 30_000)
+TOKENS = [
+    *("0", "-0", "-1", "8.0", "2e0", "1e400", "1e401", "1e-400", "1e999999999", "1e308", "5e-324"),
+    *("NaN", "-Infinity", "true", "null", "0x10", "1_000", "\u0663", '"1/3"', '"1/0"', '"12,5"'),
+    *('"inf"', '"-1/3"', '" 7 "', '"0.1e1"', '"+5"', '".5"', '"5."', '"1/1/1"', '""', "[]", "{}"),
+    *('"\\ud800"', '"\\u0000"', "\u2028", "\x00", "\ufeff", "\r", "#", ",", ":", "*a", "&a ", "<<"),
+]  # fmt: skip
+VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 2, 7, 0.5, 8.0, -0.0, 1e300, 10**18, 2**63, 10**30, 10**4299,
+    "", "x", "x-", "1/3", "-1/3", "1/0", "0.1", "1e9", "1e400", "N/A", "12,5", "12 ms", "b", "1g",
+    "\ud800", "\u2028", "é" * 9, [], [[]], [1], ["a", "a"], {}, {"": 1}, {"a": 1}, {"x-a": 0.5},
+    {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"},
+]  # fmt: skip
+KINDS = {"problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2}
+PARTS = ("certificate", "schedule", "problem", "solution", "devices", "jobs", "history")
+NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
+WORD = re.compile(rb'"[^"]*"|[A-Za-z0-9_.-]+')
+Bytes = Callable[[random.Random, bytes], bytes]
+
+
+def case(number: int) -> Seed:
+    """The number-th mutant; of every tenth, the document itself is left as it is."""
+    rng = random.Random(f"fuzz {number}")
+    (kind,) = rng.choices(list(KINDS), list(KINDS.values()))
+    seed = rng.choice([each for each in seeds() if each.kind == kind])
+    names = [name for name in seed.files if not (seed.kind == "device" and name.endswith("csv"))]
+    files = dict(seed.files)
+    for _ in range(rng.choice((1, 1, 1, 2, 3)) if number % 10 else 0):
+        name = rng.choice(names)
+        text = files[name]
+        if name.endswith("json") and rng.random() < 0.6:
+            text = _changed_tree(rng, text)
+        else:
+            data = text.encode("utf-8", "surrogatepass")
+            text = rng.choice(TEXTUAL)(rng, data).decode("utf-8", "surrogateescape")
+        files[name] = text
+    return Seed(seed.kind, files)
+
+
+# -- bytes -----------------------------------------------------------------------------------------
+
+
+def _cut(rng: random.Random, data: bytes) -> tuple[bytes, bytes, bytes]:
+    start = rng.randint(0, len(data))
+    stop = min(len(data), start + rng.choice((1, 1, 2, 5, 20, 100)))
+    return data[:start], data[start:stop], data[stop:]
+
+
+def _flip(rng: random.Random, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        if changed:
+            changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _remove(rng: random.Random, data: bytes) -> bytes:
+    before, _, after = _cut(rng, data)
+    return before + after
+
+
+def _truncate(rng: random.Random, data: bytes) -> bytes:
+    return data[: rng.randint(0, len(data))]
+
+
+def _repeat(rng: random.Random, data: bytes) -> bytes:
+    before, piece, after = _cut(rng, data)
+    return before + piece * rng.choice((2, 3, 50, 3000)) + after
+
+
+def _splice(rng: random.Random, data: bytes) -> bytes:
+    before, _, after = _cut(rng, data)
+    _, other = rng.choice(list(rng.choice(seeds()).files.items()))
+    piece = other.encode()
+    start = rng.randint(0, len(piece))
+    return before + piece[start : start + rng.choice((5, 50, 500, 10**6))] + after
+
+
+def _move(rng: random.Random, data: bytes) -> bytes:
+    before, piece, after = _cut(rng, data)
+    data = before + after
+    at = rng.randint(0, len(data))
+    return data[:at] + piece + data[at:]
+
+
+def _insert(rng: random.Random, data: bytes) -> bytes:
+    before, _, after = _cut(rng, data)
+    return before + rng.choice(TOKENS).encode() + after
+
+
+def _exchange(pattern: re.Pattern[bytes]) -> Bytes:
+    def exchange(rng: random.Random, data: bytes) -> bytes:
+        found = list(pattern.finditer(data))
+        if not found:
+            return data
+        match = rng.choice(found)
+        piece = rng.choice((rng.choice(TOKENS).encode(), _long(rng, match[0])))
+        return data[: match.start()] + piece + data[match.end() :]
+
+    return exchange
+
+
+def _long(rng: random.Random, token: bytes) -> bytes:
+    """A number or name of many characters of the kind that is there."""
+    length = rng.choice(LONG)
+    inner = token.strip(b'"')[:1] or b"x"
+    body = (inner if inner.isalnum() else b"7") * length
+    body = rng.choice((body, body + b".5", b"1." + body, b"1/" + body, body + b",5", body + b" ms"))
+    return b'"' + body + b'"' if token.startswith(b'"') else body
+
+
+def _deep(rng: random.Random, data: bytes) -> bytes:
+    before, piece, after = _cut(rng, data)
+    deep = rng.choice((3, 150, 250, 990, 30_000))
+    opening, closing = rng.choice(((b"[", b"]"), (b'{"x-a":', b"}"), (b"- ", b""), (b"(", b")")))
+    return before + opening * deep + piece + closing * deep + after
+
+
+def _key_twice(rng: random.Random, data: bytes) -> bytes:
+    found = list(re.finditer(rb'"[^"]*": ?[^,{}\[\]]*[,}]', data))
+    if not found:
+        return data
+    match = rng.choice(found)
+    return data[: match.start()] + match[0][:-1] + b"," + data[match.start() :]
+
+
+def _encode(rng: random.Random, data: bytes) -> bytes:
+    text = data.decode("utf-8", "replace")
+    return rng.choice(
+        (
+            b"\xef\xbb\xbf" + data, text.encode("utf-16"), data.replace(b"\n", b"\r"),
+            data.replace(b",", b";"), data.replace(b" ", b"\xa0"), data.replace(b'"', b"'"),
+            text.encode("latin-1", "replace") + b"\xe9", b"\x1f\x8b" + data, b"", b" \n",
+        )
+    )  # fmt: skip
+
+
+TEXTUAL: list[Bytes] = [
+    _flip, _remove, _truncate, _repeat, _splice, _move, _insert, _deep, _key_twice, _encode,
+    *[_exchange(NUMBER)] * 3, *[_exchange(WORD)] * 2,
+]  # fmt: skip
+
+
+# -- what a document says --------------------------------------------------------------------------
+
+
+def _changed_tree(rng: random.Random, text: str) -> str:
+    try:
+        document = [json.loads(text)]  # in a list, so that the whole can be exchanged too
+    except (ValueError, RecursionError):
+        return text
+    places = list(_places(document))
+    parts = [c[k] for c, k in places if k in PARTS and isinstance(c[k], dict | list) and c[k]]
+    if parts and rng.random() < 0.5:
+        places = list(_places(rng.choice(parts)))
+    container, key = rng.choice(places)
+    kind = rng.randrange(12)
+    if kind == 0:
+        del container[key]
+    elif kind == 1 and isinstance(container, dict):
+        container[_renamed(rng, key)] = container.pop(key)
+    elif kind == 2:
+        container[key] = rng.choice(VALUES)
+    elif kind == 3:
+        other, its = rng.choice(places)
+        container[key], other[its] = other[its], container[key]
+    elif kind == 4 and isinstance(container, list):
+        container[key:key] = [container[key]] * rng.choice((1, 2, 300))
+    elif kind == 5:
+        if isinstance(container[key], dict):
+            container[key][rng.choice(("x-", "x-own", "machine", "limit", "1g", ""))] = rng.choice(
+                VALUES
+            )
+    elif kind == 6:
+        return _renamed_everywhere(rng, document[0])
+    elif kind == 7:
+        for _ in range(rng.choice((1, 2, 100, 220))):
+            container[key] = rng.choice(([container[key]], {"x-": container[key]}))
+    elif kind == 8:
+        _swap_entries(rng, places)
+    else:
+        _nudge(rng, places)
+    # a swap may have put a value into itself
+    try:
+        return json.dumps(document[0] if document else None)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) in a document."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from _places(value[key])
+
+
+def _renamed(rng: random.Random, key: str) -> str:
+    return rng.choice((f"x-{key}", f"{key}s", key.upper(), "x" * rng.choice(LONG), "", "a\nb"))
+
+
+def _renamed_everywhere(rng: random.Random, document: Any) -> str:
+    """One name of the document's own, exchanged wherever it stands."""
+    text = json.dumps(document)
+    names = sorted(set(re.findall(r'"([^"\\]{1,12})"', text)))
+    new = rng.choice(
+        ("x" * rng.choice(LONG), "é \u6f22\u5b57", "a,b", "x-", "\\u2028", "mps:40", "0")
+    )
+    return text.replace(f'"{rng.choice(names)}"', f'"{new}"') if names else text
+
+
+def _swap_entries(rng: random.Random, places: list[tuple[Any, Any]]) -> None:
+    lists = [entry for container, key in places if isinstance(entry := container[key], list)]
+    if lists:
+        rng.shuffle(rng.choice(lists))
+
+
+def _nudge(rng: random.Random, places: list[tuple[Any, Any]]) -> None:
+    """A number a little larger or smaller, or far away: what decides whether a claim holds."""
+    numbers = [(c, k) for c, k in places if type(c[k]) in (int, float) or _is_number(c[k])]
+    if not numbers:
+        return
+    container, key = rng.choice(numbers)
+    value = container[key]
+    if isinstance(value, str):
+        container[key] = rng.choice(
+            (
+                f"{value}1",
+                value.replace("/", "1/"),
+                value.replace(".", ""),
+                f"-{value}",
+                f" {value}",
+            )
+        )
+    else:
+        container[key] = rng.choice(
+            (value + 1, value - 1, -value, 2 * value, value / 2, value + 0.125, str(value),
+             value * 10**40, f"{value}/7", f"{value}.{'0' * 24}1", 10 ** rng.choice(LONG[:5]))
+        )  # fmt: skip
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9./]+", value) is not None

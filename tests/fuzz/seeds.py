@@ -1,0 +1,155 @@
+"""Valid documents of every kind, small enough to be read and checked in milliseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+from cms import BlocksOfJob, Branch, Configuration, Job, MachinesOf, Problem, solve
+from cms.certificate import BlockPrices
+from cms.files import lay_out, problem_to_json, solution_to_json
+from cms.fleet.hardware.catalogue import _DEVICES
+from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.model import MachineType, SizeBoundedConfigurations
+from cms.shortage import shortage
+from cms.solution import Proof, Status, StopReason
+from tests.cli.shared import POINTS
+from tests.cli.shared import SERVICES as SERVICE_COLUMNS
+from tests.families import instance
+from tests.files.documents import PROBLEM
+from tests.proofs_checks.documents import (
+    BY_WORD,
+    INFEASIBLE,
+    INFEASIBLE_BY_WORD,
+    NOTHING,
+    ONE_IS_TOO_FEW,
+    SERVICES,
+    SOLUTION,
+    WEAK,
+)
+
+Document = dict[str, Any]
+# Of tests.families.
+FAMILIES = ("costs", "machine_types", "max_blocks", "infeasible_by_limit", "long_numbers", "edges")
+TABLES = [
+    (
+        "chat,bert,100,100\nimages,vgg,50.5,250\n",
+        "bert,a30-24gb,1g.6gb,1,2,30,20\nbert,a30-24gb,2g.12gb,2,4,70.25,30\n"
+        "vgg,a30-24gb,4g.24gb,1,8,75.5,90\n",
+    ),
+    (
+        '"a, ""b""",m,1/3,1e3\r\n# a comment\r\n\r\nc,m,0,12.5',
+        "m,A30,2g.12gb,1,1,12,80\nm,NVIDIA A30,mps:40,1,16,20,800\nm,a30-24gb,mps:10,1,1,5,200\n",
+    ),
+]  # fmt: skip
+
+
+class Seed(NamedTuple):
+    """A valid document, or several that belong together: texts by the names of their files."""
+
+    kind: str
+    files: dict[str, str]
+
+
+def documents() -> dict[str, list[Document]]:
+    """A plan; and pairs of a problem and a solution: with branches, and with a shortage."""
+    service = Service("chat", "bert", 100, 100, ["1g.10gb", "2g.20gb"], {"team": "a"})
+    points = [
+        OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
+        for profile, rate in (("1g.10gb", 20), ("2g.20gb", "45.5"))
+    ]
+    serving = as_problem([service], points, max_processes=2)
+    solution = solve(serving.problem)
+    shape = serving.problem.listed_configurations[0]
+    leaf = BlockPrices(multipliers=[0, 0])
+    inner = Branch(BlocksOfJob("1g.10gb", "chat"), 3, leaf, leaf)
+    proving_nothing = replace(
+        solution, status=Status.FEASIBLE, proof=Proof.NONE, stop_reason=StopReason.FINISHED,
+        certificate=Branch(MachinesOf(shape), 1, inner, inner), lower_bound=Fraction(0),
+        history=(),
+    )  # fmt: skip
+    few = as_problem([service], points, limits={"a100-80gb": 0}).problem
+    return {
+        "plan": [Plan(serving, solution).to_json()],
+        "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],
+        "shortage": [problem_to_json(few), solution_to_json(solve(few), shortage(few))],
+    }
+
+
+def _shared_plan() -> Document:
+    """A plan for two kinds of GPUs, one of them shared under MPS, with a service nobody serves."""
+    services = [Service("chat", "bert", 40, 100), Service("hasty", "bert", 1, 1)]
+    points = [
+        OperatingPoint("bert", "a30-24gb", "mps:40", 1, 2, 12, 33),
+        OperatingPoint("bert", "a30-24gb", "2g.12gb", 2, 2, 25, 33),
+        OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 2, "60.5", 20),
+    ]
+    serving = as_problem(services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"})
+    return Plan(serving, solve(serving.problem)).to_json()
+
+
+def _branching() -> tuple[Document, Document]:
+    """A bound that only a branch proves: two machines of three blocks for what takes 4 blocks."""
+    problem = Problem(
+        configurations=[
+            Configuration({"b": 3}, "m"),
+            SizeBoundedConfigurations({"b": 1, "c": "1/3"}, "5/2", "n", 4),
+        ],
+        jobs=[Job("x", 2, {"b": 1}), Job("y", "2.5", {"b": "1.5", "c": "1/7"})],
+        machine_types=[MachineType("m", "1.5", 4), MachineType("n", 1)],
+    )
+    return problem_to_json(problem), solution_to_json(solve(problem, threads=1))
+
+
+@cache
+def seeds() -> tuple[Seed, ...]:
+    """All of them; made once."""
+    made = documents()
+    pairs: list[Iterable[Document]] = [
+        (SERVICES, SOLUTION), (SERVICES, WEAK), (SERVICES, BY_WORD), (SERVICES, NOTHING),
+        (ONE_IS_TOO_FEW, INFEASIBLE), (ONE_IS_TOO_FEW, INFEASIBLE_BY_WORD),
+        made["branches"], made["shortage"], _branching(),
+    ]  # fmt: skip
+    problems = [PROBLEM]
+    for family in FAMILIES:
+        problem = instance(family, 0)
+        pairs.append((problem_to_json(problem), solution_to_json(solve(problem, threads=1))))
+    found = []
+    for problem, solution in pairs:
+        files = {"problem.json": lay_out(problem), "solution.json": lay_out(solution)}
+        found.append(Seed("solution", files))
+        problems.append(files["problem.json"])
+    found += [Seed("problem", {"problem.json": text}) for text in dict.fromkeys(problems)]
+    found += [Seed("plan", {"plan.json": lay_out(p)}) for p in (made["plan"][0], _shared_plan())]
+    tables = [
+        {"services.csv": SERVICE_COLUMNS + services, "points.csv": POINTS + points}
+        for services, points in TABLES
+    ]
+    found += [Seed("tables", files) for files in tables]
+    for key in ("a30-24gb", "rtx-pro-6000-96gb"):
+        text = (_DEVICES / f"{key}.json").read_text("utf-8")
+        plain = _as_yaml(json.loads(text))
+        points = "".join(
+            f"bert,{key},{profile['name']},1,1,{10 * profile['compute']},9\n"
+            for profile in json.loads(text)["profiles"]
+        )
+        beside = {"services.csv": tables[0]["services.csv"].replace("vgg", "bert")}
+        beside["points.csv"] = POINTS + points
+        found += [Seed("device", {name: body, **beside}) for name, body in
+                  (("device.json", text), ("device.yaml", plain))]  # fmt: skip
+    return tuple(found)
+
+
+def _as_yaml(document: Document) -> str:
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lines.append(f"{key}:")
+            lines += [f"- {json.dumps(entry)}" for entry in value]
+        else:
+            lines.append(f"{key}: {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
