@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from cms.algorithm import Named, Support
-from cms.certificate import round_up
+from cms.certificate import next_below, round_up
 from cms.errors import UnsupportedProblem
 from cms.reduction import Reduction, reduce
 
@@ -204,7 +204,7 @@ class _Reference:
             cost = budget.best.cost(self._reduction.original)
             if not step or cost <= budget.lower_bound:
                 return None
-            target = cost - step
+            target = next_below(cost, step)
         if budget.stopped:
             return None
         if program is not _Program.OPTIONS:

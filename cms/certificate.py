@@ -349,6 +349,19 @@ def round_up(bound: Fraction, step: Fraction) -> Fraction:
     return step * -(-bound // step) if step else bound
 
 
+def next_below(cost: Fraction, step: Fraction) -> Fraction:
+    """Return the most that an optimum below ``cost`` can be: a multiple of the costs' common step.
+
+    A schedule need not cost one itself: it may have machines that no best one has.
+
+    Examples
+    --------
+    >>> next_below(Fraction(3), Fraction(1)), next_below(Fraction(7, 2), Fraction(1))
+    (Fraction(2, 1), Fraction(3, 1))
+    """
+    return round_up(cost, step) - step
+
+
 def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
     table = {} if numbers is None else numbers
     if not isinstance(table, Mapping):

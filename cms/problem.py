@@ -33,6 +33,7 @@ from .problem_parts import (
     refuse_unknown_blocks,
 )
 from .rows import Rows
+from .usable import usable_types
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -293,9 +294,14 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     @property
     def cost_step(self) -> Fraction:
-        """The largest number of which every cost is a whole multiple; 0 if all costs are 0."""
+        """The largest number of which every usable machine type's cost is a whole multiple.
+
+        Every optimum is a multiple of it. It is 0 if nothing costs anything; where no type is
+        usable (:func:`cms.usable.usable_types`), all of them count.
+        """
         return self._cached(
-            "cost_step", lambda: common_step(machine.cost for machine in self.machine_types)
+            "cost_step",
+            lambda: common_step(m.cost for m in usable_types(self) or self.machine_types),
         )
 
     @property

@@ -19,6 +19,7 @@ from .columns import whole_array
 from .model import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
 from .problem import Problem
 from .schedule import Schedule
+from .usable import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,12 +106,8 @@ def reduce(problem: Problem) -> Reduction:
     wants = problem.rows.demands > 0
     wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
     jobs = np.flatnonzero(wants)
-    serves = np.array([bool((column[jobs] > 0).any()) for column in problem.rows.supplies.T])
-    for row in problem.rows.wide.values():
-        if row.demand:
-            serves |= np.array([f > 0 for f in row.supply], dtype=bool)
     held = set(held_blocks(problem.configurations))
-    useful: list[int] = np.flatnonzero(serves).tolist()
+    useful: list[int] = np.flatnonzero(serving(problem)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
     names = {problem.blocks[i] for i in kept}
     trimmed = list(_trimmed(problem.configurations, names))

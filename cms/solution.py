@@ -90,7 +90,7 @@ class Solution:
     certificate : Certificate
         Proves ``lower_bound``; at worst the trivial one, of bound 0.
     lower_bound : Fraction
-        The certificate's bound, rounded up to the common step of the problem's costs.
+        The certificate's bound, rounded up to the problem's ``cost_step``.
     claimed_bound : Fraction or None
         The highest bound a solver gave its word for, rounded up likewise.
     guarantee : GuaranteeVerdict or None

@@ -11,6 +11,7 @@ from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack import common_denominator
+from cms.numbers import common_step
 
 from ..linear.aggregated import FixedMachines, repaired
 from ..shared.program import LARGEST, Program, Settings
@@ -94,7 +95,7 @@ def in_reach(tables: Tables) -> bool:
     ... ]
     [True, False]
     """
-    step = tables.problem.cost_step
+    step = common_step(tables.costs)
     return not step or (tables.c + 1) * limit_on_cost(tables) <= step * (LARGEST // 4)
 
 
@@ -141,7 +142,7 @@ class _Search:
     """
 
     def __init__(self, tables: Tables, most: Fraction) -> None:
-        self._step = tables.problem.cost_step
+        self._step = common_step(tables.costs)
         self._costs = tables.costs
         self._highs = {
             at: floor(most / cost) for at, cost in enumerate(tables.costs) if 0 < cost <= most

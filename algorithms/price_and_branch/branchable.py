@@ -6,6 +6,7 @@ import numpy as np
 
 from cms.problem import Problem
 from cms.reduction import Reduction, held_blocks
+from cms.usable import serving
 
 
 def branchable(problem: Problem) -> Reduction:
@@ -40,11 +41,8 @@ def branchable(problem: Problem) -> Reduction:
     wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
     jobs = np.flatnonzero(wants)
     rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
-    serves = (rows.supplies > 0).any(axis=0)
-    for row in rows.wide.values():
-        serves |= np.array([f > 0 for f in row.supply], dtype=bool)
     held = set(held_blocks(problem.configurations))
-    useful: list[int] = np.flatnonzero(serves).tolist()
+    useful: list[int] = np.flatnonzero(serving(problem)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
     small = Problem._rebuild(
         tuple(problem.blocks[i] for i in kept),

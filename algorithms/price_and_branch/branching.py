@@ -13,7 +13,7 @@ import heapq
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cms.certificate import LARGEST_DEPTH, first_certificate, round_up
+from cms.certificate import LARGEST_DEPTH, first_certificate, next_below, round_up
 from cms.price_conditions import Condition
 
 from ..shared.jobs import Jobs
@@ -79,14 +79,17 @@ def prove_cost(
     >>> from cms.driver import RunBudget
     >>> from cms.ledger import Ledger
     >>> given = Problem(
-    ...     configurations=[Configuration({a: 1, b: 1}, "m") for a, b in ("xy", "yz", "xz")],
+    ...     configurations=[
+    ...         *(Configuration({a: 1, b: 1}, "m") for a, b in ("xy", "yz", "xz")),
+    ...         Configuration({"x": 1, "y": 1, "z": 2}, "other"),
+    ...     ],
     ...     jobs=[Job(name, 1, {name: 1}) for name in "xyz"],
-    ...     machine_types=[MachineType("m"), MachineType("other", cost="1/2")],
+    ...     machine_types=[MachineType("m"), MachineType("other", cost="5/2")],
     ... )
     >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
     >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
     >>> for claim in prove_cost(given, budget, Fraction(2), most_nodes=10):
-    ...     print(type(claim).__name__, claim.bound(given))
+    ...     print(type(claim).__name__, round_up(claim.bound(given), given.cost_step))
     BlockPrices 3/2
     Branch 2
     """
@@ -223,7 +226,7 @@ class _Search:
         """A node with a bound beyond this needs no more work."""
         if self._free:
             return Fraction(0)
-        return None if self._cost is None else self._cost - self._step
+        return None if self._cost is None else next_below(self._cost, self._step)
 
     def _closed(self, node: Node) -> bool:
         cutoff = self._cutoff()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cms.certificate import next_below
+
 from ..shared.choices import choices_of
 from .closing import Task, close, schedule_of
 from .fraction import fractional
@@ -64,7 +66,7 @@ class NodeSchedules:
         if point is None:
             return None
         shapes = Shapes(jobs.problem, search.region.rows)
-        target = None if cost is None else cost - shapes.step
+        target = None if cost is None else next_below(cost, shapes.step)
         if not self.thorough and not search.region.own_priced:
             return self._around(search, point, shapes, target)
         slack = max(shapes.costs) / 10 if target is None else target - point.bound
@@ -98,7 +100,7 @@ class NodeSchedules:
                 rung, origin, least=point.bound, target=target, budget=self._budget
             )
             if found is not None:
-                best, target = found, found.cost - shapes.step
+                best, target = found, next_below(found.cost, shapes.step)
         return None if best is None else schedule_of(shapes, self._jobs, best)
 
     def _joined(

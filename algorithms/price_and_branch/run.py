@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cms.algorithm import Claim, Named
-from cms.certificate import round_up
+from cms.certificate import next_below, round_up
 
 from ..shared.jobs import Jobs
 from .branching import prove_cost, prove_infeasible
@@ -212,7 +212,7 @@ class Run:
                 rung,
                 origin,
                 least=self._least(point),
-                target=None if cost is None else cost - self._step,
+                target=None if cost is None else next_below(cost, self._step),
                 budget=self._budget,
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
@@ -223,7 +223,7 @@ class Run:
         if self._met(point) or not shapes.complete or (cost is not None and not self._step):
             return None
         least, task = self._least(point), None
-        target = None if cost is None else cost - self._step
+        target = None if cost is None else next_below(cost, self._step)
         if target is not None:
             task = every_option(shapes, self._jobs, point, least, target, self._budget)
         if task is None and len(self._problem.rows) * len(self._problem.blocks) <= _MOST_BLOCKS:

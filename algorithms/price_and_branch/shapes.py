@@ -6,6 +6,8 @@ from fractions import Fraction
 from operator import ge
 from typing import TYPE_CHECKING
 
+from cms.numbers import common_step
+
 from ..shared.machines import listed
 from ..shared.region import Row, configuration_of
 
@@ -41,7 +43,7 @@ class Shapes:
         Whether some best schedule uses no other configurations.
     counts : list of tuples of k ints
     steps : list of int
-        Costs in multiples of ``step``.
+        Costs in multiples of ``step``, their own common one.
     limited : list of (limit, indices)
         Of the machine types with a limit.
     """
@@ -64,7 +66,7 @@ class Shapes:
         ]
         self._machine = [names.index(shape.machine or "") for shape in self.shapes]
         self.costs = [problem.machine_types[m].cost for m in self._machine]
-        self.step = problem.cost_step or Fraction(1)
+        self.step = common_step(self.costs) or Fraction(1)
         self.steps = [int(cost / self.step) for cost in self.costs]
         self._index = {
             (counts, m): c

@@ -11,7 +11,7 @@ from cms.algorithm import Named, SolverBound, Support
 from cms.certificate import round_up
 from cms.errors import UnsupportedProblem
 from cms.guarantee import Guarantee
-from cms.numbers import exact
+from cms.numbers import common_step, exact
 from cms.reduction import reduce
 from cms.schedule import Schedule
 
@@ -275,7 +275,8 @@ def additive_loss_in_steps(problem: Problem) -> Fraction:
     >>> additive_loss_in_steps(Problem(configurations=shapes))
     Fraction(1, 1)
     """
-    return max(Fraction(0), additive_cost(problem) - problem.cost_step)
+    step = common_step(problem.machine_type(shape.machine).cost for shape in problem.configurations)
+    return max(Fraction(0), additive_cost(problem) - step)
 
 
 __all__ = ["Ptas", "PtasOptions", "optimum"]

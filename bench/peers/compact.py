@@ -10,6 +10,7 @@ import numpy as np
 
 from algorithms.shared.machines import listed
 from cms.errors import UnsupportedProblem
+from cms.numbers import common_step
 from cms.reduction import Reduction, reduce
 from cms.schedule import Schedule
 
@@ -141,8 +142,9 @@ class CompactProgram:
         )
         rows, columns, values = (np.concatenate([part[at] for part in entries]) for at in range(3))
         total = k + n + len(limits)
-        step = small.cost_step or Fraction(1)
-        steps = [int(small.machine_type(shape.machine).cost / step) for shape in shapes]
+        costs = [small.machine_type(shape.machine).cost for shape in shapes]
+        step = common_step(costs) or Fraction(1)
+        steps = [int(cost / step) for cost in costs]
         infinite = np.full(k + n, np.inf)
         return cls(
             costs=np.concatenate([np.array(steps, dtype=np.int64), np.zeros(e, np.int64)]),

@@ -15,7 +15,6 @@ from .reading import (
     Fault,
     as_a,
     check_head,
-    common_step,
     integer,
     known_name,
     new_name,
@@ -98,11 +97,6 @@ class Problem:
         """Fill in the machine type where it goes without saying."""
         only = len(self.machine_types) == 1
         return next(iter(self.machine_types)) if name is None and only else name
-
-    def round_up(self, bound: Fraction) -> Fraction:
-        """Round up to what a schedule can cost: a multiple of the costs' common step."""
-        step = common_step([machine.cost for machine in self.machine_types.values()])
-        return -(-bound // step) * step if step > 0 else bound
 
 
 def multiset(value: object, what: str, known: Collection[str] | None = None) -> dict[str, int]:

@@ -21,6 +21,7 @@ from .reading import (
     table_over,
 )
 from .schedule import read_schedule, schedule_faults
+from .usable import round_up
 
 _SOLUTION = (
     "format schema problem_sha256 status proof stop_reason method seconds machine_count cost "
@@ -157,7 +158,7 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
         return [f"the status is {status}, but there is a schedule"], ""
 
     bound = tree_bound(certificate["tree"], problem)
-    proven = None if bound is None else problem.round_up(bound)
+    proven = None if bound is None else round_up(problem, bound)
     sha256 = fingerprint(problem)
     rules = [
         (fields["problem_sha256"] == sha256, f"the problem_sha256 is not this problem's, {sha256}"),
@@ -202,7 +203,7 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
         ),
         (
             (status, proof) != ("optimal", "solver")
-            or (claimed is not None and problem.round_up(claimed) == cost),
+            or (claimed is not None and round_up(problem, claimed) == cost),
             f"the claimed_bound {show(claimed)} is not the cost {show(cost)}",
         ),
     ]

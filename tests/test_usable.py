@@ -1,0 +1,212 @@
+"""Usable machine types: what costs add up from, in both checkers."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cms import (
+    Configuration,
+    Job,
+    MachineGroup,
+    MachineType,
+    Problem,
+    Proof,
+    Schedule,
+    SizeBoundedConfigurations,
+    Status,
+    solve,
+)
+from cms.files.problems import problem_to_json
+from cms.reduction import reduce
+from cms.usable import usable_types
+from proofs_checks.checker import parse_document
+from proofs_checks.checker.problem import read_problem
+from proofs_checks.checker.usable import round_up as independently_rounded
+from proofs_checks.checker.usable import usable as independently_usable
+from tests.oracle import optimum
+
+Shape = Configuration | SizeBoundedConfigurations
+
+ONE = [Job("x", 3, {"a": 1, "b": 2})]
+PLAIN = Configuration({"a": 2, "b": 1}, "plain")
+
+
+def two_types(*other: Shape, jobs: list[Job] = ONE, first: Shape = PLAIN, **kind: object) -> Problem:
+    """A type of cost 2, and another one, by default of cost 7/3."""
+    second = MachineType("other", **{"cost": "7/3", **kind})  # type: ignore[arg-type]
+    types = [MachineType("plain", 2), second]
+    return Problem(configurations=[first, *other], jobs=jobs, machine_types=types)
+
+
+def listed(a: int, b: int = 0, machine: str = "other") -> Configuration:
+    return Configuration({"a": a, "b": b}, machine)
+
+
+def bounded(capacity: int, machine: str = "other", **more: int) -> SizeBoundedConfigurations:
+    return SizeBoundedConfigurations({"a": 1, "b": 2}, capacity, machine, more.get("most"))
+
+
+USELESS = Configuration({"c": 5}, "other")
+OVERSIZED = SizeBoundedConfigurations({"a": 9}, 5, "other")
+SET = bounded(4, "plain")
+
+
+@pytest.mark.parametrize(
+    ("problem", "step"),
+    [
+        (two_types(), 2),
+        (two_types(USELESS), 2),
+        (two_types(OVERSIZED), 2),
+        (two_types(listed(2, 1)), 2),
+        (two_types(listed(2), listed(1, 1)), 2),
+        (two_types(listed(2), listed(3)), Fraction(1, 3)),
+        (two_types(Configuration({"a": 2, "c": 9}, "other")), 2),
+        (two_types(listed(9), limit=0), 2),
+        (two_types(listed(1), limit=1), 2),
+        (two_types(listed(9), limit=1), Fraction(1, 3)),
+        # A cheaper type with a limit may not have enough of what a dearer one has as well.
+        (two_types(listed(2, 1), cost="5/3", limit=9), Fraction(1, 3)),
+        (two_types(listed(2, 1), cost="5/3"), Fraction(5, 3)),
+        (two_types(listed(2, 1), cost=0), 0),
+        (two_types(listed(2, 1), cost=2), 2),
+        # Sets.
+        (two_types(bounded(1)), 2),
+        (two_types(bounded(2)), 2),
+        (two_types(bounded(3)), Fraction(1, 3)),
+        (two_types(listed(4), first=SET), 2),
+        (two_types(listed(2, 1), listed(0, 2), first=SET), 2),
+        (two_types(listed(3, 1), first=SET), Fraction(1, 3)),
+        (two_types(bounded(4), first=SET), 2),
+        (two_types(bounded(5), first=SET), Fraction(1, 3)),
+        (two_types(bounded(4), first=bounded(4, "plain", most=4)), Fraction(1, 3)),
+        (two_types(bounded(4, most=4), first=bounded(9, "plain", most=4)), 2),
+        # Nothing to do, or nothing to do it with: all types count.
+        (two_types(jobs=[]), Fraction(1, 3)),
+        (two_types(jobs=[Job("x", 0, {"a": 1})]), Fraction(1, 3)),
+    ],
+)
+def test_costs_step_over_the_machine_types_that_are_usable(
+    problem: Problem, step: Fraction
+) -> None:
+    assert problem.cost_step == step
+    agree(problem)
+
+
+def agree(problem: Problem) -> None:
+    """Both checkers say the same, and reducing a problem does not change it."""
+    again = read_problem(parse_document(json.dumps(problem_to_json(problem))))
+    assert independently_usable(again) == [machine.name for machine in usable_types(problem)]
+    step = problem.cost_step
+    assert independently_rounded(again, Fraction(1, 10**9)) == (step or Fraction(1, 10**9))
+    assert reduce(problem).problem.cost_step == step
+
+
+_COSTS = st.sampled_from([Fraction(cost) for cost in ("1", "4/3", "3/2", "2", "5/7", "0", "1")])
+_LIMITS = st.sampled_from((None, None, None, 0, 1, 2))
+_COUNTS = st.integers(0, 3)
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> Problem:
+    """A few types, many of whose configurations others hold."""
+    names = "mnop"[: draw(st.integers(1, 4))]
+    types = [MachineType(name, draw(_COSTS), draw(_LIMITS)) for name in names]
+    shapes: list[Shape] = []
+    for _ in range(draw(st.integers(1, 6))):
+        name = draw(st.sampled_from(names))
+        counts = {block: draw(_COUNTS) for block in "abc"}
+        if draw(st.integers(0, 3)) == 0:
+            sizes = {block: count + 1 for block, count in counts.items() if count < 3}
+            most = draw(st.sampled_from((None, 1, 2)))
+            shapes.append(
+                SizeBoundedConfigurations(sizes or {"a": 1}, draw(st.integers(1, 4)), name, most)
+            )
+        elif any(counts.values()):
+            shapes.append(Configuration(counts, name))
+    blocks = {block for c in shapes for block in getattr(c, "blocks", None) or c.sizes}  # type: ignore[union-attr]
+    jobs = []
+    for name in "xy"[: draw(st.integers(1, 2))]:
+        supply = {block: draw(st.sampled_from((1, 2, 0))) for block in sorted(blocks - {"c"})}
+        jobs.append(Job(name, draw(st.integers(0, 3)), supply))
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+
+
+@given(fleets())
+def test_the_least_cost_is_a_multiple_of_the_step(problem: Problem) -> None:
+    agree(problem)
+    best, step = optimum(problem), problem.cost_step
+    if best is not None:
+        assert best % step == 0 if step else best == 0
+
+
+@settings(max_examples=15)
+@given(fleets(), st.sampled_from(("auto", "cp_sat", "ptas", "lp_rounding")))
+@example(two_types(listed(2, 1)), "auto")
+def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: str) -> None:
+    """A schedule whose cost is no multiple of the step is no obstacle on the way to the optimum."""
+    best = optimum(problem)
+    start = clumsy(problem)
+    if best is None or start is None or (method in ("ptas", "lp_rounding") and limited(problem)):
+        return
+    solution = solve(problem, method, start=start, time_limit=60, threads=1)
+    assert solution.lower_bound <= best
+    assert (solution.claimed_bound or 0) <= best
+    if method in ("auto", "cp_sat"):
+        assert (solution.cost, solution.status) == (best, Status.OPTIMAL)
+
+
+def limited(problem: Problem) -> bool:
+    return any(machine.limit is not None for machine in problem.machine_types)
+
+
+def clumsy(problem: Problem) -> Schedule | None:
+    """Serve each job by listed machines of the dearest type that serves it alone."""
+    groups, left = [], {m.name: m.limit for m in problem.machine_types}
+    shapes = [c for c in problem.configurations if isinstance(c, Configuration)]
+    shapes.sort(key=lambda c: -problem.machine_type(c.machine).cost)
+    for job in problem.jobs:
+        if not job.demand:
+            continue
+        for shape in shapes:
+            gives = {b: n for b, n in shape.blocks.items() if job.demand_function(b)}
+            total = sum((job.demand_function(b) * n for b, n in gives.items()), Fraction(0))
+            if not total:
+                continue
+            number = -(-job.demand // total)
+            room = left[shape.machine or ""]
+            if room is None or number <= room:
+                left[shape.machine or ""] = None if room is None else room - number
+                taken = {(b, job.name): n for b, n in gives.items()}
+                groups.append(MachineGroup(shape, taken, number))
+                break
+        else:
+            return None
+    return Schedule(groups)
+
+
+SPARE = MachineType("spare", "1/7")
+
+
+IDLE = Configuration({"c": 3}, "spare")
+
+
+@pytest.mark.parametrize(
+    ("method", "spare"),
+    [("conic", []), *((method, [IDLE]) for method in ("ptas", "cp_sat", "price_and_branch"))],
+)
+def test_a_type_nobody_uses_leaves_no_gap(method: str, spare: list[Shape]) -> None:
+    """Prices prove 3/2 machines; a step of 1 makes that two, and a step of 1/7 would not."""
+    shares = SizeBoundedConfigurations({"a": 1, "b": 1}, 2, "plain")
+    problem = Problem(
+        configurations=[shares, *spare],
+        jobs=[Job("x", 2, {"a": 1}), Job("y", 1, {"b": 1})],
+        machine_types=[MachineType("plain"), SPARE],
+    )
+    solution = solve(problem, method, options={"epsilon": "1/9"} if method == "ptas" else {})
+    assert (solution.cost, solution.lower_bound) == (2, 2)
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
