@@ -160,6 +160,35 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
         assert (solution.cost, solution.status) == (best, Status.OPTIMAL)
 
 
+@pytest.mark.parametrize(
+    ("method", "where", "parts"),
+    [
+        ("cp_sat", "algorithms.cp_sat:_Reference", ["_round"]),
+        ("auto", "algorithms.price_and_branch.run:Run", ["_first", "_climb", "_tree"]),
+        ("auto", "algorithms.price_and_branch.run:Run", ["_first", "_climb", "_exact_task"]),
+    ],
+)
+def test_what_is_left_below_a_cost_between_two_steps_is_decided(
+    method: str, where: str, parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a step below the start, the best schedule is left to the program or the tree alone."""
+    module, owner = where.split(":")
+    for part in parts:
+        nothing = None if part == "_exact_task" else ()
+        monkeypatch.setattr(f"{module}.{owner}.{part}", lambda *_, nothing=nothing, **__: nothing)
+    whole = Configuration({"a": 1, "b": 1}, "plain")
+    problem = Problem(
+        configurations=[whole, Configuration({"c": 1}, "spare")],
+        jobs=[Job("x", 3, {"a": 1, "b": 1})],
+        machine_types=[MachineType("plain"), MachineType("spare", "1/2")],
+    )
+    idle = MachineGroup(Configuration({"c": 1}, "spare"), {}, 1)
+    both = MachineGroup(whole, {("a", "x"): 1, ("b", "x"): 1}, 2)
+    solution = solve(problem, method, start=Schedule([both, idle]))
+    assert (solution.cost, solution.lower_bound) == (2, 2)
+    assert solution.status is Status.OPTIMAL
+
+
 def limited(problem: Problem) -> bool:
     return any(machine.limit is not None for machine in problem.machine_types)
 
