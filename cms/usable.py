@@ -44,6 +44,36 @@ def serving(problem: Problem) -> NDArray[np.bool_]:
     return found
 
 
+def useful_blocks(problem: Problem) -> tuple[int, ...]:
+    """Return how many blocks of each type all jobs together could need: more of it never help.
+
+    Examples
+    --------
+    >>> from cms import Job, Problem
+    >>> jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1})]
+    >>> useful_blocks(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs))
+    (4, 1000000000000000000000000000003)
+    """
+    return problem._cached("useful_blocks", lambda: _useful_blocks(problem))
+
+
+def _useful_blocks(problem: Problem) -> tuple[int, ...]:
+    rows, totals = problem.rows, [0] * len(problem.blocks)
+    for row in rows.wide.values():
+        totals = [
+            t + (-(-row.demand // f) if f else 0) for t, f in zip(totals, row.supply, strict=True)
+        ]
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        supplies = rows.supplies[part]
+        needed = np.where(supplies > 0, -(-rows.demands[part, None] // np.maximum(supplies, 1)), 0)
+        # In halves: so many numbers of 62 bits would not fit into 63.
+        for low, half in ((0, needed & (2**31 - 1)), (31, needed >> 31)):
+            sums = half.sum(axis=0).tolist()
+            totals = [total + (more << low) for total, more in zip(totals, sums, strict=True)]
+    return tuple(totals)
+
+
 def usable_types(problem: Problem) -> tuple[MachineType, ...]:
     """Return the machine types that a cheapest schedule can have machines of.
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack import common_denominator
 
+from ..shared.floats import near
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -110,7 +112,7 @@ class _Program:
 
     def _cost(self, beyond: Fraction) -> None:
         """Add a column of this reduced cost."""
-        self._costs.append(float(min(beyond * self._zoom, Fraction(_DEAR))))
+        self._costs.append(near(min(beyond * self._zoom, Fraction(_DEAR))))
 
     def solve(self) -> Proposal | None:
         sizes = self._add_machines()
@@ -147,7 +149,7 @@ class _Program:
             size = max(most, default=Fraction(1))
             for i, count in enumerate(row.counts):
                 if count:
-                    entry = float(size * count / self._scales[i])
+                    entry = near(size * count, self._scales[i])
                     self._entries.append((i, len(self._costs), entry))
             self._cost(size * (region.costs[row.machine] - Fraction(worth, self._denominator)))
             sizes.append(size)
@@ -175,7 +177,7 @@ class _Program:
                 column = len(self._costs)
                 for i, blocks in enumerate(more):
                     if blocks:
-                        self._entries.append((i, column, -blocks / self._scales[i]))
+                        self._entries.append((i, column, near(-blocks, self._scales[i])))
                 self._shares.append((rows, column))
                 worth = sum(p * blocks for p, blocks in zip(self._prices, more, strict=True))
                 self._cost(Fraction(worth, self._denominator))
@@ -196,7 +198,7 @@ class _Program:
         for column, cost in zip(columns, self._costs, strict=True):
             objective.SetCoefficient(column, cost)
         objective.SetMinimization()
-        right = [load / scale for load, scale in zip(self._least, self._scales, strict=True)]
+        right = [near(load, scale) for load, scale in zip(self._least, self._scales, strict=True)]
         equations = [solver.RowConstraint(value, value, "") for value in right]
         for at, number, entry in self._entries:
             equations[at].SetCoefficient(columns[number], entry)

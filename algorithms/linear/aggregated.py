@@ -210,7 +210,7 @@ def certificate(
     if not any(prices):
         return None
     counted = [price / region.unit for price in prices]
-    found = recognised([float(price) for price in counted])
+    found = recognised(counted)
     # A block of little price may be the only one that a job can have, and be had by the million.
     smallest = min(price for price in counted if price)
     grid = max(_GRID, ceil(_DIGITS / smallest))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack import common_denominator
 
+from ..shared.floats import near
 from ..shared.simplex import cheapest
 from .basis import solved
 from .program import LinearProgram
@@ -34,8 +35,6 @@ _TIED = 2
 #: With no more block types the exact program takes milliseconds from scratch; where optima tie it
 #: then ends at machines of which clean-up mostly leaves fewer than of the floats' own.
 _FEW_TYPES = 12
-#: The largest number a proposal is made with; floats end at 1e308.
-_LARGEST = 10**280
 
 
 class Column(NamedTuple):
@@ -121,7 +120,7 @@ class Purchase:
         ]
         self._scale = max(Fraction(1), total(needed))
         self._program = program = LinearProgram()
-        self._variables = [program.variable(_near(column.cost / self._unit)) for column in columns]
+        self._variables = [program.variable(near(column.cost / self._unit)) for column in columns]
         self._shares: dict[Edge, int] = {}
         gives: list[list[tuple[int, float]]] = [[] for _ in range(tables.k)]
         for j, (d, row) in enumerate(zip(tables.demands, tables.supply, strict=True)):
@@ -129,12 +128,12 @@ class Purchase:
             for i, f in enumerate(row):
                 if f:
                     share = self._shares[i, j] = program.variable(0.0)
-                    gives[i].append((share, -_near(Fraction(d, f) / self._scale)))
+                    gives[i].append((share, -near(Fraction(d, f) / self._scale)))
                     mine.append((share, 1.0))
             program.at_least(mine, 1.0)
         for i, terms in enumerate(gives):
             terms += [
-                (x, _near(Fraction(column.counts[i])))
+                (x, near(Fraction(column.counts[i])))
                 for x, column in zip(self._variables, columns, strict=True)
                 if column.counts[i]
             ]
@@ -174,7 +173,7 @@ class Purchase:
         """Say in floats which columns are bought and which block types serve each job."""
         tables, program = self._tables, self._program
         for i, number in enumerate(held):
-            program.set_least(tables.n + i, -_near(number / self._scale))
+            program.set_least(tables.n + i, -near(number / self._scale))
         for at, x in enumerate(self._variables):
             program.close(x, at in closed)
         answer = program.solve(budget)
@@ -188,7 +187,7 @@ class Purchase:
                 types[j].add(i)
             else:
                 paid, asked = answer.duals[j], answer.duals[tables.n + i]
-                part = _near(Fraction(tables.demands[j], tables.supply[j][i]) / self._scale)
+                part = near(Fraction(tables.demands[j], tables.supply[j][i]) / self._scale)
                 if asked * part <= paid * (1 + _NOTHING):
                     ties[i].append((asked * part - paid, j))
         for i, jobs in enumerate(ties):
@@ -199,11 +198,11 @@ class Purchase:
         for at, column in enumerate(self._columns):
             if at not in closed and at not in bought:
                 value = sum(
-                    price * _near(Fraction(count))
+                    price * near(Fraction(count))
                     for price, count in zip(answer.duals[tables.n :], column.counts, strict=True)
                     if count
                 )
-                worth.append((_near(column.cost / self._unit) - value, at))
+                worth.append((near(column.cost / self._unit) - value, at))
         bought.update(at for left, at in sorted(worth)[: tables.k] if left <= _NOTHING)
         return Proposal(bought, types, self._basis(answer))
 
@@ -437,8 +436,3 @@ def total(parts: Sequence[Fraction]) -> Fraction:
     while len(sums) > 1:
         sums = [sum(sums[at : at + 2], Fraction(0)) for at in range(0, len(sums), 2)]
     return sums[0] if sums else Fraction(0)
-
-
-def _near(value: Fraction) -> float:
-    """Return a float for a proposal; numbers beyond the floats' range are cut."""
-    return float(min(value, Fraction(_LARGEST)))

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cms.algorithm import Support
 from cms.reduction import reduce
 
-from ..shared.costs import supported_costs
 from .run import Run
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget, Claim, Support
+    from cms.algorithm import Budget, Claim
     from cms.guarantee import Guarantee
     from cms.problem import Problem
 
@@ -71,8 +71,8 @@ class PriceAndBranch:
     options_type = PriceAndBranchOptions
 
     def support(self, problem: Problem, options: PriceAndBranchOptions) -> Support:
-        """Take every problem but those whose costs are astronomically far apart."""
-        return supported_costs(problem)
+        """Take every problem."""
+        return Support(True)
 
     def guarantee(self, problem: Problem, options: PriceAndBranchOptions) -> Guarantee | None:
         """Return None: what a run proves is in its status, not in a ratio."""

@@ -129,11 +129,18 @@ class _Model:
         self._add_machines(load)
         for i in range(k):
             shapes = enumerate(zip(self.shapes.counts, self.lows, strict=True))
-            held = [(self.machines[c], counts[i]) for c, (counts, _) in shapes if counts[i]]
             have = sum(
                 low * counts[i] for low, counts in zip(self.lows, self.shapes.counts, strict=True)
             )
-            self.program.at_least(terms_of([*held, *self.loads[i]]), load[i] - have)
+            short = load[i] - have
+            most = short + sum(-factor * self.program.high(v) for v, factor in self.loads[i])
+            if most <= 0:
+                continue
+            # More blocks than can be short need not be told apart.
+            held = [
+                (self.machines[c], min(counts[i], most)) for c, (counts, _) in shapes if counts[i]
+            ]
+            self.program.at_least(terms_of([*held, *self.loads[i]]), short)
 
     def _add_free(self, kind: int, options: Sequence[Option]) -> None:
         weight = int(self.jobs.weights[kind])

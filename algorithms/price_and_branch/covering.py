@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
 
+from ..shared.floats import near
 from .shapes import Shapes
 
 if TYPE_CHECKING:
@@ -31,20 +32,20 @@ def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
     infinity = solver.infinity()
     x = [solver.NumVar(0, infinity, "") for _ in range(len(shapes))]
     for i, need in enumerate(load):
-        row = solver.RowConstraint(need / scale, infinity, "")
+        row = solver.RowConstraint(near(need, scale), infinity, "")
         for variable, counts in zip(x, shapes.counts, strict=True):
             if counts[i]:
-                row.SetCoefficient(variable, counts[i])
+                row.SetCoefficient(variable, near(counts[i]))
     for limit, mine in shapes.limited:
         if limit // scale > _NEVER_BINDS:
             continue
-        row = solver.RowConstraint(-infinity, limit / scale, "")
+        row = solver.RowConstraint(-infinity, near(limit, scale), "")
         for c in mine:
             row.SetCoefficient(x[c], 1)
     objective = solver.Objective()
     dearest = max(shapes.costs, default=Fraction(0)) or Fraction(1)
     for variable, cost in zip(x, shapes.costs, strict=True):
-        objective.SetCoefficient(variable, float(cost / dearest))
+        objective.SetCoefficient(variable, near(cost / dearest))
     objective.SetMinimization()
     if solver.Solve() != solver.OPTIMAL:
         return None

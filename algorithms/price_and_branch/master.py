@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..shared.floats import near
 from .equations import solve_exactly
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _WAYS = (
 )
 #: Above so many blocks bought in all, the last way comes first: from the first GLOP may not return.
 _MANY_BLOCKS = 10**12
+#: A machine with more blocks of a type counts them in as many: floats hold no prices that small.
+_MANY_ON_A_MACHINE = 10**12
 #: A constraint holds the prices where its dual value is larger.
 _HOLDS = 1e-9
 
@@ -89,6 +92,7 @@ class Master:
         if not solver.SetSolverSpecificParametersAsString(_PARAMETERS):
             raise AssertionError(f"GLOP does not know the parameter {_PARAMETERS!r}")
         infinity = solver.infinity()
+        self._k, self._m = len(region.blocks), len(region.path)
         free_blocks, free_branches = region.free()
         self._values = [solver.NumVar(-infinity, infinity, "") for _ in self._scales]
         highs = [0.0 if i in free_blocks else infinity for i in range(len(region.blocks))]
@@ -97,15 +101,17 @@ class Master:
         # In this order in all that follows: prices, multipliers, limit prices.
         whole = (*centre.prices, *centre.multipliers, *centre.limit_prices)
         self._centre = tuple(value / self._unit for value in whole)
+        # A variable is so many times what it stands for.
+        self._sizes = [_size([row.counts[i] for row in region.rows]) for i in range(self._k)]
+        self._sizes += [1] * (len(whole) - self._k)
         self._variables = [
             solver.NumVar(
-                float(-zoom * c),
-                float(zoom * (Fraction(high) - c)) if high < infinity else infinity,
+                near(-zoom * size * c),
+                near(zoom * size * (Fraction(high) - c)) if high < infinity else infinity,
                 "",
             )
-            for c, high in zip(self._centre, highs, strict=True)
+            for c, high, size in zip(self._centre, highs, self._sizes, strict=True)
         ]
-        self._k, self._m = len(region.blocks), len(region.path)
         weights = [Fraction(0)] * self._k
         weights += [Fraction(c.sign * c.value, self.scale) for c in region.path]
         weights += [Fraction(-(limit or 0), self.scale) for limit in region.limits]
@@ -115,9 +121,9 @@ class Master:
         objective = solver.Objective()
         objective.SetMaximization()
         for value, scale in zip(self._values, self._scales, strict=True):
-            objective.SetCoefficient(value, scale / self.scale)
-        for variable, weight in zip(self._variables, weights, strict=True):
-            objective.SetCoefficient(variable, float(weight))
+            objective.SetCoefficient(value, near(scale, self.scale))
+        for variable, weight, size in zip(self._variables, weights, self._sizes, strict=True):
+            objective.SetCoefficient(variable, near(weight, size))
         self._rows: list[Any] = []
         self._cuts: list[Any] = []
         self._cut_data: list[tuple[int, Cut]] = []
@@ -129,11 +135,11 @@ class Master:
             row = self._job_rows.get((i, job))
             if row is None:
                 row = self._job_rows[i, job] = solver.RowConstraint(0, infinity, "")
-                row.SetCoefficient(self._variables[i], 1)
-                row.SetLb(float(-zoom * self._centre[i]))
+                row.SetCoefficient(self._variables[i], near(1, self._sizes[i]))
+                row.SetLb(near(-zoom * self._centre[i]))
             sign = region.path[at].sign
             row.SetCoefficient(self._variables[self._k + at], -sign)
-            row.SetLb(row.lb() + float(zoom * sign * self._centre[self._k + at]))
+            row.SetLb(row.lb() + near(zoom * sign * self._centre[self._k + at]))
         # Of the last solve: the cuts' shares in their groups, how many machines the rows stand for,
         # and how many blocks (block, job) takes beyond its options for a branch's sake.
         self.weights: list[float] = []
@@ -174,14 +180,15 @@ class Master:
         base = self._worth[group]
         if base is None:
             base = self._worth[group] = worth
-        room = float(self._zoom * (worth - base) / scale)
+        room = near(self._zoom * (worth - base), scale)
         row = solver.RowConstraint(-solver.infinity(), room, "")
         row.SetCoefficient(self._values[group], 1)
         largest = max((abs(blocks) for _, blocks in terms), default=0)
         for variable, blocks in terms:
             # Divisions of integers: exact to the last bit however large the demands are.
             if abs(blocks) * _NOISE * self._zoom > largest:
-                row.SetCoefficient(self._variables[variable], -blocks / scale)
+                part = near(-blocks, scale * self._sizes[variable])
+                row.SetCoefficient(self._variables[variable], part)
         self._cuts.append(row)
         self._cut_data.append((group, cut))
 
@@ -190,15 +197,18 @@ class Master:
         for described in self._region.rows[len(self._rows) :]:
             terms = self._row_terms(described)
             cost = self._region.costs[described.machine] / self._unit
-            room = float(self._zoom * (cost - self._at_centre(terms.items())))
+            room = near(self._zoom * (cost - self._at_centre(terms.items())))
             row = self._solver.RowConstraint(-self._solver.infinity(), room, "")
             for variable, coefficient in terms.items():
-                row.SetCoefficient(self._variables[variable], coefficient)
+                row.SetCoefficient(
+                    self._variables[variable], near(coefficient, self._sizes[variable])
+                )
             self._rows.append(row)
         if not self._solved():
             return None
         wanted = self._k + self._m
-        moved = [Fraction(x) / self._zoom for x in self._polished()]
+        moves = zip(self._polished(), self._sizes, strict=False)
+        moved = [Fraction(x) / (self._zoom * size) for x, size in moves]
         x = [max(Fraction(0), c + d) for c, d in zip(self._centre[:wanted], moved, strict=True)]
         self.weights = [
             self._weight(cut.dual_value(), group)
@@ -206,7 +216,8 @@ class Master:
         ]
         self.machines = [Fraction(max(0.0, row.dual_value())) * self.scale for row in self._rows]
         self.extra = {
-            key: max(0.0, -row.dual_value()) * self.scale for key, row in self._job_rows.items()
+            key: near(Fraction(max(0.0, -row.dual_value())) * self.scale)
+            for key, row in self._job_rows.items()
         }
         value = (
             Fraction(self._solver.Objective().Value()) / self._zoom + self._constant
@@ -228,7 +239,7 @@ class Master:
         """Turn a cut's dual value into its share of its group; scales may be beyond all floats."""
         if dual <= 0:
             return 0.0
-        return float(Fraction(dual) * self.scale / self._scales[group])
+        return near(Fraction(dual) * self.scale, self._scales[group])
 
     def _polished(self) -> list[float]:
         """Return the moves of prices and multipliers, solved once more for what holds them.
@@ -268,8 +279,8 @@ class Master:
         region = self._region
         values = [variable.solution_value() for variable in self._variables]
         guess = [
-            max(Fraction(0), c + Fraction(x) / self._zoom)
-            for c, x in zip(self._centre, values, strict=True)
+            max(Fraction(0), c + Fraction(x) / (self._zoom * size))
+            for c, x, size in zip(self._centre, values, self._sizes, strict=True)
         ]
         n = len(guess)
         table: list[list[Fraction]] = []
@@ -297,3 +308,9 @@ class Master:
         if solution is None or any(value < 0 for value in solution):
             return None
         return [value * self._unit for value in solution[: self._k + self._m]]
+
+
+def _size(counts: Sequence[int]) -> int:
+    """Return in what a block counts of which machines have so many."""
+    largest = max(counts, default=1)
+    return largest if largest > _MANY_ON_A_MACHINE else 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..shared.choices import block_totals
+from ..shared.floats import near, near_table
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -55,12 +56,12 @@ class Pool:
         Choices of higher reduced cost than ``reach`` are left out: no schedule that is that much
         cheaper uses them (theory 6.7). A price search finds whatever is missing.
         """
-        general = np.array([float(price) for price in vector.prices])
+        general = np.array([near(price) for price in vector.prices])
         priced = [[general] for _ in self._groups]
         if len(priced) == len(self._jobs):
             for job in region.own_priced:
                 own = region.prices_of_job(job, vector.prices, vector.multipliers)
-                prices = np.array([float(price) for price in own])
+                prices = np.array([near(price) for price in own])
                 priced[self._jobs.kind_of[job]].append(prices)
         kept = [
             group.nearest(prices, reach) for group, prices in zip(self._groups, priced, strict=True)
@@ -90,11 +91,11 @@ class _Group:
         self, priced: list[NDArray[np.float64]], reach: Fraction | None
     ) -> list[NDArray[Any]]:
         """Return the choices that are cheapest at one of the price vectors, the best first."""
-        loads = np.array(self._loads, dtype=np.float64)
+        loads = near_table(self._loads)
         costs = np.stack([loads @ prices for prices in priced])
         above = (costs - costs.min(axis=1, keepdims=True)).min(axis=0)
         order = np.argsort(above, kind="stable")[:_MOST]
         if reach is not None:
-            order = order[above[order] <= float(reach)]
+            order = order[above[order] <= near(reach)]
         choices = list(self._choices.values())
         return [choices[at] for at in order.tolist()]

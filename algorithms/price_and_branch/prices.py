@@ -18,6 +18,7 @@ from cms.certificate import round_up
 from cms.knapsack import cheapest_option, price_jobs
 
 from ..shared.choices import shortened
+from ..shared.floats import near
 from ..shared.guesses import GROUPS as _GROUPS
 from ..shared.guesses import MOST_SINGLE as _MOST_SINGLE
 from ..shared.guesses import full_machines, group_totals, ranges, whole
@@ -139,7 +140,7 @@ class PriceSearch:
             yield self.best
         sizes = [sum(cut.load) for cut in known[0]]
         largest = (
-            1.0 if region.free_machines else 1e3 * max(1.0, float(region.dearest / region.unit))
+            1.0 if region.free_machines else 1e3 * max(1.0, near(region.dearest / region.unit))
         )
         self._master = Master(region, sizes, largest, self._nothing().vector)
         for number, cuts in enumerate(known):

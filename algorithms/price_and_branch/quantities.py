@@ -19,6 +19,7 @@ from cms.model import Configuration
 from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from cms.schedule import Schedule
 
+from ..shared.floats import near
 from .equations import solve_exactly
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def mixture(search: PriceSearch) -> Mixture:
     """Read the fractional solution off a search at its end."""
     shares, machines = search.shares, search.machines
     weights = [share.weight for share in shares]
-    rows = [(row, float(x)) for row, x in machines]
+    rows = [(row, near(x)) for row, x in machines]
     found = _mixed(search, shares, weights, rows, list(search.extra.values()))
     numbers = [x for _, x in found.machines]
     largest = max([0.0, *numbers, float(found.means.max(initial=0))])
@@ -102,7 +103,7 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     def add(quantity: Quantity, value: Any, rank: int, worth: Fraction) -> None:
         away = abs(value - round(value))
         if away > _NEAR:
-            result.append(Split(quantity, floor(value), rank, float(away) * float(worth)))
+            result.append(Split(quantity, floor(value), rank, near(Fraction(away)) * near(worth)))
 
     of_type: list[Any] = [0] * len(region.costs)
     of_block: list[Any] = [0] * len(region.blocks)

@@ -18,6 +18,7 @@ import numpy as np
 from cms.knapsack import common_denominator
 
 from ..shared.choices import Choices
+from ..shared.floats import near
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,7 +157,7 @@ class _Rounding:
             self._boxes += [Box(int(kind), *box) for kind in np.repeat(kinds, amounts)[-left:]]
         else:
             vectors = (options / self._unit).astype(np.float64)
-            self._error += np.array([float(part) for part in parts]) @ vectors
+            self._error += np.array([near(part) for part in parts]) @ vectors
             for _ in range(left):
                 at = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))
                 split[at] += 1

@@ -4,7 +4,8 @@
   rows in small integers;
 * ``machines``, ``costs``, ``region``: configurations that can matter, and the exact rules that
   prices must obey for each of them;
-* ``recognise``, ``guesses``: the rational near a float, first prices, groups of jobs;
+* ``floats``, ``recognise``, ``guesses``: floats near exact numbers and the way back, first prices,
+  groups of jobs;
 * ``program``: integer programs for CP-SAT and SCIP;
 * ``simplex``: small linear programs in exact rationals.
 """

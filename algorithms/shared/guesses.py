@@ -81,7 +81,7 @@ def whole(values: Sequence[Fraction], jobs: Jobs, *, exactly: bool) -> tuple[lis
         if not many or max(numbers).bit_length() <= jobs.grid_bits:
             return numbers, denominator
     else:
-        found = recognised([float(value) for value in values])
+        found = recognised(values)
         if found is not None:
             return found
     bits = jobs.grid_bits

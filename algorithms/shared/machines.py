@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack import common_denominator
 from cms.model import Configuration, SizeBoundedConfigurations
+from cms.usable import useful_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cms.problem import Problem
 
 #: Steps of the enumeration for each content allowed, before it gives up.
 _STEPS_A_CONTENT = 10
 
 
-def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[str, int]] | None:
+def maximal_contents(
+    shape: SizeBoundedConfigurations, most: int, useful: Mapping[str, int] | None = None
+) -> list[dict[str, int]] | None:
     """List the multisets of a size-bounded set to which no block can be added.
 
     They suffice in an integer program, since idle blocks are free.
@@ -24,6 +29,8 @@ def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[s
     shape : SizeBoundedConfigurations
     most : int
         Give up beyond this many.
+    useful : Mapping[str, int], optional
+        More blocks of a type than this are never added.
 
     Returns
     -------
@@ -33,18 +40,35 @@ def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[s
     --------
     >>> maximal_contents(SizeBoundedConfigurations({"a": 44, "b": 33}, 100), most=10)
     [{'a': 2}, {'a': 1, 'b': 1}, {'b': 3}]
+    >>> vast = SizeBoundedConfigurations({"a": 44, "b": 33}, 10**30)
+    >>> maximal_contents(vast, most=10, useful={"a": 2, "b": 7})
+    [{'a': 2, 'b': 7}]
     """
+    highest = {block: shape.largest_count(block) for block in shape.sizes}
+    if useful is not None:
+        highest = {block: min(count, useful.get(block, 0)) for block, count in highest.items()}
     blocks = sorted(
-        (block for block in shape.sizes if shape.largest_count(block)),
+        (block for block in shape.sizes if highest[block]),
         key=lambda block: -shape.sizes[block],
     )
     if not blocks:
         return []
     numbers, _ = common_denominator([shape.capacity, *(shape.sizes[block] for block in blocks)])
     capacity, *sizes = numbers
+    highs = [highest[block] for block in blocks]
+    # What the types after each one take at most: room and slots.
+    after = [(0, 0)]
+    for size, high in zip(reversed(sizes[1:]), reversed(highs[1:]), strict=True):
+        after.insert(0, (after[0][0] + size * high, after[0][1] + high))
     found: list[dict[str, int]] = []
     counts: dict[str, int] = {}
     steps = 0
+
+    def takes_more(here: int, number: int, room: int, slots: int | None) -> bool:
+        """Whether one more of a type fits, whatever the types after it take."""
+        left = room - number * sizes[here] - after[here][0]
+        free = slots is None or slots - number - after[here][1] >= 1
+        return number < highs[here] and left >= sizes[here] and free
 
     def descend(at: int, room: int, slots: int | None) -> bool:
         # Types left out are a loop: the depth is the types in a machine, not the types there are.
@@ -53,19 +77,33 @@ def maximal_contents(shape: SizeBoundedConfigurations, most: int) -> list[dict[s
             steps += 1
             if steps > _STEPS_A_CONTENT * most:
                 return False
-            fits = room // sizes[here] if slots is None else min(room // sizes[here], slots)
+            fits = min(highs[here], room // sizes[here])
+            fits = fits if slots is None else min(fits, slots)
             if here + 1 == len(blocks):
                 # The last type is the smallest: filled up with it, the machine takes no more.
                 content = {**counts, blocks[here]: fits} if fits else dict(counts)
-                found.append(content)
+                if is_full(content, room - fits * sizes[here], slots and slots - fits):
+                    found.append(content)
                 return len(found) <= most
             for number in range(fits, 0, -1):
+                if takes_more(here, number, room, slots):
+                    counts.pop(blocks[here], None)
+                    return True
                 counts[blocks[here]] = number
                 left = None if slots is None else slots - number
                 if not descend(here + 1, room - number * sizes[here], left):
                     return False
             counts.pop(blocks[here], None)
+            if takes_more(here, 0, room, slots):
+                return True
         return True
+
+    def is_full(content: Mapping[str, int], left: int, slots: int | None) -> bool:
+        """Whether there is use and room for no other block: types may be used up."""
+        if left < sizes[-1] or slots == 0:
+            return True
+        types = zip(blocks, sizes, highs, strict=True)
+        return all(size > left or content.get(block, 0) == high for block, size, high in types)
 
     return found if descend(0, capacity, shape.max_blocks) else None
 
@@ -80,7 +118,8 @@ class Listing(NamedTuple):
 def listed(problem: Problem, most: int) -> Listing:
     """List the configurations that a best schedule may need.
 
-    Size-bounded sets with more than ``most`` maximal multisets are left out.
+    Size-bounded sets with more than ``most`` maximal multisets are left out, unless they have no
+    more of multisets without blocks that nobody could use.
     """
     shapes: dict[Configuration, None] = {}
     left_out: set[str] = set()
@@ -89,6 +128,9 @@ def listed(problem: Problem, most: int) -> Listing:
             shapes[shape] = None
             continue
         contents = maximal_contents(shape, most)
+        if contents is None:
+            useful = dict(zip(problem.blocks, useful_blocks(problem), strict=True))
+            contents = maximal_contents(shape, most, useful)
         if contents is None:
             left_out.add(shape.machine or "")
         for content in contents or ():

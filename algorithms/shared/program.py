@@ -87,6 +87,10 @@ class Program:
         self._highs.append(high)
         return len(self._highs) - 1
 
+    def high(self, variable: int) -> int:
+        """Return the upper bound of a variable."""
+        return self._highs[variable]
+
     def at_least(self, terms: Mapping[int, int], least: int) -> None:
         """Add ``sum of coefficient * variable >= least``."""
         self._linear(terms, least, LARGEST)
@@ -99,12 +103,17 @@ class Program:
         """Add ``sum of coefficient * variable == value``."""
         self._linear(terms, value, value)
 
+    def _open(self, terms: Mapping[int, int]) -> dict[int, int]:
+        """Leave out variables that can only be 0, however large their coefficients are."""
+        return {v: factor for v, factor in terms.items() if self._highs[v]}
+
     def _refuse_overflow(self, terms: Mapping[int, int], *values: int) -> None:
-        reach = sum(abs(factor) * max(1, self._highs[v]) for v, factor in terms.items())
+        reach = sum(abs(factor) * self._highs[v] for v, factor in terms.items())
         if max(reach, *(abs(value) for value in values)) > LARGEST:
             raise TooLarge
 
     def _linear(self, terms: Mapping[int, int], least: int, most: int) -> None:
+        terms = self._open(terms)
         self._refuse_overflow(terms, least, most)
         linear = self._model.constraints.add().linear
         linear.vars.extend(list(terms))
@@ -113,6 +122,7 @@ class Program:
 
     def minimise(self, terms: Mapping[int, int]) -> None:
         """Set the objective."""
+        terms = self._open(terms)
         self._refuse_overflow(terms, 0)
         self._model.objective.vars.extend(list(terms))
         self._model.objective.coeffs.extend(list(terms.values()))

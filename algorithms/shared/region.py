@@ -15,6 +15,7 @@ from cms.knapsack import common_denominator
 from cms.model import Configuration, SizeBoundedConfigurations
 from cms.packing import fullest_machine
 from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.usable import useful_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from cms.price_conditions import Condition
     from cms.problem import Problem
 
+#: Up to here nobody asks whether a limit binds.
+_LARGE_LIMIT = 10**9
 #: Exact prices, over a common denominator or not.
 _Price = TypeVar("_Price", int, Fraction)
 
@@ -69,7 +72,7 @@ class Region:
         self.costs = [
             Fraction(0) if free_machines else machine.cost for machine in problem.machine_types
         ]
-        self.limits = [machine.limit for machine in problem.machine_types]
+        self.limits = _limits(problem)
         self.rows: list[Row] = []
         self._bounded: list[tuple[SizeBoundedConfigurations, dict[int, Fraction], int]] = []
         index = problem.block_index
@@ -247,6 +250,18 @@ class Region:
     def own_priced(self) -> tuple[int, ...]:
         """Jobs with a branch of their own, in order."""
         return tuple(sorted({job for _, _, job in self.job_terms}))
+
+
+def _limits(problem: Problem) -> list[int | None]:
+    """Return the machine types' limits but those that never bind: a busy machine serves somebody.
+
+    Times a limit of hundreds of digits the last digit of a float would be more than any bound.
+    """
+    limits = [machine.limit for machine in problem.machine_types]
+    if max((limit for limit in limits if limit is not None), default=0) > _LARGE_LIMIT:
+        most = sum(useful_blocks(problem))
+        limits = [None if limit is not None and limit >= most else limit for limit in limits]
+    return limits
 
 
 def configuration_of(problem: Problem, row: Row) -> Configuration:

@@ -51,8 +51,14 @@ def test_sets_and_configurations_are_listed_together_each_once() -> None:
 
 def test_a_set_of_too_many_contents_is_not_listed() -> None:
     shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 60)
-    problem = Problem(configurations=shares, jobs=[Job("x", 1, {"a": 1, "b": 1})])
+    problem = Problem(configurations=shares, jobs=[Job("x", 60, {"a": 1, "b": 1})])
     assert listed(problem, most=20) == ((), {problem.machine_types[0].name})
     found = listed(problem, most=21)
     assert not found.left_out
     assert len(found.shapes) == 21
+
+
+def test_of_a_vast_set_the_contents_are_listed_that_somebody_has_a_use_for() -> None:
+    vast = SizeBoundedConfigurations({"a": 2, "b": 3}, 10**4000)
+    problem = Problem(configurations=vast, jobs=[Job("x", 7, {"a": 1, "b": 2}), Job("y", 0, {})])
+    assert listed(problem, most=1).shapes == (Configuration({"a": 7, "b": 4}, "machine"),)

@@ -1,0 +1,49 @@
+"""Exact numbers for floating-point solvers: the one place where they are rounded, and cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+#: Numbers beyond are cut: a solver multiplies a few of them, and no product may leave the floats.
+LARGEST_FLOAT = 1e100
+
+
+def near(value: Fraction | int, unit: int = 1) -> float:
+    """Return the float nearest to ``value / unit``, cut at ``LARGEST_FLOAT`` either way.
+
+    What a solver makes of it is a hint; nothing is proved by a float.
+
+    Examples
+    --------
+    >>> near(3, 8), near(10**400), near(-(10**400), 10**399), near(1, 10**400)
+    (0.375, 1e+100, -10.0, 0.0)
+    """
+    try:
+        found = value.numerator / (value.denominator * unit)
+    except OverflowError:
+        found = LARGEST_FLOAT if value > 0 else -LARGEST_FLOAT
+    return max(-LARGEST_FLOAT, min(LARGEST_FLOAT, found))
+
+
+def near_table(rows: Sequence[Sequence[int]]) -> NDArray[Any]:
+    """Return the floats nearest to a table of whole numbers, cut likewise.
+
+    Examples
+    --------
+    >>> near_table([[1, 2], [3, 10**400]])
+    array([[1.e+000, 2.e+000],
+           [3.e+000, 1.e+100]])
+    """
+    try:
+        found = np.array(rows, dtype=np.float64)
+    except OverflowError:
+        found = np.array([[near(number) for number in row] for row in rows])
+    return np.clip(found, -LARGEST_FLOAT, LARGEST_FLOAT)
