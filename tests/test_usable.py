@@ -36,7 +36,9 @@ ONE = [Job("x", 3, {"a": 1, "b": 2})]
 PLAIN = Configuration({"a": 2, "b": 1}, "plain")
 
 
-def two_types(*other: Shape, jobs: list[Job] = ONE, first: Shape = PLAIN, **kind: object) -> Problem:
+def two_types(
+    *other: Shape, jobs: list[Job] = ONE, first: Shape = PLAIN, **kind: object
+) -> Problem:
     """A type of cost 2, and another one, by default of cost 7/3."""
     second = MachineType("other", **{"cost": "7/3", **kind})  # type: ignore[arg-type]
     types = [MachineType("plain", 2), second]

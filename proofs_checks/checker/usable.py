@@ -19,11 +19,9 @@ def _alone(c: Listed | Bounded, wanted: set[str]) -> dict[str, int]:
     return {i: n for i, n in counts.items() if n > 0 and i in wanted}
 
 
-def _holds(rival: Listed | Bounded, c: Listed | Bounded, wanted: set[str]) -> bool:
-    """Whether the wanted blocks of any machine cut up as ``c`` are on one cut up as ``rival``."""
+def _in_set(rival: Bounded, c: Listed | Bounded, wanted: set[str]) -> bool:
+    """Whether the wanted blocks of any machine cut up as ``c`` fit on one of the rival set."""
     mine, others = _alone(c, wanted), _alone(rival, wanted)
-    if isinstance(rival, Listed):
-        return all(n <= others.get(i, 0) for i, n in mine.items())
     if isinstance(c, Listed):
         return rival.allows(mine)
     # Each block takes up no larger part of the rival's capacity: what fits there fits here.
@@ -34,6 +32,24 @@ def _holds(rival: Listed | Bounded, c: Listed | Bounded, wanted: set[str]) -> bo
     return parts and (room is None or (c.max_blocks is not None and c.max_blocks <= room))
 
 
+def _one_held_by_none(rows: list[dict[str, int]], rivals: list[dict[str, int]]) -> bool:
+    """Whether there is a row that no rival holds: each has fewer of some block.
+
+    Bit r of a row's number says that rival r has no fewer of the blocks so far. Block by block, the
+    rows come by falling counts, and rivals join as theirs are reached: so there are as many steps
+    as rows and rivals, not as pairs of them.
+    """
+    held = [(1 << len(rivals)) - 1] * len(rows)
+    for i in {i for row in rows for i in row}:
+        joining = sorted(range(len(rivals)), key=lambda r: rivals[r].get(i, 0))
+        enough = 0
+        for at in sorted(range(len(rows)), key=lambda at: -rows[at].get(i, 0)):
+            while joining and rivals[joining[-1]].get(i, 0) >= rows[at].get(i, 0):
+                enough |= 1 << joining.pop()
+            held[at] &= enough
+    return not all(held)
+
+
 def usable(problem: Problem) -> list[str]:
     """Name the machine types that a cheapest schedule can have machines of.
 
@@ -42,7 +58,10 @@ def usable(problem: Problem) -> list[str]:
     nor one without any wanted block, unless that is for nothing and adds nothing to the cost.
     """
     types = problem.machine_types
-    wanted = {i for job in problem.jobs.values() if job.demand for i, f in job.supply.items() if f}
+    rows = [job.row.supply for job in problem.jobs.values() if job.demand]
+    wanted = {
+        i for i, column in zip(problem.blocks, zip(*rows, strict=True), strict=False) if any(column)
+    }
     shapes = [c for c in problem.configurations if _alone(c, wanted)]
     found = []
     for name, machine in types.items():
@@ -51,13 +70,11 @@ def usable(problem: Problem) -> list[str]:
             for c in shapes
             if types[c.machine].limit is None and types[c.machine].cost < machine.cost
         ]
-        # Most that are held have an equal among the rivals.
-        equal = {frozenset(_alone(c, wanted).items()) for c in rivals if isinstance(c, Listed)}
         own = [c for c in shapes if c.machine == name]
-        new = [c for c in own if frozenset(_alone(c, wanted).items()) not in equal]
-        if machine.limit != 0 and any(
-            not any(_holds(rival, c, wanted) for rival in rivals) for c in new
-        ):
+        sets = [c for c in rivals if isinstance(c, Bounded)]
+        left = [_alone(c, wanted) for c in own if not any(_in_set(s, c, wanted) for s in sets)]
+        listed = [_alone(c, wanted) for c in rivals if isinstance(c, Listed)]
+        if machine.limit != 0 and _one_held_by_none(left, listed):
             found.append(name)
     return found
 
