@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node as YamlNode
 
 _TAG = "tag:yaml.org,2002:"
+# A device needs 5. The parser takes time that grows with the square of the depth.
+_DEEPEST = 50
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 
 
@@ -72,13 +74,17 @@ def yaml_source(source: Source) -> YamlSource:
     from ruamel.yaml import YAML  # a fifth of the time of a whole cold run: only for users' YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    writer = _Writer(source)
+    writer, yaml = _Writer(source), YAML(typ="safe", pure=True)
+    yaml.max_depth = _DEEPEST  # versions that do not know it stop where Python does
     try:
-        root = YAML(typ="safe", pure=True).compose(source.text or "")
+        root = yaml.compose(source.text or "")
         if root is not None:
             writer.write(root)
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
+        if "maximum depth" in str(fault.problem):
+            what = f"a value is nested in more than {_DEEPEST} others"
+            raise source.error(what, mark.index if mark else None) from None
         words = " ".join(str(fault.problem or fault.context).split())
         raise source.error(f"this is no YAML: {words}", mark.index if mark else None) from None
     except YAMLError as fault:  # a character that YAML does not allow

@@ -1,0 +1,80 @@
+"""Mutated documents end in an answer or in an error of ours, and both checkers agree on them.
+
+A few hundred here; 10^5 in the long run, in parts of a thousand that can go side by side::
+
+    python -m pytest -m long tests/fuzz --numprocesses auto
+    python -m tests.fuzz 0 100000 out/found     # or these, with the files of each finding kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import judge as judging
+from tests.fuzz.judge import judge
+from tests.fuzz.mutations import case
+from tests.fuzz.seeds import seeds
+
+PART, ALL = 1_000, 100_000
+
+
+@pytest.mark.parametrize("first", range(0, 240, 60))
+def test_a_few_mutants_are_answered_or_refused(first: int, tmp_path: Path) -> None:
+    for number in range(first, first + 60):
+        assert judge(number, tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, ALL, PART))
+def test_a_thousand_mutants_are_answered_or_refused(first: int, tmp_path: Path) -> None:
+    found = [fault for number in range(first, first + PART) for fault in judge(number, tmp_path)]
+    assert found == []
+
+
+def test_a_number_names_a_mutant_for_ever() -> None:
+    assert [case(number) for number in range(50)] == [case(number) for number in range(50)]
+    originals = {tuple(seed.files.items()) for seed in seeds()}
+    same = sum(tuple(case(number).files.items()) in originals for number in range(50))
+    assert 5 <= same < 20  # every tenth is left as it is, and few changes change nothing
+
+
+def hang(*_: object) -> None:
+    while True:
+        pass
+
+
+def fill(*_: object) -> None:
+    bytearray(2 * judging.BYTES)
+
+
+def fail(*_: object) -> None:
+    raise KeyError("x")
+
+
+@pytest.mark.parametrize(
+    ("plant", "words"),
+    [
+        (hang, "takes more than"),
+        (fill, "ends with 1 and 'error: out of memory"),
+        (fail, "ends with 1 and \"error: KeyError: 'x' (this is a bug"),
+    ],
+)
+def test_planted_faults_are_found(
+    plant: Callable[..., None], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "SECONDS", 0.2)
+    monkeypatch.setattr("cms.files.certificates._leaf", plant)
+    number = next(n for n in range(0, 500, 10) if case(n).kind == "solution")
+    assert any(words in fault for fault in judge(number, tmp_path))
+
+
+def test_a_disagreement_of_the_checkers_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "second_checker", lambda paths: 1)
+    number = next(n for n in range(0, 500, 10) if case(n).kind == "solution")
+    (fault,) = judge(number, tmp_path)
+    assert "the verdict: the package says True, the second checker False" in fault
