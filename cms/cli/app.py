@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -85,9 +86,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
     session = Session(interrupts)
     as_json = "--json" in arguments
     try:
-        code = application(
-            args=list(arguments), prog_name="cms", standalone_mode=False, obj=session
-        )
+        code = _command()(args=list(arguments), prog_name="cms", standalone_mode=False, obj=session)
     except Interrupted:
         return _say_interrupted(arguments)
     except SystemExit as leaving:  # Typer's way out when the reader of a help page has gone
@@ -97,6 +96,12 @@ def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
             return _say_interrupted(arguments)
         return _explain(error, as_json=as_json)
     return int(code or 0)
+
+
+@cache
+def _command() -> Callable[..., int | None]:
+    """Build the commands once; a process that runs many, as our tests do, waits for it once."""
+    return typer.main.get_command(application)
 
 
 def _say_interrupted(arguments: Sequence[str]) -> int:

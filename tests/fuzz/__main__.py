@@ -19,6 +19,8 @@ def main(first: int, after: int, keep: Path | None = None) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, after):
+            if number % 1_000 == 0:
+                print(f"... {number}", file=sys.stderr, flush=True)
             for fault in judge(number, Path(folder)):
                 found += 1
                 print(fault, flush=True)
