@@ -149,3 +149,18 @@ def test_shares_are_compared_with_shares_and_double_memory_is_no_larger_instance
     assert len(warnings([point("mps:40", 100), point("mps:60", 50)])) == 1
     # 1g.20gb has the memory of 2g.20gb and less compute; 2g.20gb contains it
     assert len(warnings([point("1g.20gb", 100), point("2g.20gb", 50)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("latency", "words"),
+    [
+        ("1e399", "1e+399 ms is not < 0.45 x 20 ms = 9 ms"),
+        ("123456789e300", "1.23457e+308 ms is not"),
+        ("12345678.875", "1.23457e+07 ms is not"),
+    ],
+)
+def test_a_latency_that_no_float_holds_is_refused_in_words(latency: str, words: str) -> None:
+    service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
+    point = OperatingPoint("bert", "a30-24gb", "1g.6gb", 1, 1, 5, latency)
+    why = as_problem([service], [point], "a30-24gb").unservable["chat"]
+    assert words in why

@@ -50,7 +50,7 @@ def judge(number: int, folder: Path) -> list[str]:
     seed = case(number)
     for name, text in seed.files.items():
         (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-    trial = _Trial()
+    trial = _Trial(with_report=number % 4 == 1)
     {
         "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
         "tables": _tables,
@@ -61,8 +61,14 @@ def judge(number: int, folder: Path) -> list[str]:
 class _Trial:
     """Runs things under the limits, and collects what must not be."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_report: bool) -> None:
         self.faults: list[str] = []
+        self.with_report = with_report
+
+    def search(self, folder: Path, *arguments: object) -> int:
+        """Run a command that searches for an answer; of some, make its report and picture too."""
+        report = ("--picture", folder / "picture.svg") if self.with_report else ("--quiet",)
+        return self.command(*arguments, *_SEARCH, *report)
 
     def command(self, *arguments: object) -> int:
         """Run a command; it must end with an exit code, and if with an error, with one line."""
@@ -73,10 +79,12 @@ class _Trial:
         said = err.getvalue()
         if code is None:
             return 1
-        fine = code in (0, 3, 4) or (code in (1, 2) and (not said or said.startswith("error: ")))
-        quiet = said.count("\n") <= 1 and said.strip("\n").isprintable()
+        lines = [line for line in said.split("\n") if not line.startswith("warning: ")]
+        fine = code in range(5)
+        plain = said.replace("\n", "").isprintable() and len(lines) <= 2 and not lines[-1]
+        plain = plain and (len(lines) == 1 or lines[0].startswith("error: "))
         mad = any(word in said for word in ("bug", "Traceback", "out of memory"))
-        if mad or not (fine and quiet) or len(said) > READABLE:
+        if mad or not (fine and plain) or max(map(len, lines)) > READABLE:
             self.faults.append(f"cms {words[0]} ends with {code} and {said[:300]!r}")
         return int(code)
 
@@ -128,7 +136,7 @@ def _limits() -> Iterator[None]:
         signal.signal(signal.SIGPROF, handler)
 
 
-_SEARCH = ("--method", "greedy", "--time-limit", "1", "--threads", "1", "--quiet")
+_SEARCH = ("--method", "greedy", "--time-limit", "1", "--threads", "1")
 
 
 def _problem(trial: _Trial, folder: Path, seed: Seed) -> None:
@@ -137,7 +145,7 @@ def _problem(trial: _Trial, folder: Path, seed: Seed) -> None:
     theirs = trial.limited("the second checker's reading", lambda: _sha256(path))
     trial.agree("the problem", ours, theirs)
     solution.unlink(missing_ok=True)
-    trial.command("solve", path, *_SEARCH, "--output", solution)
+    trial.search(folder, "solve", path, "--output", solution)
     if solution.exists():
         code = trial.command("check", path, solution, "--quiet")
         trial.agree("what was solved", (0, code), (0, trial.checker(path, solution)))
@@ -231,8 +239,8 @@ def _tables(trial: _Trial, folder: Path, seed: Seed) -> None:
 def _planned(trial: _Trial, folder: Path, gpu: object) -> None:
     plan, tables = folder / "made.json", (folder / "services.csv", folder / "points.csv")
     plan.unlink(missing_ok=True)
-    trial.command(
-        "plan", "--services", tables[0], "--operating-points", tables[1], "--gpu", gpu, *_SEARCH,
+    trial.search(
+        folder, "plan", "--services", tables[0], "--operating-points", tables[1], "--gpu", gpu,
         "--output", plan,
     )  # fmt: skip
     if plan.exists():

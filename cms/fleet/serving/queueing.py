@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
@@ -146,7 +147,12 @@ class LatencyRule:
 def _short(value: Fraction) -> str:
     """Print a number for a message: exactly if that is short, else with a few decimals."""
     text = format_exact(value)
-    return text if len(text) <= 9 else f"{float(value):.6g}"
+    if len(text) <= 9:
+        return text
+    if 1 <= value * 10**300 <= 10**600:
+        return f"{float(value):.6g}"
+    ratio = Decimal(value.numerator) / value.denominator  # 1e399 is no float
+    return f"{ratio.normalize():.6g}"
 
 
 #: The rules we know, by name.
