@@ -234,7 +234,9 @@ def _nudge(rng: random.Random, places: list[tuple[Any, Any]]) -> None:
         return
     container, key = rng.choice(numbers)
     value = container[key]
-    if isinstance(value, str):
+    if type(value) is int and abs(value) > 10**300:  # no float holds it
+        container[key] = value + rng.choice((-1, 1))
+    elif isinstance(value, str):
         container[key] = rng.choice(
             (
                 f"{value}1",
