@@ -15,7 +15,7 @@ from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..shared.choices import Choices, choices_of
-from ..shared.program import Outcome, Program, Settings, TooLarge, terms_of
+from ..shared.program import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .rounding import Box
 
 if TYPE_CHECKING:
@@ -120,13 +120,19 @@ class _Model:
     def build(self) -> None:
         task, k = self.task, len(self.shapes.problem.blocks)
         load = task.fixed.load()
+        for box in task.boxes:
+            load = [a + b for a, b in zip(load, box.lows, strict=True)]
+        highs = self._highs(load)
+        held = [
+            sum(high * n for high, n in zip(highs, column, strict=True))
+            for column in zip(*self.shapes.counts, strict=True)
+        ] or [0] * k
         self.loads = [[] for _ in range(k)]
         for kind in sorted(task.free):
             self._add_free(kind, task.free[kind])
         for box in task.boxes:
-            load = [a + b for a, b in zip(load, box.lows, strict=True)]
-            self._add_box(box)
-        self._add_machines(load)
+            self._add_box(box, held)
+        self._add_machines(load, highs)
         for i in range(k):
             shapes = enumerate(zip(self.shapes.counts, self.lows, strict=True))
             have = sum(
@@ -152,16 +158,18 @@ class _Model:
                 if blocks:
                     self.loads[i].append((variable, -blocks))
 
-    def _add_box(self, box: Box) -> None:
+    def _add_box(self, box: Box, held: Sequence[int]) -> None:
+        """Add a job that takes blocks between its bounds: of too many no more than there can be."""
         row = self.jobs.rows.row(box.kind)
         # The least blocks may serve all but little of a demand of many digits.
         served = sum(f * low for f, low in zip(row.supply, box.lows, strict=True))
         row = row._replace(demand=max(0, row.demand - served))
         self.shortened = self.shortened or row.demand > _SHORT
         row = shortened(row, outer=self.task.outer)
+        spread = [high - low for low, high in zip(box.lows, box.highs, strict=True)]
         y = [
-            self.program.variable(high - low) if f else None
-            for low, high, f in zip(box.lows, box.highs, row.supply, strict=True)
+            self.program.variable(most if most < LARGEST else min(most, there)) if f else None
+            for most, there, f in zip(spread, held, row.supply, strict=True)
         ]
         self.inside.append((box, y))
         terms = {v: f for v, f in zip(y, row.supply, strict=True) if v is not None}
@@ -171,9 +179,9 @@ class _Model:
             if variable is not None:
                 self.loads[i].append((variable, -1))
 
-    def _add_machines(self, load: Sequence[int]) -> None:
-        """Add the machines above their least numbers, their limits and their cost."""
-        task, shapes, program = self.task, self.shapes, self.program
+    def _highs(self, load: Sequence[int]) -> list[int]:
+        """Set the least numbers of machines and return the largest."""
+        task, shapes = self.task, self.shapes
         if task.around is None:
             most = sum(load) + sum(sum(box.highs) for box in task.boxes)
             for kind, options in task.free.items():
@@ -190,6 +198,15 @@ class _Model:
             for c, use in enumerate(task.usable):
                 if not use:
                     self.lows[c] = highs[c] = 0
+        for limit, mine in shapes.limited:
+            for c in mine:
+                if highs[c] >= LARGEST:
+                    highs[c] = min(highs[c], max(limit, self.lows[c]))
+        return highs
+
+    def _add_machines(self, load: Sequence[int], highs: Sequence[int]) -> None:
+        """Add the machines above their least numbers, their limits and their cost."""
+        task, shapes, program = self.task, self.shapes, self.program
         self.machines = [
             program.variable(max(0, high - low)) for low, high in zip(self.lows, highs, strict=True)
         ]

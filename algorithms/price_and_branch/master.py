@@ -53,6 +53,21 @@ class Cut(NamedTuple):
     own: tuple[tuple[int, int], ...] = ()
 
 
+def block_sizes(region: Region) -> list[int]:
+    """Return what the blocks of each type count in: 1, or all that a machine has of very many.
+
+    Examples
+    --------
+    >>> from algorithms.shared.region import Region
+    >>> from cms import Configuration, Problem
+    >>> block_sizes(Region(Problem(configurations=Configuration({"a": 7, "b": 10**13}))))
+    [1, 10000000000000]
+    """
+    columns = zip(*(row.counts for row in region.rows), strict=True)
+    largest = [max(column) for column in columns] or [1] * len(region.blocks)
+    return [count if count > _MANY_ON_A_MACHINE else 1 for count in largest]
+
+
 class Master:
     """Maximise the jobs' values over the region, as far as the cuts tell.
 
@@ -64,7 +79,7 @@ class Master:
     ----------
     region : Region
     scales : sequence of int
-        The size of each group's loads; the program works in these units.
+        The size of each group's loads, in ``block_sizes``; the program works in these units.
     largest : float
         No price of a limit and no multiplier exceeds it, in the region's unit; proofs of
         infeasibility have no end.
@@ -102,8 +117,7 @@ class Master:
         whole = (*centre.prices, *centre.multipliers, *centre.limit_prices)
         self._centre = tuple(value / self._unit for value in whole)
         # A variable is so many times what it stands for.
-        self._sizes = [_size([row.counts[i] for row in region.rows]) for i in range(self._k)]
-        self._sizes += [1] * (len(whole) - self._k)
+        self._sizes = [*block_sizes(region), *([1] * (len(whole) - self._k))]
         self._variables = [
             solver.NumVar(
                 near(-zoom * size * c),
@@ -308,9 +322,3 @@ class Master:
         if solution is None or any(value < 0 for value in solution):
             return None
         return [value * self._unit for value in solution[: self._k + self._m]]
-
-
-def _size(counts: Sequence[int]) -> int:
-    """Return in what a block counts of which machines have so many."""
-    largest = max(counts, default=1)
-    return largest if largest > _MANY_ON_A_MACHINE else 1

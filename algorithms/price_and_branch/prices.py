@@ -25,7 +25,7 @@ from ..shared.guesses import full_machines, group_totals, ranges, whole
 from ..shared.region import Region, Row, Vector
 from .found import PricePoint, Share, Warm
 from .fraction import fractional
-from .master import Cut, Master
+from .master import Cut, Master, block_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,7 +138,10 @@ class PriceSearch:
             known = [self._remember(options) for options in warm.options]
         if len(self.jobs) >= EARLY_FROM and self.best is not None:
             yield self.best
-        sizes = [sum(cut.load) for cut in known[0]]
+        units = block_sizes(region)
+        sizes = [
+            sum(n // unit for n, unit in zip(cut.load, units, strict=True)) for cut in known[0]
+        ]
         largest = (
             1.0 if region.free_machines else 1e3 * max(1.0, near(region.dearest / region.unit))
         )
@@ -351,11 +354,14 @@ class PriceSearch:
             own_options.append(found.option)
         cuts = self._remember(pricing.options, own_options)
         size = region.unit / denominator
-        scale, vector = region.fitted(
-            [size * price for price in prices], [size * multiplier for multiplier in multipliers]
-        )
-        bound = scale * size * total + region.constant(vector)
-        return PricePoint(vector, bound), cuts
+        sized = [size * price for price in prices], [size * m for m in multipliers]
+        scale, vector = region.fitted(*sized)
+        point = PricePoint(vector, scale * size * total + region.constant(vector))
+        if point.bound <= 0 < total and any(vector.limit_prices):
+            # The limits ate up all the worth: less of it is more.
+            scale, vector = region.fitted(*sized, no_limit_prices=True)
+            point = PricePoint(vector, scale * size * total + region.constant(vector))
+        return point, cuts
 
     def _remember(
         self, options: NDArray[Any], own_options: list[tuple[int, ...]] | None = None

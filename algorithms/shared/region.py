@@ -184,17 +184,22 @@ class Region:
         return most
 
     def fitted(
-        self, prices: Sequence[Fraction], multipliers: Sequence[Fraction] = ()
+        self,
+        prices: Sequence[Fraction],
+        multipliers: Sequence[Fraction] = (),
+        *,
+        no_limit_prices: bool = False,
     ) -> tuple[Fraction, Vector]:
         """Scale prices into the region; returns the scale too.
 
         The cheapest options are homogeneous in prices and multipliers, so a bound scales with them.
+        With ``no_limit_prices`` the prices keep to what machines cost, limited or not.
         """
         worth = self.worth(prices, multipliers)
         scales = [
             cost / value
             for value, cost, limit in zip(worth, self.costs, self.limits, strict=True)
-            if limit is None and value > 0
+            if (limit is None or no_limit_prices) and value > 0
         ]
         # Without limits and branches the bound grows with the prices, so they may go up as well.
         grows = not self.path and all(limit is None for limit in self.limits)

@@ -15,6 +15,7 @@ from algorithms.price_and_branch.fraction import Fractional
 from algorithms.price_and_branch.prices import PriceSearch
 from algorithms.shared.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, Schedule
+from cms.numbers import common_step
 from cms.reduction import reduce
 from tests.oracle import Vector, given, machines, options
 
@@ -57,8 +58,11 @@ class Counting(Unlimited):
 
 
 def reduced(problem: Problem) -> Jobs:
-    """The jobs of the reduced problem."""
-    return Jobs(reduce(problem).problem)
+    """The jobs of the reduced problem; of its costs ODD is one, though nobody can use it."""
+    small = reduce(problem).problem
+    if ODD in small.machine_types:
+        small._cache["cost_step"] = common_step(machine.cost for machine in small.machine_types)
+    return Jobs(small)
 
 
 def without_a_step(problem: Problem) -> Problem:

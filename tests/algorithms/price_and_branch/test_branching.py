@@ -110,8 +110,12 @@ def test_the_same_with_its_configurations_listed_is_proved() -> None:
     assert found.bound == found.schedule.machine_count
 
 
-def pairs(demand: int, *more: Configuration | SizeBoundedConfigurations) -> Problem:
-    """Machines of cost 2 with two of three blocks each; a cost step of 1."""
+#: Of a machine of cost 5 beside those of cost 2 in ``pairs``: no bargain, but a cost step of 1.
+NO_BARGAIN = Configuration({"x": 1, "y": 1, "z": 2}, "other")
+
+
+def pairs(demand: int, *more: Configuration | SizeBoundedConfigurations, other: int = 1) -> Problem:
+    """Machines of cost 2 with two of three blocks each, and others."""
     shapes = [Configuration({a: 1, b: 1}, "machine") for a, b in ("xy", "yz", "xz")]
     known = [s.sizes if isinstance(s, SizeBoundedConfigurations) else s.blocks for s in more]
     giant = {"giant": 100} if any("giant" in blocks for blocks in known) else {}
@@ -121,7 +125,7 @@ def pairs(demand: int, *more: Configuration | SizeBoundedConfigurations) -> Prob
             *(Job(name, demand, {name: 1, **giant}) for name in "xyz"),
             Job("idle", 0, {"x": 1}),
         ],
-        machine_types=[MachineType("machine", cost=2), MachineType("other", cost=1)],
+        machine_types=[MachineType("machine", cost=2), MachineType("other", cost=other)],
     )
 
 
@@ -207,7 +211,7 @@ def test_certificates_hold_for_configurations_that_others_beat() -> None:
         Configuration({"x": 1, "useless": 3}, "machine"),
         Configuration({"useless": 1}, "machine"),
     ]
-    found = proof(pairs(5, *beaten, *idle, beaten[0]), None)
+    found = proof(pairs(5, *beaten, *idle, beaten[0], NO_BARGAIN, other=5), None)
     assert found.bound == 2 * 8
     assert isinstance(found.certificate, Branch)
 
@@ -240,7 +244,8 @@ def test_demands_of_any_size(demand: int) -> None:
     ],
 )
 def test_half_a_machine_is_told_from_a_whole_one(demand: int) -> None:
-    problem = pairs(demand, Configuration({"unused": 1, "giant": 0, "x": 0}, "other"))
+    unused = Configuration({"unused": 1, "giant": 0, "x": 0}, "other")
+    problem = pairs(demand, unused, NO_BARGAIN, other=5)
     assert proof(problem, None).bound == 2 * ((3 * demand + 1) // 2)
 
 
