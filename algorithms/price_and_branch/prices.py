@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cms.certificate import round_up
 from cms.knapsack import cheapest_option, price_jobs
+from cms.numbers import has_too_many_digits
 
 from ..shared.choices import shortened
 from ..shared.floats import near
@@ -251,6 +252,8 @@ class PriceSearch:
 
     def _improve(self, point: PricePoint) -> bool:
         better = self.best is None or point.bound > self.best.bound
+        if better and any(has_too_many_digits(value) for part in point.vector for value in part):
+            return False  # no certificate holds such prices
         if better:
             self.best = point
         return better

@@ -1,0 +1,158 @@
+"""Numbers of every magnitude, in every place, for every method: an answer or a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.price_and_branch.master import block_sizes
+from algorithms.shared.floats import LARGEST_FLOAT, near, near_table
+from algorithms.shared.recognise import recognised
+from algorithms.shared.region import Region
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    SizeBoundedConfigurations,
+    Solution,
+    Status,
+    UnsupportedProblem,
+    algorithms,
+    check,
+    solve,
+)
+from cms.usable import useful_blocks
+from tests.property.problems import share
+
+Exact = int | Fraction
+
+#: A double ends at 10**308, an int64 at 2**63, and a Python number that is read at 10**4300.
+MAGNITUDES = (2**63 - 1, 10**30, 10**309, 10**4000)
+WHOLE = ("count", "limit", "most")
+LISTED, BOUNDED = ("count", "limit", "cost", "demand", "supply"), ("most", "capacity", "size")
+PLACES = (*LISTED, *BOUNDED)
+
+
+def fleet(*, bounded: bool, jobs: int = 1, **numbers: Exact) -> Problem:
+    """One or some small jobs on machines of one or two types; some numbers are others."""
+    given_ = {"count": 2, "cost": 3, "demand": 5, "supply": 2, "capacity": 7, "size": 2} | numbers
+    limit, most = numbers.get("limit"), numbers.get("most", 4)
+    assert limit is None or isinstance(limit, int)
+    assert isinstance(most, int)
+    shape: Configuration | SizeBoundedConfigurations = Configuration(
+        {"a": given_["count"], "b": 1}, "m"
+    )
+    if bounded:
+        sizes = {"a": given_["size"], "b": 3}
+        shape = SizeBoundedConfigurations(sizes, given_["capacity"], "m", most)
+    others = [Job(f"y{j}", 4 + j % 3, {"a": 1 + j % 2, "b": 2}) for j in range(jobs - 1)]
+    return Problem(
+        configurations=[shape, Configuration({"b": 2}, "n"), Configuration({"a": 3}, "n")],
+        jobs=[Job("x", given_["demand"], {"a": given_["supply"], "b": 3}), *others],
+        machine_types=[MachineType("m", given_["cost"], limit), MachineType("n", 2)],
+    )
+
+
+def only(**numbers: Exact) -> Problem:
+    """A single size-bounded set, without limits."""
+    shape = SizeBoundedConfigurations(
+        {"a": numbers.get("size", 2), "b": 3}, numbers.get("capacity", 7)
+    )
+    job = Job("x", numbers.get("demand", 5), {"a": numbers.get("supply", 2), "b": 3})
+    return Problem(configurations=shape, jobs=[job])
+
+
+def checked(problem: Problem, solution: Solution) -> None:
+    """A schedule that holds and a bound that is proved, or a proof that there is none."""
+    if solution.status is Status.INFEASIBLE:
+        assert solution.certificate.proves_infeasible(problem)
+        return
+    assert solution.schedule.groups
+    assert check(problem, solution.schedule) == ()
+    assert solution.certificate.bound(problem) <= solution.lower_bound <= (solution.cost or 0)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("method", sorted(algorithms()))
+def test_no_method_breaks_on_a_number_of_any_magnitude(method: str, place: str) -> None:
+    for number in (2**64, 10**310):
+        for value in [number] if place in WHOLE else [number, Fraction(1, number)]:
+            problems = [fleet(bounded=place in BOUNDED, **{place: value})]
+            if place not in WHOLE:
+                problems.append(only(**{place: value}))
+            for problem in problems:
+                try:
+                    solution = solve(problem, method, time_limit=60, threads=1)
+                except UnsupportedProblem:
+                    assert method != "auto"
+                else:
+                    checked(problem, solution)
+
+
+@pytest.mark.parametrize("number", MAGNITUDES, ids=lambda number: f"10**{len(str(number)) - 1}")
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "demand"])
+def test_auto_ends_small_problems_of_any_magnitude_with_a_proof(place: str, number: int) -> None:
+    """All places but the demand: of 10**18 machines the last one may stay open."""
+    for jobs in (1, 6):
+        values: Mapping[str, Exact] = {place: number}
+        solution = solve(fleet(bounded=place in BOUNDED, jobs=jobs, **values), threads=1)
+        assert solution.status is Status.OPTIMAL
+        assert solution.proof is not Proof.NONE
+
+
+_ANY = st.builds(
+    lambda digits, more, upside: Fraction(10**digits + more) ** (1 if upside else -1),
+    st.sampled_from((0, 9, 16, 19, 40, 308, 320, 1000)),
+    st.integers(0, 9),
+    st.booleans(),
+)
+
+
+@share(4)
+@given(st.data(), st.booleans(), st.integers(1, 3))
+def test_auto_answers_whatever_the_magnitudes(
+    data: st.DataObject, bounded: bool, jobs: int
+) -> None:
+    """Up to three numbers at once: a checked schedule and a proved bound."""
+    places = data.draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3, unique=True))
+    numbers = {place: data.draw(_ANY) for place in places}
+    whole = {p: max(1, int(n)) if p in WHOLE else n for p, n in numbers.items()}
+    problem = fleet(bounded=bounded, jobs=jobs, **whole)
+    checked(problem, solve(problem, time_limit=1, threads=1))
+
+
+# --- the parts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_beyond_the_floats_are_cut_and_tiny_ones_are_nothing(sign: int) -> None:
+    huge = 10**400
+    assert near(sign * huge) == near(Fraction(sign * huge, 3)) == sign * LARGEST_FLOAT
+    assert near(sign * huge, huge) == sign
+    assert near(Fraction(sign, huge)) == 0
+    assert near_table([[sign * huge, 1]]).tolist() == [[sign * LARGEST_FLOAT, 1]]
+
+
+def test_a_number_no_float_holds_is_not_recognised_as_nothing() -> None:
+    assert recognised([Fraction(1, 3), Fraction(1, 10**400)]) is None
+    assert recognised([Fraction(1, 3), Fraction(0)]) == ([1, 0], 3)
+
+
+def test_a_limit_that_never_binds_has_no_price() -> None:
+    def limits(limit: int) -> list[int | None]:
+        return Region(fleet(bounded=False, demand=10**10, limit=limit)).limits
+
+    enough = sum(useful_blocks(fleet(bounded=False, demand=10**10)))
+    assert limits(enough) == [None, None]
+    assert limits(enough - 1) == [enough - 1, None]
+
+
+def test_blocks_count_in_machines_where_these_have_very_many() -> None:
+    assert block_sizes(Region(fleet(bounded=False, count=10**400))) == [10**400, 1]
+    assert block_sizes(Region(fleet(bounded=True, capacity=9**9, most=9**9))) == [1, 1]
