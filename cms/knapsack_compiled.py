@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +13,7 @@ import numpy as np
 
 from . import knapsack_search
 from .knapsack_search import LONGEST_LIST, UNSERVABLE, WORK_ROWS
+from .machine_code import compiled
 from .rows import SAFE
 
 if TYPE_CHECKING:
@@ -114,15 +113,12 @@ def _price_rows(
     return stop
 
 
-# Numba's cache looks at this file's time stamp only; naming the function after the sources of the
-# search makes a change over there a miss here, too.
-_sources = sorted({vars(knapsack_search)[name].__code__.co_filename for name in _COMPILED})
-_text = b"".join(Path(source).read_bytes() for source in _sources)
-_version = hashlib.sha256(_text).hexdigest()[:12]
-_price_rows.__qualname__ += "_" + _version
+_sources = sorted(
+    {__file__, *(vars(knapsack_search)[name].__code__.co_filename for name in _COMPILED)}
+)
 # Threads of our own, not numba's: its usual threading layer aborts the process when two threads
 # enter it at once, and deals out rows beforehand, hard ones or not.
-_compiled_price_rows = numba.njit(nogil=True, cache=True, error_model="numpy")(_price_rows)
+_compiled_price_rows = compiled(_price_rows, _sources)
 
 
 def loaded() -> bool:

@@ -193,6 +193,12 @@ def test_the_library_writes_nothing_to_the_terminal() -> None:
     assert not written, "\n".join(written)
 
 
+def test_compiled_code_is_kept_by_one_module_alone() -> None:
+    """Left to numba, it would fail where no folder can be written."""
+    asked = ("cache=True", "enable_caching")
+    assert not [m.name for m in shipped() if any(word in m.path.read_text() for word in asked)]
+
+
 def test_no_file_has_outgrown_one_idea() -> None:
     long = {
         str(m.path.relative_to(ROOT)): lines
