@@ -8,7 +8,6 @@ answer.
 
 from __future__ import annotations
 
-import atexit
 import queue
 import threading
 import time
@@ -21,6 +20,7 @@ from .algorithm import Algorithm
 from .errors import AlgorithmError, InvalidOption, UnsupportedProblem
 from .interrupt import CtrlC
 from .ledger import Ledger
+from .left_behind import leave_behind
 from .problem import Problem
 from .schedule import Schedule
 from .solution import Incumbent, StopReason
@@ -29,8 +29,6 @@ from .solution import Incumbent, StopReason
 GRACE_SECONDS = 0.5
 #: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
 _POLL_SECONDS = 0.05
-#: Seconds the interpreter's exit waits for algorithms that were left behind.
-_EXIT_SECONDS = 1.0
 
 
 class CancelEvent(Protocol):
@@ -168,27 +166,6 @@ class _Worker(threading.Thread):
         self._go_on.release()
 
 
-_left_behind: list[_Worker] = []
-
-
-def _leave_behind(worker: _Worker) -> None:
-    """Give up a thread, but let its native code return before the interpreter goes.
-
-    A thread that comes back from C++ into an interpreter that is shutting down is killed where it
-    stands, and the C++ runtime aborts the process ("terminate called without an active exception").
-    """
-    if not _left_behind:
-        atexit.register(_wait_for_those_left_behind)
-    _left_behind[:] = [other for other in _left_behind if other.is_alive()]
-    _left_behind.append(worker)
-
-
-def _wait_for_those_left_behind() -> None:
-    end = time.monotonic() + _EXIT_SECONDS
-    for worker in _left_behind:
-        worker.join(max(0.0, end - time.monotonic()))
-
-
 class Driver:
     """One run of an algorithm, from its first claim to the reason why it ended.
 
@@ -254,7 +231,7 @@ class Driver:
         finally:
             self._dismiss(0.0)
             if self._worker.is_alive():
-                _leave_behind(self._worker)
+                leave_behind(self._worker)
 
     def reason_to_stop(self) -> StopReason | None:
         """Return why the run must end now, if it must."""

@@ -1,6 +1,6 @@
 """Ctrl-C for real: SIGINT at random moments to processes with a solver at work inside.
 
-``python -m tests.ctrl_c --moments 20`` prints a table, one line for each kind of solver; with
+``python -m tests.ctrl_c --moments 200`` prints a table, one line for each kind of solver; with
 ``--method NAME`` the solver inside is an installed algorithm on a hard problem. Each kind
 is an algorithm that has found a schedule and then works on something that takes for ever, stopped
 in the way its solver can be stopped.
@@ -36,6 +36,8 @@ from tests.scripted import blocks
 ROOT = Path(__file__).resolve().parent.parent
 #: Seconds from the signal to the end of the process that a person takes for "at once".
 PATIENCE = 1.0
+#: Seconds after which an answer that has not come never will: a failure on the slowest machine.
+NEVER = 600.0
 
 
 def market_split(rows: int = 6, columns: int = 60) -> tuple[Any, Any]:
@@ -169,10 +171,10 @@ def interrupted(kind: str, method: str | None) -> int:
 
     if method is None:
         problem = blocks(8)
-        solution = solve(problem, AtWork(kind), time_limit=60, on_improvement=log)
+        solution = solve(problem, AtWork(kind), time_limit=None, on_improvement=log)
     else:
         problem = CROWDS[0].make()  # takes hours to prove optimal
-        solution = solve(problem, method, time_limit=60, on_improvement=log)
+        solution = solve(problem, method, time_limit=None, on_improvement=log)
     faults = () if solution.cost is None else check(problem, solution.schedule)
     verdict = {
         "status": solution.status,
@@ -212,9 +214,10 @@ class Press:
 
     @property
     def at_once(self) -> bool:
-        """Whether that took no longer than a person waits gladly.
+        """Whether that took no longer than a person waits gladly, on a machine with nothing to do.
 
-        Solvers that can be stopped may not delay the exit either.
+        Solvers that can be stopped may not delay the exit either. Tests do not ask it: the command
+        does.
         """
         last = self.answer if self.kind in LEFT_BEHIND else self.exit
         return last <= PATIENCE
@@ -237,8 +240,7 @@ def press(kind: str, moment: float, method: str | None = None, again: float | No
         if again is not None:
             time.sleep(again)
             process.send_signal(signal.SIGINT)
-        # an answer that never comes is a failure too
-        killer = threading.Timer(30, process.kill)
+        killer = threading.Timer(NEVER, process.kill)
         killer.start()
         verdict, answer = {}, math.inf
         for line in process.stdout:
@@ -251,12 +253,12 @@ def press(kind: str, moment: float, method: str | None = None, again: float | No
     return Press(method or kind, moment, answer, ended, status, verdict, errors)
 
 
-def table(kinds: list[str], moments: int, seed: int, method: str | None) -> bool:
-    """Print the table; return whether every press was answered as it should be."""
+def table(kinds: list[str], moments: int, seed: int, method: str | None) -> list[Press]:
+    """Print the table; return all presses."""
     random_moments = random.Random(seed)
     print("seconds from the signal to the     answer             exit")
     print("solver        answered         median   worst   median   worst")
-    fine = True
+    pressed: list[Press] = []
     for kind in kinds:
         presses = [press(kind, 2.0 * random_moments.random(), method) for _ in range(moments)]
         answers = sorted(one.answer for one in presses)
@@ -270,8 +272,8 @@ def table(kinds: list[str], moments: int, seed: int, method: str | None) -> bool
         )
         for one in bad:
             print(f"    {one}")
-        fine = fine and not bad
-    return fine
+        pressed += presses
+    return pressed
 
 
 def main() -> int:
@@ -285,7 +287,8 @@ def main() -> int:
     if given.child:
         return interrupted(given.child, given.method)
     kinds = ["python"] if given.method else given.kinds
-    return 0 if table(kinds, given.moments, given.seed, given.method) else 1
+    presses = table(kinds, given.moments, given.seed, given.method)
+    return 0 if all(one.answered and one.at_once for one in presses) else 1
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.ctrl_c import KINDS, LEFT_BEHIND, press, table
+from tests.ctrl_c import KINDS, press, table
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to a child is POSIX")
 
@@ -39,5 +39,7 @@ def test_a_second_ctrl_c_ends_the_process() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_gives_a_checked_answer_at_once_at_any_moment(kind: str) -> None:
-    assert table([kind], moments=20, seed=0, method=None), f"left behind may be {LEFT_BEHIND}"
+def test_ctrl_c_gives_a_checked_answer_at_any_moment(kind: str) -> None:
+    """30 of each kind are 210 in all; ``python -m tests.ctrl_c --moments 200`` is 200 of each."""
+    for one in table([kind], moments=30, seed=0, method=None):
+        assert one.answered, str(one)

@@ -170,7 +170,8 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(
 ) -> None:
     code = (
         "import sys; from cms import machine_code\n"
-        "scope = {'__name__': 'builtins'}; exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'), scope)\n"
+        "scope, text = {'__name__': 'builtins'}, open(sys.argv[1]).read()\n"
+        "exec(compile(text, sys.argv[1], 'exec'), scope)\n"
         "function = machine_code.compiled(scope['triple'], [sys.argv[1]])\n"
         "assert function(14) == 42"
     )

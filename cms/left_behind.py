@@ -1,0 +1,66 @@
+"""Threads that were given up: they may go on, but not into the end of the interpreter.
+
+A thread that comes back from C++ while the interpreter shuts down is killed where it stands. The
+C++ runtime takes that for a failure and aborts the process; one in the middle of importing a solver
+dies of what is being torn down around it (signal 11). The user has the answer by then, and would
+read of a crash. So the exit waits for such threads. How long that takes is counted in the process's
+own time at work: a machine busy with other things takes longer, and must not crash for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import signal
+import threading
+import time
+
+#: Seconds of work after which a thread that has not ended is told to, by an exception in its Python
+#: code. Solvers that were stopped need less, and an exception in a callback is best spared them.
+_BY_ITSELF = 1.0
+#: Seconds of work after which nothing more is expected: native code that nobody can stop.
+_AT_WORK = 10.0
+#: Seconds by the clock after which a thread that is still there is taken to be asleep. It does no
+#: harm: from sleep it comes back into the interpreter's own code, not into C++.
+_ASLEEP = 10.0
+_POLL_SECONDS = 0.05
+
+_threads: list[threading.Thread] = []
+
+
+def leave_behind(thread: threading.Thread) -> None:
+    """Give up a thread; the interpreter's exit will see to it."""
+    _threads[:] = [other for other in _threads if other.is_alive()]
+    _threads.append(thread)
+    # Again each time, to come before what was registered since: libraries clear up at exit, too.
+    atexit.unregister(_see_off)
+    atexit.register(_see_off)
+
+
+def _see_off() -> None:
+    try:
+        begun, asleep = time.process_time(), time.monotonic() + _ASLEEP
+        if not _gone(begun + _BY_ITSELF, asleep):
+            for thread in _threads:
+                _end(thread)
+            _gone(begun + _AT_WORK, asleep)
+    except KeyboardInterrupt:
+        # Somebody who does not wish to wait: out at once, without the end that is to be feared.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
+
+
+def _gone(working: float, asleep: float) -> bool:
+    """Wait until all threads have ended, or one of the clocks has reached its end."""
+    while alive := [thread for thread in _threads if thread.is_alive()]:
+        if time.process_time() >= working or time.monotonic() >= asleep:
+            return False
+        alive[0].join(_POLL_SECONDS)
+    return True
+
+
+def _end(thread: threading.Thread) -> None:
+    """Have SystemExit raised in a thread as soon as it executes Python; nothing if it has ended."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit)
+    )
