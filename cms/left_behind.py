@@ -20,9 +20,10 @@ import time
 _BY_ITSELF = 1.0
 #: Seconds of work after which nothing more is expected: native code that nobody can stop.
 _AT_WORK = 10.0
-#: Seconds by the clock after which a thread that is still there is taken to be asleep. It does no
-#: harm: from sleep it comes back into the interpreter's own code, not into C++.
-_ASLEEP = 10.0
+#: Seconds by the clock in which a process at work gets at least so many seconds of work done, on
+#: any machine that is still of use. One that does not is asleep, and its threads do no harm: from
+#: sleep they come back into the interpreter's own code, not into C++.
+_ASLEEP, _SIGN_OF_LIFE = 5.0, 0.25
 _POLL_SECONDS = 0.05
 
 _threads: list[threading.Thread] = []
@@ -39,24 +40,29 @@ def leave_behind(thread: threading.Thread) -> None:
 
 def _see_off() -> None:
     try:
-        begun, asleep = time.process_time(), time.monotonic() + _ASLEEP
-        if not _gone(begun + _BY_ITSELF, asleep):
-            for thread in _threads:
-                _end(thread)
-            _gone(begun + _AT_WORK, asleep)
+        _wait()
     except KeyboardInterrupt:
         # Somebody who does not wish to wait: out at once, without the end that is to be feared.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.raise_signal(signal.SIGINT)
 
 
-def _gone(working: float, asleep: float) -> bool:
-    """Wait until all threads have ended, or one of the clocks has reached its end."""
+def _wait() -> None:
+    begun, told = time.process_time(), False
+    seen, until = 0.0, time.monotonic() + _ASLEEP
     while alive := [thread for thread in _threads if thread.is_alive()]:
-        if time.process_time() >= working or time.monotonic() >= asleep:
-            return False
+        worked = time.process_time() - begun
+        if worked >= _AT_WORK:
+            return
+        if worked >= _BY_ITSELF and not told:
+            told = True
+            for thread in alive:
+                _end(thread)
+        if time.monotonic() >= until:
+            if worked < seen + _SIGN_OF_LIFE:
+                return
+            seen, until = worked, time.monotonic() + _ASLEEP
         alive[0].join(_POLL_SECONDS)
-    return True
 
 
 def _end(thread: threading.Thread) -> None:

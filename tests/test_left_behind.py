@@ -52,7 +52,7 @@ def exit_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Clocks]:
     return leave
 
 
-@pytest.mark.parametrize("share", [1.0, 0.2, 0.1])
+@pytest.mark.parametrize("share", [1.0, 0.2, 0.06])
 def test_a_stopped_solver_is_waited_for_however_little_of_the_machine_it_gets(
     exit_with: Callable[..., Clocks], share: float
 ) -> None:
@@ -71,7 +71,7 @@ def test_an_algorithm_that_goes_on_is_told_to_end(exit_with: Callable[..., Clock
 def test_the_exit_does_not_wait_for_ever(exit_with: Callable[..., Clocks]) -> None:
     native, asleep = exit_with(2.0, needs=10**9), exit_with(0.0, needs=1)
     assert 10 <= native.worked < 10.2
-    assert 10 <= asleep.now < 10.2
+    assert 5 <= asleep.now < 5.2
 
 
 def test_python_code_that_never_looks_up_ends_with_the_interpreter(
@@ -122,6 +122,6 @@ def child() -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to a child is POSIX")
 def test_ctrl_c_while_the_exit_waits_ends_the_process(child: subprocess.Popen[str]) -> None:
     assert child.stdout is not None
-    assert child.stdout.readline() == "waiting\n"  # for ten seconds, if nobody minds
+    assert child.stdout.readline() == "waiting\n"  # for five seconds, if nobody minds
     child.send_signal(signal.SIGINT)
     assert child.wait() == -signal.SIGINT
