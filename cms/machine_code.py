@@ -10,10 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numba
@@ -22,7 +21,7 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 
-def compiled(function: FunctionType, sources: Sequence[str]) -> Any:
+def compiled(function: Callable[..., Any], sources: Sequence[str]) -> Any:
     """Return the compiled function, which leaves the interpreter to other threads while it runs.
 
     Parameters
@@ -38,7 +37,7 @@ def compiled(function: FunctionType, sources: Sequence[str]) -> Any:
         texts = [Path(source).read_bytes() for source in sources]
         digest = hashlib.sha256(b"".join([numba.__version__.encode(), *texts])).hexdigest()
         function.__qualname__ += "_" + digest[:12]
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
     # What it raises if there is no folder it could write is a plain RuntimeError; what its own
     # looking around meets, like a path it takes for a zip file's, comes through as it is.
     with suppress(RuntimeError, OSError, ValueError):
@@ -46,10 +45,10 @@ def compiled(function: FunctionType, sources: Sequence[str]) -> Any:
     return dispatcher
 
 
-class _Sealed(CompileResultCacheImpl):  # type: ignore[misc]  # numba has no types
+class _Sealed(CompileResultCacheImpl):
     """What is written is sealed by its digest: damaged machine code is never run."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         # Where a process has no home, the user's folder would be one called "~", wherever it is.
         if not os.path.isabs(AppDirs("numba", False).user_cache_dir):
             self._locator_classes = [
@@ -68,7 +67,7 @@ class _Sealed(CompileResultCacheImpl):  # type: ignore[misc]  # numba has no typ
         return super().rebuild(target, pickle.loads(text))
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(FunctionCache):
     """Numba's files of compiled code; whatever is the matter with them is as if there were none."""
 
     _impl_class = _Sealed
