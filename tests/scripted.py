@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import pytest
 
 from cms.algorithm import Budget, Claim, Support
 from cms.certificate import BlockPrices
@@ -38,6 +42,34 @@ HALF = BlockPrices({"b": "1/2"})  # proves demand / 2 machines
 QUARTER = BlockPrices({"b": "1/4"})
 
 Run = Callable[[Problem, Budget], Iterator[Claim]]
+
+
+class Clock:
+    """What a driver takes for the time: it stands still, or moves on by a tick at every look.
+
+    So no test depends on how fast the machine is. While it stands still, an algorithm that was
+    stopped has all the time in the world for its last words.
+
+    Parameters
+    ----------
+    tick : float
+    until : float or callable
+        Where it stops; asked at every look.
+    """
+
+    def __init__(self, tick: float = 0.0, until: float | Callable[[], float] = math.inf) -> None:
+        self.tick, self.until, self.now = tick, until, 0.0
+
+    def monotonic(self) -> float:
+        seen, until = self.now, self.until() if callable(self.until) else self.until
+        self.now = max(seen, min(seen + self.tick, until))
+        return seen
+
+    def rule(self, monkeypatch: pytest.MonkeyPatch) -> Clock:
+        """Replace the machine's clock for runs of the driver."""
+        for module in ("driver", "solve", "shortage", "shortage_search"):
+            monkeypatch.setattr(importlib.import_module(f"cms.{module}"), "time", self)
+        return self
 
 
 class Scripted(OneByOne):

@@ -61,7 +61,9 @@ def test_the_same_arguments_give_the_same_answer() -> None:
     assert pickle.loads(pickle.dumps(one)) == one
 
 
-def test_what_was_given_up_for_want_of_time_gets_what_is_left() -> None:
+def test_what_was_given_up_for_want_of_time_gets_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[int] = []
 
     def run(problem: Problem, budget: Budget) -> Iterator[Claim]:

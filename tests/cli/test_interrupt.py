@@ -56,10 +56,10 @@ class Slow:
             yield Schedule.from_counts(problem, {whole: len(given)}, given)
         print("at work", file=sys.stderr, flush=True)
         if options.kind == "deaf":
-            time.sleep(60)
+            time.sleep(3600)
         if options.kind == "native":
             import hashlib
-            hashlib.pbkdf2_hmac("sha512", b"x", b"y", 200_000_000)
+            hashlib.pbkdf2_hmac("sha512", b"x", b"y", 2_000_000_000)
         while not budget.stopped:
             time.sleep(0.01)
 """
@@ -104,7 +104,7 @@ def started(problem: str, slow: dict[str, str]) -> Iterator[Any]:
 def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: str) -> None:
     process = started(kind)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=NEVER)
     assert process.returncode == 130, err
     words = "no schedule was found" if kind == "empty" else "2 machines, proved >= 0"
     assert words in out
@@ -115,7 +115,7 @@ def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: 
 def test_ctrl_c_is_heard_while_a_method_ponders_whether_it_can_take_a_problem(started: Any) -> None:
     process = started("ponderous")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=NEVER)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "error: interrupted: no schedule was found"
 
@@ -126,7 +126,7 @@ def test_ctrl_c_after_the_first_line_of_the_log_ends_well(started: Any) -> None:
         if re.match(r" +\d+\.\ds ", line):
             break
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=NEVER)
     assert process.returncode == 130
     assert "2 machines, proved >= 0" in out
 
@@ -135,7 +135,7 @@ def test_ctrl_c_while_the_answer_is_printed_still_prints_all_of_it(started: Any)
     process = started("polite", "--json", "--time-limit", "0.2")
     time.sleep(0.6)  # it may be anywhere between the time limit and its end
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=NEVER)
     assert process.returncode in {130, 0}
     assert json.loads(out)["status"] == "feasible"
 
@@ -144,5 +144,5 @@ def test_a_second_press_leaves_at_once(started: Any) -> None:
     process = started("deaf")
     process.send_signal(signal.SIGINT)
     threading.Timer(0.3, process.send_signal, [signal.SIGINT]).start()
-    process.communicate(timeout=20)
+    process.communicate(timeout=NEVER)
     assert process.returncode == 130
