@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from .algorithm import Algorithm, Budget, Claim, Named, Support
+from .driver import GRACE_SECONDS
 from .errors import CmsError
 from .guarantee import Guarantee
 from .problem import Problem
@@ -39,6 +42,10 @@ class Observation:
         The inputs that are no longer what they were.
     started, ended : bool
         Whether the algorithm was run, and had ended when the driver gave its answer.
+    late : bool
+        Whether it went on for more than the grace's half a second after it was stopped. Where it
+        had not ended by the clock, that is counted in work, its own and what this process would
+        have got done meanwhile: on a busy machine half a second is not half a second.
     cancels : int
         Cancels still registered when the algorithm had ended.
     cancel_raised : BaseException or None
@@ -53,6 +60,7 @@ class Observation:
     changed: list[str] = field(default_factory=list)
     started: bool = False
     ended: bool = False
+    late: bool = False
     cancels: int = 0
     cancel_raised: BaseException | None = None
 
@@ -94,6 +102,7 @@ def observe(
     except CmsError as fault:
         seen.refusal = fault
     seen.ended = seen.started and watched.over.is_set()
+    seen.late = seen.started and not seen.ended and watched.goes_on()
     # The driver hands a third party's algorithm a copy of its own.
     if (watched.given or copy).compute_sha256() != problem.sha256:
         seen.changed.append("problem")
@@ -116,6 +125,25 @@ class _Watched:
         self.over = threading.Event()
         self.given: Problem | None = None
         self.options_before = self.options_after = ""
+        # the work of this process, when the algorithm was stopped first and when it had ended
+        self._stopped_at = self._over_at = math.inf
+
+    def goes_on(self) -> bool:
+        """Whether it works for more than the grace after it was stopped, or does not end at all.
+
+        Meanwhile this thread works too, so that what passes on a clock that counts work is time for
+        the algorithm as well, also if that sleeps.
+        """
+        begun = time.thread_time()
+        while not self.over.is_set() and time.thread_time() - begun < GRACE_SECONDS:
+            pass
+        if not self.over.is_set():
+            return True
+        ours = time.thread_time() - begun
+        return self._over_at - self._stopped_at - ours > GRACE_SECONDS
+
+    def _stop(self) -> None:
+        self._stopped_at = min(self._stopped_at, time.process_time())
 
     def support(self, problem: Problem, options: Any) -> Support:
         return self._algorithm.support(problem, options)
@@ -129,17 +157,18 @@ class _Watched:
         seen.started = True
         self.options_before = self.options_after = repr(options)
         try:
-            claims = iter(self._algorithm.run(problem, options, watched))
-            try:
-                for claim in claims:
-                    seen.claims.append(claim.claim if type(claim) is Named else claim)
-                    if self._on_claim is not None:
-                        self._on_claim()
-                    yield claim
-            finally:
-                close = getattr(claims, "close", None)
-                if close is not None:
-                    close()
+            with budget.on_stop(self._stop):
+                claims = iter(self._algorithm.run(problem, options, watched))
+                try:
+                    for claim in claims:
+                        seen.claims.append(claim.claim if type(claim) is Named else claim)
+                        if self._on_claim is not None:
+                            self._on_claim()
+                        yield claim
+                finally:
+                    close = getattr(claims, "close", None)
+                    if close is not None:
+                        close()
         except GeneratorExit:
             raise
         except BaseException as fault:
@@ -147,6 +176,7 @@ class _Watched:
             raise
         finally:
             self.options_after = repr(options)
+            self._over_at = time.process_time()
             self.over.set()
 
 

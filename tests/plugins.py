@@ -5,6 +5,7 @@ Each bad one does what the good one does, but for one thing.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 from cms.algorithm import Budget, Claim, SolverBound, Support
 from cms.certificate import BlockPrices
 from cms.guarantee import Guarantee
-from cms.model import Configuration
+from cms.model import Configuration, SizeBoundedConfigurations
 from cms.problem import Problem
 from cms.schedule import Schedule
 
@@ -130,14 +131,36 @@ class ChangesItsInput(OneByOne):
 
 
 class IgnoresTheClock(OneByOne):
-    """Thinks about large problems for as long as it likes."""
+    """Thinks about large problems without a look at the clock, until the test lets it go."""
 
     name = "ignores_the_clock"
 
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+
     def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        sized = isinstance(problem.configurations[0], SizeBoundedConfigurations)
+        ignores = problem.n_jobs > 1000 and sized and budget.remaining() < 0.1
         yield from super().run(problem, options, budget)
-        if problem.n_jobs > 1000:
-            time.sleep(1.5)
+        if ignores:
+            self.let_go.wait()
+
+
+class WorksOn(OneByOne):
+    """Needs so many seconds of work after it was stopped."""
+
+    name = "works_on"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        while not budget.stopped:
+            pass
+        begun = time.thread_time()
+        while time.thread_time() - begun < self.seconds:
+            pass
+        yield from ()
 
 
 class IsNotReproducible(OneByOne):

@@ -8,6 +8,7 @@ import pytest
 
 from cms.algorithm import Support
 from cms.edge_problems import EDGE_PROBLEMS
+from cms.observation import observe
 from cms.registry import NamedProblem, algorithms
 from cms.solution import Status
 from cms.solve import solve
@@ -40,10 +41,24 @@ def test_a_minimal_good_plugin_passes(check: Check) -> None:
 def test_a_bad_plugin_fails_for_the_named_reason_only(
     bad: type[OneByOne], reason: str, words: str
 ) -> None:
-    report = check_algorithm(bad(), seeds=[0])
+    plugin = bad()
+    report = check_algorithm(plugin, seeds=[0])
+    if isinstance(plugin, plugins.IgnoresTheClock):
+        plugin.let_go.set()
     assert report.failed == (reason,), str(report)
     assert not report.ok
     assert words in str(report)
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (0.25, False), (1.2, True)])
+def test_half_a_second_is_counted_in_the_algorithms_own_work(
+    seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it got no share of the machine before the driver's grace is over."""
+    monkeypatch.setattr("cms.driver.GRACE_SECONDS", 0.0)
+    problem = EDGE_PROBLEMS[-1].make()
+    seen = observe(plugins.WorksOn(seconds), False, problem, options={}, time_limit=0.01)
+    assert (seen.started, seen.late) == (True, late)
 
 
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:

@@ -205,7 +205,7 @@ def examine(
     name = method if isinstance(method, str) else method.name
     solution, refusal = None, ""
     try:
-        solution = solve(problem, method, options=options, threads=1, time_limit=60)
+        solution = solve(problem, method, options=options, threads=1, time_limit=None)
     except UnsupportedProblem as fault:
         refusal = str(fault)
     if solution is None:

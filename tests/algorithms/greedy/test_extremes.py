@@ -42,7 +42,7 @@ def supported(problem: Problem, options: Mapping[str, Any]) -> bool:
 
 def finished(problem: Problem, options: Mapping[str, Any]) -> Solution:
     """A run to its end, with a schedule."""
-    solution = solve(problem, "greedy", options=options, threads=1, time_limit=60)
+    solution = solve(problem, "greedy", options=options, threads=1, time_limit=None)
     assert solution.stop_reason in (StopReason.FINISHED, StopReason.PROVED), source(problem)
     assert solution.cost is not None, source(problem)
     assert check(problem, solution.schedule) == ()
@@ -107,7 +107,7 @@ def extremes(draw: st.DrawFn) -> Problem:
 def test_the_guarantee_is_kept_on_extreme_numbers(
     options: Mapping[str, Any], problem: Problem
 ) -> None:
-    exact = solve(problem, "price_and_branch", threads=1, time_limit=60)
+    exact = solve(problem, "price_and_branch", threads=1, time_limit=None)
     if exact.status is not Status.OPTIMAL:
         return
     assert exact.cost is not None
