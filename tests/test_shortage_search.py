@@ -26,7 +26,7 @@ from cms import (
 from cms.algorithm import Budget, Claim
 from tests import families
 from tests.samples import triple
-from tests.scripted import Scripted, blocks, serving
+from tests.scripted import Clock, Scripted, blocks, serving
 
 # --- time, Ctrl-C and cancel ----------------------------------------------------------------------
 
@@ -77,8 +77,10 @@ def test_what_was_given_up_for_want_of_time_gets_what_is_left(
             yield serving(demand, 0)
         else:
             while not budget.stopped:
-                time.sleep(0.01)
+                clock.now += 0.01
+                time.sleep(0.001)
 
+    clock = Clock().rule(monkeypatch)
     found = shortage(blocks(8000, limit=3000), method=Scripted(run), time_limit=2.4)
     # a quarter of the time is less than it wants, and what the others leave of it is more
     assert asked == [1000, 749, 750, 750]

@@ -52,11 +52,11 @@ class Overruns(OneByOne):
     """Waits for children far beyond its limit."""
     name = "overruns"
     def run(self, problem, options, budget):
-        leave_number(subprocess.Popen(["sleep", "600"]).pid)
+        leave_number(subprocess.Popen(["sleep", "3600"]).pid)
         with get_context("fork").Pool(1) as pool:
             for child in active_children():
                 leave_number(child.pid)
-            pool.apply(time.sleep, (600,))
+            pool.apply(time.sleep, (3600,))
         yield
 
 class Orphans(OneByOne):
@@ -65,7 +65,7 @@ class Orphans(OneByOne):
     def run(self, problem, options, budget):
         child = os.fork()
         if child == 0:
-            time.sleep(600)
+            time.sleep(3600)
         leave_number(child)
         os._exit(3)
         yield

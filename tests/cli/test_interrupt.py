@@ -18,6 +18,9 @@ import pytest
 from cms.cli.interrupt import Interrupted, Interrupts
 from tests.cli.shared import COMMAND, ROOT
 
+#: Seconds after which what has not come never will; the plug-ins that sleep do so for longer.
+NEVER = 600
+
 
 def test_a_press_while_input_is_read_raises_and_later_ones_only_set_the_event() -> None:
     interrupts = Interrupts()

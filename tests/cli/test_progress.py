@@ -52,7 +52,7 @@ def test_a_solvers_claim_is_marked_in_the_log() -> None:
     assert progress_line(state, 61.04).split("  ")[-1] == "CP-SAT (a solver claims a bound of 3)"
 
 
-def wait_until(condition: Any, seconds: float = 10) -> None:
+def wait_until(condition: Any, seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"

@@ -319,9 +319,13 @@ def problems(kinds: Collection[str] = tuple(TINY)) -> st.SearchStrategy[Problem]
 # --- what is known, and how it is shown -----------------------------------------------------------
 
 
+#: Seconds for what takes one: if they are not enough, it does not end, on the slowest machine.
+PLENTY = 600.0
+
+
 def proved_optimum(problem: Problem) -> Fraction | None:
     """The least cost, None if there is no schedule; held to the oracle by ``test_differential``."""
-    solution = solve(problem, threads=1, time_limit=60)
+    solution = solve(problem, threads=1, time_limit=PLENTY)
     assert solution.proof in (Proof.CHECKED, Proof.SOLVER), source(problem)
     return solution.cost
 

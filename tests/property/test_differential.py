@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cms import Configuration, Job, Problem, Proof, Solution, Status, UnsupportedProblem, solve
 from tests.algorithms.test_guarantees import METHODS, examine
 from tests.oracle import optimum
-from tests.property.problems import LISTED, TINY, UNLIMITED, problems, share, source
+from tests.property.problems import LISTED, PLENTY, TINY, UNLIMITED, problems, share, source
 
 #: These decide every tiny problem, whatever its kind.
 EXACT = ("price_and_branch", "cp_sat", "auto")
@@ -78,7 +78,7 @@ def test_exact_parts_agree_with_enumeration(plain: bool, problem: Problem) -> No
     for method, options in WAYS:
         try:
             solution = solve(
-                problem, method, options={**options, "plain": plain}, threads=1, time_limit=60
+                problem, method, options={**options, "plain": plain}, threads=1, time_limit=PLENTY
             )
         except UnsupportedProblem:
             continue
@@ -92,7 +92,7 @@ def test_exact_parts_agree_with_enumeration(plain: bool, problem: Problem) -> No
 def test_the_same_seed_tells_the_same_story(method: str, data: st.DataObject) -> None:
     problem = data.draw(problems())
     try:
-        one, two = (solve(problem, method, threads=1, seed=5, time_limit=60) for _ in range(2))
+        one, two = (solve(problem, method, threads=1, seed=5, time_limit=PLENTY) for _ in range(2))
     except UnsupportedProblem:
         return
     assert one.schedule == two.schedule
@@ -130,7 +130,7 @@ def test_the_prices_of_huge_demands_come_to_an_end(method: str) -> None:
     # In a process of its own: a thread that does not return would slow down all later tests.
     code = (
         "from cms import *; from cms import solve; "
-        f"found = solve({source(ENDLESS)}, {method!r}, threads=1, time_limit=5); "
+        f"found = solve({source(ENDLESS)}, {method!r}, threads=1, time_limit={PLENTY}); "
         "print(found.status, found.cost)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -27,6 +27,7 @@ from tests.oracle import given as gives
 from tests.oracle import machines, options
 from tests.property.problems import (
     BLOCKS,
+    PLENTY,
     TINY,
     UNIT,
     UNLIMITED,
@@ -340,7 +341,7 @@ def test_cost_less_bound_is_the_sum_of_all_reduced_costs(data: st.DataObject) ->
     # Theory 6.7. In an optimal schedule no part is more than cost less bound, and none below 0.
     problem = data.draw(problems(PRICED))
     prices = data.draw(block_prices(problem))
-    solution = solve(problem, threads=1, time_limit=60)
+    solution = solve(problem, threads=1, time_limit=PLENTY)
     if solution.cost is None:
         return
     schedule, taken = solution.schedule, dict[str, dict[str, int]]()

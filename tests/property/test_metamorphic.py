@@ -27,6 +27,7 @@ from cms import (
 from tests.algorithms.test_guarantees import METHODS, VARIANTS, examine, promise
 from tests.property.problems import (
     LISTED,
+    PLENTY,
     Shape,
     a_row,
     huge,
@@ -287,7 +288,7 @@ def test_a_harder_problem_has_no_schedule_below_the_optimum_of_the_easier(
     edit = data.draw(st.sampled_from(HARDER[:3] if method == "conic" else HARDER[:-1]))
     harder = data.draw(edited(edit, problem))
     assume(harder.configurations)
-    best, found = proved_optimum(problem), solve(harder, method, threads=1, time_limit=60)
+    best, found = proved_optimum(problem), solve(harder, method, threads=1, time_limit=PLENTY)
     assert best is not None
     assert found.cost is None or found.cost >= best
 
@@ -306,7 +307,7 @@ def test_greedy_with_weights_of_one_over_the_demand_does_not_see_a_job_s_unit(
 def takes(problem: Problem, method: str) -> bool:
     """Whether a method answers, and does not refuse the problem."""
     try:
-        solve(problem, method, threads=1, time_limit=60)
+        solve(problem, method, threads=1, time_limit=PLENTY)
     except UnsupportedProblem:
         return False
     return True
@@ -324,7 +325,7 @@ def test_huge_demands_are_met_by_few_groups_within_every_guarantee(
         # Numbers beyond a machine word: those that may refuse them are asked, but need not answer.
         methods = [method for method in methods if takes(problem, method)]
         assert {"greedy", "lp_rounding"} <= set(methods)
-    found = {method: solve(problem, method, threads=1, time_limit=60) for method in methods}
+    found = {method: solve(problem, method, threads=1, time_limit=PLENTY) for method in methods}
     best = min(solution.cost for solution in found.values() if solution.cost is not None)
     for method, solution in found.items():
         assert solution.lower_bound <= best

@@ -20,7 +20,7 @@ from cms.files.layout import lay_out
 from proofs_checks.checker import check_solution, parse_document
 
 
-def proved(problem: Problem, cost: Any, seconds: float = 20.0) -> Solution:
+def proved(problem: Problem, cost: Any, seconds: float = 600.0) -> Solution:
     """Solve a problem; None as the cost means infeasible. Every proof is a checked one."""
     solution = solve(problem, "price_and_branch", threads=1, time_limit=seconds)
     expected = None if cost is None else Fraction(cost)

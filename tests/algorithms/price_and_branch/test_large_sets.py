@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -10,7 +12,17 @@ import pytest
 from algorithms.price_and_branch.shapes import Shapes
 from algorithms.shared.machines import listed
 from algorithms.shared.region import Row
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
+from cms import (
+    Configuration,
+    Incumbent,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    Solution,
+    check,
+    solve,
+)
 from instances.families import generate
 
 METHOD = "price_and_branch"
@@ -79,9 +91,22 @@ def test_blocks_worth_a_trillionth_of_a_machine_keep_their_price(exponent: int) 
     assert solution.lower_bound >= Fraction(307)
 
 
+def until(problem: Problem, enough: Callable[[Incumbent], bool]) -> Solution:
+    """Run as far as a line of the history, however long that takes."""
+    cancel = threading.Event()
+
+    def improved(line: Incumbent) -> None:
+        if enough(line):
+            cancel.set()
+
+    return solve(
+        problem, METHOD, threads=1, time_limit=None, cancel=cancel, on_improvement=improved
+    )
+
+
 def test_a_first_schedule_comes_before_the_best_prices() -> None:
     problem = generate("mixed-fleet", n=1_500, seed=3, types=3)
-    solution = solve(problem, METHOD, threads=1, time_limit=5)
+    solution = until(problem, lambda line: line.cost is not None and line.lower_bound > 0)
     sources = [line.source for line in solution.history]
     assert "price_and_branch: first pass" in sources[:2]
 
@@ -94,7 +119,7 @@ def test_more_block_types_than_python_has_frames() -> None:
         for j in range(4)
     ]
     problem = Problem(configurations=SizeBoundedConfigurations(sizes, 10_000), jobs=jobs)
-    solution = solve(problem, METHOD, threads=1, time_limit=5)
+    solution = until(problem, lambda line: line.cost is not None and line.lower_bound > 0)
     assert check(problem, solution.schedule) == ()
     assert solution.cost is not None
     assert 0 < solution.lower_bound <= solution.cost
