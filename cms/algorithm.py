@@ -77,7 +77,8 @@ class SolverBound:
 
     def __init__(self, value: Number | None, solver: str) -> None:
         if value is not None:
-            value = exact(value, f"bound of the solver {solver!r}", error=ValueError)
+            what = f"bound of the solver {solver!r}"
+            value = exact(value, what, computed=True, error=ValueError)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "solver", solver)
 
@@ -179,7 +180,8 @@ class Budget(Protocol):
 
         It is called from another thread, at once if the run is stopped already, and repeatedly
         until the block is left: a solver that has not quite begun would miss a single call. So it
-        must return at once and bear repetition. It stops native code, which sees no ``stopped``:
+        must bear repetition, and return at once: nobody waits for it, and it is not called again
+        before it has returned. It stops native code, which sees no ``stopped``:
 
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
           Ctrl-C aborts the process;
@@ -194,6 +196,9 @@ class Budget(Protocol):
 @runtime_checkable
 class Algorithm(Protocol):
     """An algorithm for CMS problems.
+
+    A third party's is given a problem, a start and options that were rebuilt for it, and of what it
+    claims only numbers and names are taken, in its own thread, before they are checked.
 
     It must not change the problem, the schedule it starts from or its options; must draw randomness
     from ``budget.seed`` only; and must end soon after ``budget.stopped``. Its claims are checked

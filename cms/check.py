@@ -10,7 +10,7 @@ import numpy as np
 
 from .columns import column_totals, whole_array
 from .model import Configuration
-from .numbers import format_exact
+from .numbers import shown
 from .rows import SAFE
 
 if TYPE_CHECKING:
@@ -76,16 +76,20 @@ def check(problem: Problem, schedule: Schedule) -> tuple[Violation, ...]:
     ...     print(violation)
     job 'bert' has 800 of its demand served, needs 1200
     """
+    return tuple(violations(problem, schedule))
+
+
+def violations(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
+    """Iterate over what :func:`check` lists: a million of them take a while to be worded."""
     columns = schedule.columns
-    found = list(_configuration_faults(problem, columns))
-    found += _limit_faults(problem, columns)
-    block_map, faults = _positions(problem, columns, "block")
-    found += faults
-    job_map, faults = _positions(problem, columns, "job")
-    found += faults
-    found += _block_faults(columns)
-    found += _demand_faults(problem, columns, block_map, job_map)
-    return tuple(found)
+    yield from _configuration_faults(problem, columns)
+    yield from _limit_faults(problem, columns)
+    block_map = _positions(problem, columns, "block")
+    yield from _unknown_names(columns, "block", block_map)
+    job_map = _positions(problem, columns, "job")
+    yield from _unknown_names(columns, "job", job_map)
+    yield from _block_faults(columns)
+    yield from _demand_faults(problem, columns, block_map, job_map)
 
 
 def _allowed(problem: Problem, configurations: Sequence[Configuration]) -> Iterator[bool]:
@@ -113,7 +117,9 @@ def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violat
             "one of the problem's configurations",
         )
     for g in np.flatnonzero(columns.group_count < 1).tolist():
-        yield Violation("count", f"group {g}", f"{columns.group_count[g]} machines", "at least 1")
+        yield Violation(
+            "count", f"group {g}", f"{shown(int(columns.group_count[g]))} machines", "at least 1"
+        )
 
 
 def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
@@ -128,35 +134,35 @@ def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
             yield Violation(
                 "limit",
                 f"machine type {machine.name!r}",
-                f"{number} machines",
-                f"at most {machine.limit}",
+                f"{shown(number)} machines",
+                f"at most {shown(machine.limit)}",
             )
 
 
-def _positions(
-    problem: Problem, columns: Columns, kind: str
-) -> tuple[NDArray[np.int64], list[Violation]]:
-    """Map the schedule's names to the problem's positions (-1: unknown) and list the unknown."""
+def _positions(problem: Problem, columns: Columns, kind: str) -> NDArray[np.int64]:
+    """Map the schedule's names to the problem's positions; -1 where they are unknown."""
     names = columns.blocks if kind == "block" else columns.jobs
-    entries = columns.entry_block if kind == "block" else columns.entry_job
     if names is (problem.blocks if kind == "block" else problem.job_names):
-        return np.arange(len(names)), []
+        return np.arange(len(names))
     places = []
     for name in names:
         try:
             places.append(problem.block_index[name] if kind == "block" else problem.job_index(name))
         except KeyError:
             places.append(-1)
-    positions = np.array(places, dtype=np.int64)
-    faults = []
+    return np.array(places, dtype=np.int64)
+
+
+def _unknown_names(
+    columns: Columns, kind: str, positions: NDArray[np.int64]
+) -> Iterator[Violation]:
+    names = columns.blocks if kind == "block" else columns.jobs
+    entries = columns.entry_block if kind == "block" else columns.entry_job
     if (positions < 0).any():
         for e in np.flatnonzero(positions[entries] < 0).tolist():
             g = int(np.searchsorted(columns.entry_start, e, side="right")) - 1
             name = names[int(entries[e])]
-            faults.append(
-                Violation(kind, f"group {g}", f"the {kind} {name!r}", f"a {kind} of the problem")
-            )
-    return positions, faults
+            yield Violation(kind, f"group {g}", f"the {kind} {name!r}", f"a {kind} of the problem")
 
 
 def _group_of_entries(columns: Columns) -> NDArray[np.int64]:
@@ -185,29 +191,36 @@ def _block_faults(columns: Columns) -> Iterator[Violation]:
         yield Violation(
             "count",
             f"group {group[e]}",
-            f"{columns.entry_count[e]} blocks {block!r} for job {job!r}",
+            f"{shown(int(columns.entry_count[e]))} blocks {block!r} for job {job!r}",
             "at least 1",
         )
-    width = len(columns.blocks)
-    held = whole_array(
-        [
-            shape.blocks.get(block, 0)
-            for shape in columns.configurations
-            for block in columns.blocks
-        ],
-        "blocks of the configurations",
-    ).reshape(len(columns.configurations), width)
-    keys, used = _totals(group * max(width, 1) + columns.entry_block, columns.entry_count)
-    groups, blocks = keys // max(width, 1), keys % max(width, 1)
-    most = held[columns.group_configuration[groups], blocks]
+    width = max(len(columns.blocks), 1)
+    keys, used = _totals(group * width + columns.entry_block, columns.entry_count)
+    groups, blocks = keys // width, keys % width
+    most = _held(columns, columns.group_configuration[groups] * width + blocks)
     for at in np.flatnonzero(used > most).tolist():
         name = columns.blocks[int(blocks[at])]
         yield Violation(
             "blocks",
             f"group {groups[at]}",
-            f"{used[at]} blocks {name!r} in use on a machine",
-            f"at most the {most[at]} of its configuration",
+            f"{shown(int(used[at]))} blocks {name!r} in use on a machine",
+            f"at most the {shown(int(most[at]))} of its configuration",
         )
+
+
+def _held(columns: Columns, pairs: NDArray[np.int64]) -> NDArray[Any]:
+    """Return how many blocks a configuration has, for pairs ``configuration * width + block``."""
+    width = max(len(columns.blocks), 1)
+    size = len(columns.configurations) * width
+    if size <= len(pairs):
+        distinct, at = np.arange(size), pairs
+    else:  # names that no entry speaks of, perhaps very many
+        distinct, at = np.unique(pairs, return_inverse=True)
+    held = [
+        columns.configurations[pair // width].blocks.get(columns.blocks[pair % width], 0)
+        for pair in distinct.tolist()
+    ]
+    return whole_array(held, "blocks of the configurations")[at]
 
 
 def _demand_faults(
@@ -260,6 +273,6 @@ def _demand_faults(
         yield Violation(
             "demand",
             f"job {problem.job_names[j]!r}",
-            f"{format_exact(Fraction(total, row.denominator))} of its demand served",
-            format_exact(Fraction(row.demand, row.denominator)),
+            f"{shown(Fraction(total, row.denominator))} of its demand served",
+            shown(Fraction(row.demand, row.denominator)),
         )

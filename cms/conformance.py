@@ -16,7 +16,7 @@ from .edge_problems import CROWDS, EDGE_PROBLEMS
 from .errors import GuaranteeBreached, InvalidCertificate, InvalidOption
 from .frozen import FrozenMap
 from .guarantee import Guarantee, Verdict, judge
-from .numbers import format_exact
+from .numbers import shown
 from .observation import Observation, observe
 from .options import option_fields, read_options
 from .problem import Problem
@@ -168,8 +168,8 @@ def faults_in_bounds(laboratory: Laboratory) -> Faults:
                     yield f"{where}: {claim.solver} claims that there is no schedule"
                 elif named.optimum is not None and claim.value > named.optimum:
                     yield (
-                        f"{where}: {claim.solver} claims a bound of {format_exact(claim.value)}, "
-                        f"above the optimum {format_exact(named.optimum)}"
+                        f"{where}: {claim.solver} claims a bound of {shown(claim.value)}, "
+                        f"above the optimum {shown(named.optimum)}"
                     )
 
 
@@ -287,17 +287,14 @@ def _kept(where: str, promised: Guarantee, optimum: Fraction, seen: Observation)
     verdict = judge(promised, cost=solution.cost, lower_bound=optimum, upper_value=optimum)
     if verdict.verdict is Verdict.BREACHED:
         yield (
-            f"{where}: cost {format_exact(solution.cost)} at an optimum of "
-            f"{format_exact(optimum)} breaches {promised}"
+            f"{where}: cost {shown(solution.cost)} at an optimum of "
+            f"{shown(optimum)} breaches {promised}"
         )
 
 
 def _fingerprint(claim: object) -> object:
     if type(claim) is Schedule:
-        return [
-            (str(group.configuration), group.configuration.machine, group.assignment, group.count)
-            for group in claim.groups
-        ]
+        return [(group.configuration, group.assignment, group.count) for group in claim.groups]
     if isinstance(claim, BlockPrices | Branch):
         return claim.to_json()
     return repr(claim)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
-from .numbers import Number, exact, format_exact
+from .numbers import Number, exact, shown
 
 
 class Reference(StrEnum):
@@ -54,8 +54,8 @@ class Guarantee:
     def __init__(
         self, factor: Number, additive: Number, against: Reference | str, theorem: str
     ) -> None:
-        object.__setattr__(self, "factor", exact(factor, "factor of a guarantee", error=ValueError))
-        term = exact(additive, "additive term of a guarantee", error=ValueError)
+        object.__setattr__(self, "factor", _exact(factor, "factor of a guarantee"))
+        term = _exact(additive, "additive term of a guarantee")
         object.__setattr__(self, "additive", term)
         if against not in list(Reference):
             raise ValueError(
@@ -69,9 +69,13 @@ class Guarantee:
         return self.factor * value + self.additive
 
     def __str__(self) -> str:
-        factor, term = format_exact(self.factor), format_exact(self.additive)
+        factor, term = shown(self.factor), shown(self.additive)
         right = self.against if self.factor == 1 else f"{factor} {self.against}"
         return f"cost <= {right}{f' + {term}' if self.additive else ''} ({self.theorem})"
+
+
+def _exact(value: Number, what: str) -> Fraction:
+    return exact(value, what, computed=True, error=ValueError)
 
 
 class Verdict(StrEnum):

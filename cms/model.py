@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from .errors import InvalidProblem
 from .frozen import FrozenMap
 from .names import checked_name, checked_names
-from .numbers import Number, exact, whole
+from .numbers import Number, exact, shown, whole
 
 #: A block type is its name: equal names mean equal supply, on whatever machine the block lies.
 Block: TypeAlias = str
@@ -90,7 +90,7 @@ class Configuration:
         object.__setattr__(self, "machine", _machine(machine))
 
     def __str__(self) -> str:
-        parts = (f"{n} x {b}" if n > 1 else b for b, n in self.blocks.items())
+        parts = (f"{shown(n)} x {b}" if n > 1 else b for b, n in self.blocks.items())
         return " + ".join(parts)
 
     def __repr__(self) -> str:

@@ -7,12 +7,12 @@ infinities and (where they make no sense) negative numbers are refused by name.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from math import gcd, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +27,9 @@ _LARGEST_EXPONENT = 400
 #: Digits of a number, before and after the point: Python neither reads nor prints longer ones.
 LARGEST_DIGITS = 4300
 _TOO_LARGE = 10**LARGEST_DIGITS
+# A message has longer numbers in round figures. Sums of floats (5e-324 to 1e308) are shorter.
+_LONGEST_SHOWN, _SHOWN_FIGURES = 640, 4
+_TOO_LONG_TO_SHOW = 10**_LONGEST_SHOWN
 
 
 def parse_exact(text: str) -> Fraction:
@@ -114,11 +117,69 @@ def format_exact(value: Fraction | int) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
+def shown(value: Fraction | int) -> str:
+    """Write a number for a message: exactly, or in round figures where that would be too long.
+
+    Unlike :func:`format_exact` it takes numbers of any length, such as sums and products of numbers
+    that are as long as may be.
+
+    Examples
+    --------
+    >>> shown(Fraction(1, 3)), shown(10**5000 - 1), shown(Fraction(-2, 3 * 10**4300))
+    ('1/3', 'about 1.000e5000', 'about -6.667e-4301')
+    """
+    if max(abs(value.numerator), value.denominator) < _TOO_LONG_TO_SHOW:
+        text = format_exact(value)
+        if len(text) <= _LONGEST_SHOWN:
+            return text
+    power = power_of_ten(value)
+    figures = round(abs(Fraction(value)) * Fraction(10) ** (_SHOWN_FIGURES - 1 - power))
+    if figures == 10**_SHOWN_FIGURES:
+        figures, power = figures // 10, power + 1
+    sign, digits = "-" if value < 0 else "", str(figures)
+    return f"about {sign}{digits[0]}.{digits[1:]}{f'e{power}' if power else ''}"
+
+
+def power_of_ten(value: Fraction | int) -> int:
+    """Return the power of ten of a number's first digit, however long the number; 0 for 0.
+
+    Examples
+    --------
+    >>> power_of_ten(999), power_of_ten(Fraction(1, 1000)), power_of_ten(10**5000)
+    (2, -3, 5000)
+    """
+    above, below = abs(value.numerator), value.denominator
+    if not above:
+        return 0
+    # From the lengths in binary, which take no time, to at most one too many.
+    power = math.floor((above.bit_length() - below.bit_length() + 1) * math.log10(2))
+    reached = above >= below * 10**power if power >= 0 else above * 10**-power >= below
+    return power if reached else power - 1
+
+
+def shown_object(value: object) -> str:
+    """Write anything a caller may have given for a message: its ``repr``, cut off where it is long.
+
+    Examples
+    --------
+    >>> shown_object("soon"), shown_object([10**5000])
+    ("'soon'", 'an object of type list')
+    """
+    try:
+        text = shown(value) if type(value) is int else repr(value)
+    except Exception:  # noqa: BLE001 (a number in it that Python does not print, or its own fault)
+        return f"an object of type {type(value).__name__}"
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    return f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
+
+
 def exact(
     value: Number,
     what: str,
     *,
     nonnegative: bool = True,
+    computed: bool = False,
     error: type[Exception] = InvalidProblem,
 ) -> Fraction:
     """Turn one number into an exact rational.
@@ -131,6 +192,8 @@ def exact(
         What the number is ("demand of job 'bert'"), for the error.
     nonnegative : bool, default True
         Whether negative numbers are refused.
+    computed : bool, default False
+        Whether an int or a Fraction may be of any length: nobody wrote it, and nobody reads it.
     error : type, default InvalidProblem
         The exception raised.
 
@@ -151,10 +214,13 @@ def exact(
     result: Fraction | None = None
     if isinstance(value, bool | np.bool_ | np.timedelta64):  # numpy takes a duration for an integer
         pass
-    elif isinstance(value, int | Fraction | np.integer):
-        result = Fraction(int(value) if isinstance(value, np.integer) else value)
+    elif isinstance(value, int | np.integer):
+        result = Fraction(operator.index(value))
+    elif isinstance(value, Fraction):
+        result = Fraction(operator.index(value.numerator), operator.index(value.denominator))
     elif isinstance(value, Decimal):
-        result = Fraction(value) if value.is_finite() and not _is_huge(value) else None
+        plain = Decimal(value)
+        result = Fraction(plain) if plain.is_finite() and not _is_huge(plain) else None
     elif isinstance(value, float | np.floating):
         # str() of a numpy scalar is the shortest decimal of its own precision
         result = Fraction(str(value)) if np.isfinite(value) else None
@@ -164,18 +230,19 @@ def exact(
         except ValueError as fault:
             raise error(f"{what}: {fault}") from None
     huge = isinstance(value, Decimal) and _is_huge(value)
-    if huge or (result is not None and has_too_many_digits(result)):
+    of_any_length = computed and isinstance(value, int | Fraction)
+    if huge or (result is not None and not of_any_length and has_too_many_digits(result)):
         raise error(
             f"{what} has more than {LARGEST_DIGITS} digits; round it, or choose a larger unit"
         )
     if result is None:
-        shown = value.item() if isinstance(value, np.generic) else value
+        given = value.item() if isinstance(value, np.generic) else value
         raise error(
-            f"{what} is {shown!r}; expected a finite number (an int, float, Fraction, Decimal, "
-            'or text such as "12.5" or "1/3")'
+            f"{what} is {shown_object(given)}; expected a finite number (an int, float, Fraction, "
+            'Decimal, or text such as "12.5" or "1/3")'
         )
     if nonnegative and result < 0:
-        raise error(f"{what} is {format_exact(result)}; expected a number >= 0")
+        raise error(f"{what} is {shown(result)}; expected a number >= 0")
     return result
 
 
@@ -217,11 +284,11 @@ def whole(
         except TypeError:
             number = None
     if number is None:
-        raise error(f"{what} is {value!r}; expected {expected}")
+        raise error(f"{what} is {shown_object(value)}; expected {expected}")
     if has_too_many_digits(number):
         raise error(f"{what} has more than {LARGEST_DIGITS} digits; expected {expected}")
     if least is not None and number < least:
-        raise error(f"{what} is {number}; expected {expected}")
+        raise error(f"{what} is {shown(number)}; expected {expected}")
     return number
 
 
@@ -235,8 +302,8 @@ def common_step(values: Iterable[Fraction]) -> Fraction:
     """
     step = Fraction(0)
     for value in values:
-        denominator = lcm(step.denominator, value.denominator)
-        step = Fraction(gcd(int(step * denominator), int(value * denominator)), denominator)
+        denominator = math.lcm(step.denominator, value.denominator)
+        step = Fraction(math.gcd(int(step * denominator), int(value * denominator)), denominator)
     return step
 
 

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from .model import DEFAULT_MACHINE
-from .numbers import format_exact
+from .numbers import shown
 from .schedule import MachineGroup, Schedule
 
 if TYPE_CHECKING:
@@ -166,30 +166,35 @@ def _facts(solution: Solution) -> Iterator[tuple[str, str]]:
     }[solution.proof]
     yield "status", f"{solution.status.replace('_', ' ')}{proof}"
     if solution.cost is not None:
-        yield "machines", str(solution.machine_count)
-        yield "cost", format_exact(solution.cost)
-    yield "lower bound", format_exact(solution.lower_bound)
+        yield "machines", shown(solution.machine_count or 0)
+        yield "cost", shown(solution.cost)
+    yield "lower bound", shown(solution.lower_bound)
     if solution.claimed_bound is not None:
-        yield "claimed bound", f"{format_exact(solution.claimed_bound)} (a solver's word)"
+        yield "claimed bound", f"{shown(solution.claimed_bound)} (a solver's word)"
     if solution.gap is not None and solution.relative_gap is not None:
-        percent = f" ({float(solution.relative_gap):.2%})" if solution.gap else ""
-        yield "gap", f"{format_exact(solution.gap)}{percent}"
+        percent = f" ({_percent(solution.relative_gap)})" if solution.gap else ""
+        yield "gap", f"{shown(solution.gap)}{percent}"
     if solution.guarantee is not None:
         yield "guarantee", str(solution.guarantee)
     why = solution.stop_reason.replace("_", " ")
     yield "method", f"{solution.method}, {solution.seconds:.2f} s, ended: {why}"
 
 
+def _percent(share: Fraction) -> str:
+    # A bound read from a file may be far below 0, where no float reaches.
+    return f"{float(share):.2%}" if abs(share) < 10**6 else f"{shown(round(100 * share))}%"
+
+
 def _rows(schedule: Schedule) -> Iterator[tuple[str, str, str]]:
     for group in schedule.groups[:GROUPS_SHOWN]:
         machine = group.configuration.machine
         on = "" if machine in (None, DEFAULT_MACHINE) else f" on {machine}"
-        yield str(group.count), f"{group.configuration}{on}", _given(group)
+        yield shown(group.count), f"{group.configuration}{on}", _given(group)
 
 
 def _given(group: MachineGroup) -> str:
     parts = (
-        f"{f'{count} x ' if count > 1 else ''}{block} -> {job}"
+        f"{f'{shown(count)} x ' if count > 1 else ''}{block} -> {job}"
         for (block, job), count in sorted(group.assignment.items())
     )
     return ", ".join(parts) or "(idle)"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pickle
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cms.check import check
+from cms.columns import Columns, whole_array
 from cms.errors import InvalidSchedule
-from cms.model import Configuration, SizeBoundedConfigurations
+from cms.model import Configuration, Job, SizeBoundedConfigurations
+from cms.problem import Problem
 from cms.schedule import MachineGroup, Schedule
 from tests.samples import PAIR, columns, ints, refusal
 
@@ -115,3 +119,27 @@ class Chameleon(Configuration):
 def test_a_subclass_of_configuration_is_not_trusted() -> None:
     assert refused(Schedule.from_columns, columns(configurations=(Chameleon({"half": 2}),)))
     assert refused(Schedule, [MachineGroup(Chameleon({"half": 2}), {}, 1)])
+
+
+def test_names_that_no_entry_speaks_of_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few lists of names must not become a table of all their pairs."""
+    looked_up = []
+
+    def counted(values: Any, what: str) -> Any:
+        looked_up.append(len(values))
+        return whole_array(values, what)
+
+    monkeypatch.setattr(import_module("cms.check"), "whole_array", counted)
+    many = range(300)
+    made = Columns(
+        tuple(f"b{i}" for i in many),
+        ("x",),
+        tuple(Configuration({f"b{i}": 1}) for i in many),
+        *(np.array(row) for row in ([7, 8], [1, 1], [0, 1, 2], [7, 9], [0, 0], [1, 1])),
+    )
+    problem = Problem(configurations=made.configurations, jobs=[Job("x", 1, {"b7": 1})])
+    faults = check(problem, Schedule.from_columns(made))
+    assert [str(fault) for fault in faults] == [
+        "group 1 has 1 blocks 'b9' in use on a machine, needs at most the 0 of its configuration"
+    ]
+    assert looked_up == [2]

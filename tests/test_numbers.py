@@ -21,6 +21,8 @@ from cms.numbers import (
     format_exact,
     has_too_many_digits,
     parse_exact,
+    power_of_ten,
+    shown,
     whole,
 )
 
@@ -306,3 +308,76 @@ def test_every_value_is_a_whole_multiple_of_the_common_step(values: list[Fractio
     assert all(multiple.denominator == 1 for multiple in multiples)
     # and of no larger one: the multiples have no common divisor
     assert math.gcd(*(multiple.numerator for multiple in multiples)) == 1
+
+
+# --- numbers in messages --------------------------------------------------------------------------
+
+
+@given(st.fractions(), st.integers(-400, 400))
+def test_a_number_is_shown_exactly_or_in_round_figures(factor: Fraction, power: int) -> None:
+    value = factor * Fraction(10) ** power
+    text = shown(value)
+    if not text.startswith("about "):
+        assert Fraction(text) == value
+        return
+    mantissa = text.removeprefix("about ").partition("e")[0]
+    assert len(mantissa.lstrip("-")) == 5
+    assert abs(Fraction(text.removeprefix("about ")) / value - 1) <= Fraction(1, 1000)
+    assert (
+        Fraction(10) ** power_of_ten(value)
+        <= abs(value)
+        < Fraction(10) ** (power_of_ten(value) + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (10**640 - 1, "9" * 640),
+        (10**640, "about 1.000e640"),
+        (10**6000 - 1, "about 1.000e6000"),
+        (-(10**6000) // 3, "about -3.333e5999"),
+        (Fraction(1, 10**5000 + 1), "about 1.000e-5000"),
+        (Fraction(10**5000 + 1, 10**5000), "about 1.000"),
+    ],
+    ids=range(7),
+)
+def test_long_numbers_are_shown_in_round_figures(value: Fraction | int, text: str) -> None:
+    assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([10**5000], "demand is an object of type list; expected"),
+        ("7" * 5000, "demand: a text of 5000 characters is too long"),
+        (["7" * 5000], "demand is ['7777"),
+        (Fraction(-1, 10**4000), "demand is about -1.000e-4000; expected a number >= 0"),
+    ],
+    ids=range(4),
+)
+def test_an_error_is_no_longer_than_a_person_reads(value: Any, text: str) -> None:
+    with pytest.raises(InvalidProblem) as caught:
+        exact(value, "demand")
+    assert str(caught.value).startswith(text)
+    assert len(str(caught.value)) < 1000
+
+
+class Two(Fraction):
+    """One that calls itself two halves of something."""
+
+    @property
+    def numerator(self) -> Any:
+        return Odd(1)
+
+
+class Odd(int):
+    def __add__(self, other: object) -> Any:
+        return 7
+
+
+def test_an_exact_number_is_made_of_plain_integers() -> None:
+    for value in (Two(1, 3), Odd(5), Fraction(Odd(1), Odd(3))):
+        number = exact(value, "demand")
+        assert {type(number), type(number.numerator), type(number.denominator)} == {Fraction, int}

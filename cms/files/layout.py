@@ -13,12 +13,17 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import FileError
-from ..numbers import format_exact
+from ..numbers import LARGEST_DIGITS, format_exact, has_too_many_digits, shown
 from .source import StrPath, write_bytes
 
 
 def number_to_json(value: Fraction | int) -> int | str:
     """Write a number exactly: an integer as a JSON integer, anything else as text.
+
+    Raises
+    ------
+    FileError
+        If it has more than 4300 digits, as a sum of numbers that are as long as may be.
 
     Examples
     --------
@@ -29,6 +34,13 @@ def number_to_json(value: Fraction | int) -> int | str:
     ... )
     (2, '2.5', '1/3')
     """
+    if has_too_many_digits(value):
+        raise FileError(
+            "<document>",
+            f"the document cannot be written: it has the number {shown(value)}",
+            expected=f"numbers of at most {LARGEST_DIGITS} digits, as readers take them",
+            fix="choose a larger unit",
+        )
     return int(value) if value.denominator == 1 else format_exact(value)
 
 
@@ -65,11 +77,14 @@ def write_document(make: Callable[[], dict[str, Any]], path: StrPath) -> None:
     """
     try:
         data = lay_out(make()).encode()
+    except FileError as fault:
+        what, expected, fix = fault.what, fault.expected, fault.fix
+        raise FileError(os.fspath(path), what, expected=expected, fix=fix) from None
     except RecursionError:
         raise FileError(
             os.fspath(path), "the document is nested too deeply to be written"
         ) from None
-    except ValueError as fault:  # too many digits; half of a surrogate pair in a text
+    except ValueError as fault:  # half of a surrogate pair in a text
         raise FileError(os.fspath(path), f"the document cannot be written: {fault}") from None
     write_bytes(data, path)
 

@@ -101,7 +101,7 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
         "stop_reason": solution.stop_reason.value,
         "method": solution.method,
         "seconds": solution.seconds,
-        "machine_count": solution.machine_count,
+        "machine_count": _optional(solution.machine_count),
         "cost": _optional(solution.cost),
         "lower_bound": number_to_json(solution.lower_bound),
         "claimed_bound": _optional(solution.claimed_bound),
@@ -178,7 +178,7 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
 # -- parts -------------------------------------------------------------------------------------
 
 
-def _optional(value: Fraction | None) -> int | str | None:
+def _optional(value: Fraction | int | None) -> int | str | None:
     return None if value is None else number_to_json(value)
 
 

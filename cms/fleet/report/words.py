@@ -7,6 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ...numbers import power_of_ten
+
 if TYPE_CHECKING:
     from ...solution import Solution
 
@@ -33,7 +35,7 @@ def decimal(
         if abs(exact.numerator) < 10**15:
             return f"{exact.numerator:,}"
         return _scientific(exact, digits, rounding)
-    magnitude = _magnitude(exact)
+    magnitude = power_of_ten(exact)
     if magnitude >= 15 or magnitude < -digits:
         return _scientific(exact, digits, rounding)
     places = max(0, digits - 1 - magnitude)
@@ -45,15 +47,8 @@ def decimal(
     return f"{text}.{tail}" if tail else text
 
 
-def _magnitude(value: Fraction) -> int:
-    """The power of ten of the first digit: 0 for 1 to 9.99, -1 for 0.1 to 0.99."""
-    numerator, denominator = abs(value.numerator), value.denominator
-    guess = len(str(numerator)) - len(str(denominator))
-    return guess if Fraction(numerator, denominator) >= Fraction(10) ** guess else guess - 1
-
-
 def _scientific(value: Fraction, digits: int, rounding: Callable[[Fraction], int]) -> str:
-    power = _magnitude(value)
+    power = power_of_ten(value)
     mantissa = rounding(value / Fraction(10) ** power * 10 ** (digits - 1))
     if abs(mantissa) >= 10**digits:
         mantissa, power = mantissa // 10, power + 1
