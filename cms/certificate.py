@@ -10,18 +10,18 @@ carry prices of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from .errors import InvalidCertificate, InvalidProblem
 from .frozen import FrozenMap
-from .knapsack import common_denominator, price_jobs
+from .leaf_proofs import CheckStopped, LeafProofs, Proved
 from .model import Block, Configuration
 from .names import checked_names, nearest
 from .numbers import Number, exact, format_exact, whole
-from .price_conditions import Condition, first_breaches, prices_of_jobs, refuse_misfits
+from .price_conditions import Condition
 from .quantity import Quantity, quantity_from_json
 
 if TYPE_CHECKING:
@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 
 #: Branches above one another: a deeper tree could be neither pickled nor written to a file.
 LARGEST_DEPTH = 200
-
-
-class _Verdict(NamedTuple):
-    value: Fraction
-    infeasible: bool
+#: Leaves of a tree, a shared side counted as often as it stands: each may need a pass over all jobs
+#: and takes its room in a file. Our own branching makes at most 5,000 nodes, half of them leaves.
+LARGEST_LEAVES = 20_000
 
 
 class Certificate(ABC):
@@ -62,7 +60,7 @@ class Certificate(ABC):
         InvalidCertificate
             If the certificate does not hold for this problem; the message names the breach.
         """
-        return self._judge(problem, ()).value
+        return self._judge(LeafProofs(problem), ()).value
 
     def proves_infeasible(self, problem: Problem) -> bool:
         """Whether this certificate proves that there is no schedule at all.
@@ -72,10 +70,41 @@ class Certificate(ABC):
         InvalidCertificate
             If the certificate does not hold for this problem.
         """
-        return self._judge(problem, ()).infeasible
+        return self._judge(LeafProofs(problem), ()).infeasible
+
+    def judged(
+        self,
+        problem: Problem,
+        *,
+        stopped: Callable[[], bool] | None = None,
+        in_passes: bool = True,
+    ) -> Proved | None:
+        """Return both at once: the bound, and whether there is no schedule at all.
+
+        Parameters
+        ----------
+        problem : Problem
+        stopped : callable, optional
+            Asked again and again; once it is true, the check is given up.
+        in_passes : bool, default True
+            Whether to ask within a pass over the jobs as well, not between two leaves only.
+
+        Returns
+        -------
+        Proved, or None if it was stopped
+
+        Raises
+        ------
+        InvalidCertificate
+            If the certificate does not hold for this problem.
+        """
+        try:
+            return self._judge(LeafProofs(problem, stopped, in_passes=in_passes), ())
+        except CheckStopped:
+            return None
 
     @abstractmethod
-    def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
         """Evaluate below the conditions of a path."""
 
     @abstractmethod
@@ -169,27 +198,8 @@ its machine's cost 1
             "multipliers": [_number(multiplier) for multiplier in self.multipliers],
         }
 
-    def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
-        refuse_misfits(problem, self, path)
-        breach, breach_at_cost_0 = first_breaches(problem, self, path)
-        if breach is not None:
-            raise InvalidCertificate(breach)
-        job_prices, special = prices_of_jobs(problem, self, path)
-        scaled, denominator = common_denominator(
-            [*job_prices, *(price for vector in special.values() for price in vector)]
-        )
-        k = len(job_prices)
-        own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
-        pricing = price_jobs(problem.rows, scaled[:k], special=own)
-        if pricing is None:  # only a caller that passes `stopped` can stop it
-            raise AssertionError("pricing stopped by nobody")
-        value = Fraction(pricing.total, denominator)
-        for name, price in self.limit_prices.items():
-            value -= price * (problem.machine_type(name).limit or 0)
-        for condition, multiplier in zip(path, self.multipliers, strict=True):
-            value += condition.sign * multiplier * condition.value
-        no_way = bool(pricing.unservable) or (breach_at_cost_0 is None and value > 0)
-        return _Verdict(value, no_way)
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
+        return proofs.of(self, path)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -204,12 +214,14 @@ class Branch(Certificate):
         ``below`` is about the schedules where it is at most this, ``above`` about the others.
     below, above : Certificate
         Each leaf below carries one multiplier for this branch. There are at most 200 branches above
-        one another.
+        one another, and at most 20,000 leaves; a side that stands in several places counts in each.
 
     Attributes
     ----------
     depth : int
         Branches on the longest way to a leaf.
+    leaf_count : int
+        Leaves, as :meth:`leaves` lists them.
 
     Examples
     --------
@@ -239,6 +251,7 @@ class Branch(Certificate):
     below: Certificate
     above: Certificate
     depth: int = field(repr=False, compare=False)
+    leaf_count: int = field(repr=False, compare=False)
 
     def __init__(
         self, quantity: Quantity, at_most: int, below: Certificate, above: Certificate
@@ -257,7 +270,14 @@ class Branch(Certificate):
             raise InvalidCertificate(
                 f"a certificate has more than {LARGEST_DEPTH} branches above one another"
             )
+        leaf_count = sum(getattr(side, "leaf_count", 1) for side in (below, above))
+        if leaf_count > LARGEST_LEAVES:
+            raise InvalidCertificate(
+                f"a certificate has more than {LARGEST_LEAVES} leaves, a side that stands in "
+                "several places counted in each"
+            )
         object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "leaf_count", leaf_count)
         object.__setattr__(self, "quantity", quantity)
         object.__setattr__(self, "at_most", value)
         object.__setattr__(self, "below", below)
@@ -277,16 +297,17 @@ class Branch(Certificate):
             "above": self.above.to_json(),
         }
 
-    def _judge(self, problem: Problem, path: tuple[Condition, ...]) -> _Verdict:
-        below = self.below._judge(problem, (*path, Condition(self.quantity, -1, self.at_most)))
-        above = self.above._judge(problem, (*path, Condition(self.quantity, 1, self.at_most + 1)))
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
+        proofs.refuse_unknown(self.quantity)
+        below = self.below._judge(proofs, (*path, Condition(self.quantity, -1, self.at_most)))
+        above = self.above._judge(proofs, (*path, Condition(self.quantity, 1, self.at_most + 1)))
         if below.infeasible and above.infeasible:
-            return _Verdict(min(below.value, above.value), True)
+            return Proved(min(below.value, above.value), True)
         if below.infeasible:
             return above
         if above.infeasible:
             return below
-        return _Verdict(min(below.value, above.value), False)
+        return Proved(min(below.value, above.value), False)
 
 
 def _from_json(tree: Any, depth: int) -> Certificate:

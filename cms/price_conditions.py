@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from .errors import InvalidCertificate
 from .model import AnyConfiguration, Block, Configuration
 from .names import nearest
-from .numbers import format_exact
+from .numbers import shown
 from .packing import fullest_machine
 from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 
@@ -54,21 +54,23 @@ def refuse_misfits(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) 
     for name, price in leaf.limit_prices.items():
         if price and problem.machine_type(name).limit is None:
             raise InvalidCertificate(
-                f"limit price {format_exact(price)} on machine type {name!r}, which has no limit"
+                f"limit price {shown(price)} on machine type {name!r}, which has no limit"
             )
     if len(leaf.multipliers) != len(path):
         raise InvalidCertificate(
             f"a leaf below {len(path)} branches has {len(leaf.multipliers)} multipliers; "
             "expected one for each branch"
         )
-    for condition in path:
-        condition.quantity.refuse_unknown(problem)
 
 
-def first_breaches(
-    problem: Problem, leaf: Prices, path: tuple[Condition, ...]
-) -> tuple[str | None, str | None]:
-    """Name the first machine worth more than it costs: with the costs, and with all costs 0."""
+def refuse_breaches(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
+    """Raise InvalidCertificate if a machine is worth more than it costs.
+
+    Returns
+    -------
+    bool
+        Whether none would be worth more if all costs were 0.
+    """
     worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
     of_type: dict[str | None, Fraction] = {}
     of_shape: dict[AnyConfiguration, Fraction] = {}
@@ -81,20 +83,20 @@ def first_breaches(
         elif isinstance(quantity, MachinesOf):
             listed = quantity.listed_in(problem)
             of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
-    first: list[str | None] = [None, None]
+    also_at_no_cost = True
     for shape in problem.configurations:
         machine = problem.machine_type(shape.machine)
         value = _worth(shape, worth) + of_shape.get(shape, Fraction(0))
         value += of_type.get(shape.machine, Fraction(0))
         allowed = leaf.limit_prices.get(machine.name, Fraction(0))
-        for at, cost in enumerate((machine.cost, Fraction(0))):
-            if value > cost + allowed and first[at] is None:
-                plus = f" + limit price {format_exact(allowed)}" if allowed else ""
-                first[at] = (
-                    f"{_named(problem, shape)} is worth {format_exact(value)} at these prices, "
-                    f"more than its machine's cost {format_exact(cost)}{plus}"
-                )
-    return first[0], first[1]
+        if value > machine.cost + allowed:
+            plus = f" + limit price {shown(allowed)}" if allowed else ""
+            raise InvalidCertificate(
+                f"{_named(problem, shape)} is worth {shown(value)} at these prices, more than its "
+                f"machine's cost {shown(machine.cost)}{plus}"
+            )
+        also_at_no_cost = also_at_no_cost and value <= allowed
+    return also_at_no_cost
 
 
 def _worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Fraction:
@@ -114,7 +116,7 @@ def _named(problem: Problem, shape: AnyConfiguration) -> str:
     if isinstance(shape, Configuration):
         name = f"configuration {shape}"
     else:
-        name = f"the fullest machine of capacity {format_exact(shape.capacity)}"
+        name = f"the fullest machine of capacity {shown(shape.capacity)}"
     return f"{name} on {shape.machine!r}" if len(problem.machine_types) > 1 else name
 
 
@@ -140,7 +142,7 @@ def prices_of_jobs(
         for block, price in zip(problem.blocks, vector, strict=True):
             if price < 0:
                 raise InvalidCertificate(
-                    f"job {problem.job_names[j]!r} would pay {format_exact(price)} for the "
+                    f"job {problem.job_names[j]!r} would pay {shown(price)} for the "
                     f"block {block!r}: multipliers must leave every price >= 0"
                 )
     return general, special

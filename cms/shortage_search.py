@@ -296,8 +296,10 @@ class _ShareSearch:
         self.proved = parts
         self.untried = min(self.untried, parts)
 
-        def excess(share: int) -> Fraction:
-            return certificate.bound(asked(at_share(self.problem, share))) - most
+        def excess(share: int) -> Fraction | None:
+            smaller = asked(at_share(self.problem, share))
+            found = certificate.judged(smaller, stopped=lambda: self.asking.over)
+            return None if found is None else found.value - most
 
         # The bound is nearly linear in the share, so a secant leads to where it ends being a proof;
         # halving the end that stays keeps it from creeping (the Illinois rule).
@@ -305,10 +307,12 @@ class _ShareSearch:
         if self.asking.over or high - low <= 1:
             return
         below, above = excess(low), excess(high)
-        while high - low > 1 and not self.asking.over:
+        while below is not None and above is not None and high - low > 1:
             guess = low + int((high - low) * -below / (above - below))
             guess = min(max(guess, low + 1), high - 1)
-            if (value := excess(guess)) > 0:
+            if (value := excess(guess)) is None:
+                break
+            if value > 0:
                 high, above, below = guess, value, below / 2
             else:
                 low, below, above = guess, value, above / 2

@@ -286,6 +286,20 @@ def test_a_deeper_tree_is_refused() -> None:
     assert refused(Certificate.from_json, value) == message
 
 
+def test_a_message_that_nobody_asks_for_is_not_worded() -> None:
+    """Two allowed prices are worth a number that Python would not print."""
+    long = {"a": Fraction(1, 10**4200 + 1), "c": Fraction(1, 10**4201 + 3)}
+    problem = Problem(
+        configurations=Configuration({"a": 1, "c": 1}),
+        jobs=[Job("x", 1, {"a": 1}), Job("y", 1, {"c": 1})],
+    )
+    assert BlockPrices(long).bound(problem) == sum(long.values())
+    dear = BlockPrices({"a": 1, "c": long["a"]})
+    assert refused(dear.bound, problem) == (
+        "configuration a + c is worth about 1.000 at these prices, more than its machine's cost 1"
+    )
+
+
 # --- what cannot be changed -----------------------------------------------------------------------
 
 

@@ -1,0 +1,123 @@
+"""Trees with shared sides: counted leaf by leaf, evaluated once; checks that are given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.certificate import LARGEST_LEAVES, BlockPrices, Branch, Certificate
+from cms.errors import InvalidCertificate
+from cms.knapsack import price_jobs
+from cms.leaf_proofs import LeafProofs, Proved
+from cms.price_conditions import Condition
+from cms.quantity import BlocksOfJob, MachinesOfType, Quantity
+from tests.samples import refusal, triple
+
+refused = partial(refusal, InvalidCertificate)
+
+
+def shared(depth: int, multiplier: int = 0) -> Certificate:
+    """Branches whose two sides are the same object; 2 ** depth leaves."""
+    tree: Certificate = BlockPrices({"b": "1/3"}, multipliers=[multiplier] * depth)
+    for _ in range(depth):
+        tree = Branch(MachinesOfType("machine"), 1, tree, tree)
+    return tree
+
+
+def test_leaves_are_counted_as_often_as_they_stand() -> None:
+    tree = shared(14)
+    assert isinstance(tree, Branch)
+    assert (tree.leaf_count, LARGEST_LEAVES) == (2**14, 20_000)
+    message = "a certificate has more than 20000 leaves, a side that stands in several places"
+    assert refused(shared, 15).startswith(message)
+
+
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is asked of ``price_jobs`` from now on."""
+    asked: list[object] = []
+
+    def counted(*given: Any, **more: Any) -> Any:
+        asked.append(more["stopped"])
+        return price_jobs(*given, **more)
+
+    monkeypatch.setattr("cms.leaf_proofs.price_jobs", counted)
+    return asked
+
+
+def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = passes(monkeypatch)
+    # whether the sides are the same objects or only equal
+    document = Certificate.from_json(shared(6).to_json())
+    for tree in (shared(14), document):
+        asked.clear()
+        assert tree.bound(triple()) == Fraction(4, 3)
+        assert len(asked) == 1
+    # with multipliers each path is a case of its own, unless it has the same branches
+    asked.clear()
+    shared(6, 1).bound(triple(cost=9))
+    assert len(asked) == 2**6
+
+
+@given(st.data())
+def test_a_tree_with_shared_sides_proves_what_its_leaves_do_one_by_one(data: st.DataObject) -> None:
+    problem = triple(cost=3)
+    depth = data.draw(st.integers(1, 2))
+    numbers = st.sampled_from([Fraction(0), Fraction(0), Fraction(1), Fraction(1, 2)])
+    multipliers = st.lists(numbers, min_size=depth, max_size=depth)
+    level: list[Certificate] = [
+        BlockPrices({"b": "1/3"}, multipliers=data.draw(multipliers)) for _ in range(3)
+    ]
+    quantities: list[Quantity] = [MachinesOfType("machine"), BlocksOfJob("b", "x")]
+    some = st.tuples(
+        st.sampled_from(quantities),
+        st.integers(0, 1),
+        st.sampled_from([0, 1, 2]),
+        st.sampled_from([0, 1, 2]),
+    )
+    for _ in range(depth):
+        level = [
+            Branch(quantity, value, level[below], level[above])
+            for quantity, value, below, above in data.draw(st.lists(some, min_size=3, max_size=3))
+        ]
+
+    def alone(tree: Certificate, path: tuple[Condition, ...]) -> Proved:
+        """As the definition has it, each leaf by itself."""
+        if not isinstance(tree, Branch):
+            assert isinstance(tree, BlockPrices)
+            return LeafProofs(problem).of(tree, path)
+        sides = [
+            alone(tree.below, (*path, Condition(tree.quantity, -1, tree.at_most))),
+            alone(tree.above, (*path, Condition(tree.quantity, 1, tree.at_most + 1))),
+        ]
+        open_ones = [side for side in sides if not side.infeasible] or sides
+        return Proved(min(side.value for side in open_ones), all(s.infeasible for s in sides))
+
+    def proved(judge: Callable[[], Any]) -> Any:
+        try:
+            return judge()
+        except InvalidCertificate as fault:
+            return str(fault)
+
+    assert proved(lambda: level[0].judged(problem)) == proved(lambda: alone(level[0], ()))
+
+
+@pytest.mark.parametrize("in_passes", [True, False])
+def test_a_check_can_be_stopped_between_leaves_and_within_them(
+    monkeypatch: pytest.MonkeyPatch, in_passes: bool
+) -> None:
+    asked = passes(monkeypatch)
+
+    def stopped() -> bool:
+        return len(asked) >= 3
+
+    tree = shared(6, 1)
+    assert tree.judged(triple(cost=9), stopped=stopped, in_passes=in_passes) is None
+    assert asked == [stopped if in_passes else None] * 3
+    asked.clear()
+    assert tree.judged(triple(cost=9), stopped=lambda: False) == tree.judged(triple(cost=9))
