@@ -3,7 +3,8 @@
 Every claim is a rendezvous: the algorithm goes on when the driver has checked it. So an algorithm
 never runs ahead of what is known, and the history of a run does not depend on the scheduler of the
 operating system. The thread can be left behind: native code that does not react cannot hold up the
-answer.
+answer. A third party's claims are rebuilt and checked in that thread too, so that no claim can hold
+up the answer either.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 from .algorithm import Algorithm
+from .aside import GRACE_SECONDS as GRACE_SECONDS
+from .aside import Aside, in_words
+from .border import Border
 from .errors import AlgorithmError, InvalidOption, UnsupportedProblem
 from .interrupt import CtrlC
-from .ledger import Ledger
+from .ledger import Ledger, News
 from .left_behind import leave_behind
 from .problem import Problem
 from .schedule import Schedule
 from .solution import Incumbent, StopReason
 
-#: Seconds a stopped algorithm has to yield what it holds and to end, before it is left behind.
-GRACE_SECONDS = 0.5
 #: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
 _POLL_SECONDS = 0.05
 
@@ -47,12 +49,21 @@ class Limits(NamedTuple):
     cancel: CancelEvent | None
 
 
+class _Knowing(Protocol):
+    """Whom a budget asks for what is known: a ledger, or a third party's outlook."""
+
+    @property
+    def known(self) -> Any:
+        """Something with a ``lower_bound`` and a ``best`` schedule."""
+        ...
+
+
 class RunBudget:
     """The budget of one run; see :class:`cms.algorithm.Budget`.
 
     Parameters
     ----------
-    ledger : Ledger
+    ledger : Ledger or Outlook
     seed, threads : int
     started : float
         ``time.monotonic()`` at the start.
@@ -61,7 +72,7 @@ class RunBudget:
     """
 
     def __init__(
-        self, ledger: Ledger, seed: int, threads: int, started: float, seconds: float
+        self, ledger: _Knowing, seed: int, threads: int, started: float, seconds: float
     ) -> None:
         self.seed, self.threads = seed, threads
         self._ledger, self._end = ledger, started + seconds
@@ -72,12 +83,12 @@ class RunBudget:
     @property
     def lower_bound(self) -> Fraction:
         """The checked lower bound."""
-        return self._ledger.known.lower_bound
+        return self._ledger.known.lower_bound  # type: ignore[no-any-return]
 
     @property
     def best(self) -> Schedule | None:
         """The cheapest checked schedule."""
-        return self._ledger.known.best
+        return self._ledger.known.best  # type: ignore[no-any-return]
 
     @property
     def stopped(self) -> bool:
@@ -103,9 +114,17 @@ class RunBudget:
             with self._lock:
                 del self._cancels[key]
 
+    def twin(self, knowing: _Knowing) -> RunBudget:
+        """Return a budget of the same limits that has nothing in common with this one."""
+        return RunBudget(knowing, self.seed, self.threads, self._end, 0.0)
+
+    def end(self) -> None:
+        """Set ``stopped``."""
+        self._stopped.set()
+
     def stop(self) -> None:
         """Set ``stopped`` and call every cancel that is registered; may be repeated."""
-        self._stopped.set()
+        self.end()
         with self._lock:
             cancels = list(self._cancels.values())
         # Outside the lock: a cancel may wait for a solver that is itself about to leave its block.
@@ -114,35 +133,52 @@ class RunBudget:
 
 
 class _Said(NamedTuple):
-    """A message of the worker: a claim."""
+    """A message of the worker: a claim, to be checked."""
 
     claim: object
+
+
+class _Checked(NamedTuple):
+    """A message of the worker: a claim that was checked, and is news or was refused."""
+
+    news: News | None
+    refusal: AlgorithmError | None
 
 
 class _Ended(NamedTuple):
     """The worker's last message: the algorithm is over, with an exception or without."""
 
-    fault: BaseException | None
+    fault: BaseException | None = None
+    said: str = ""
+    own: bool = False  # whether it is a refusal that passes through
 
 
-class _Worker(threading.Thread):
+class _Worker:
     """Iterates over the claims; waits after each until it is told to go on."""
 
     def __init__(
-        self, algorithm: Algorithm, problem: Problem, options: Any, budget: RunBudget
+        self,
+        name: str,
+        algorithm: Algorithm,
+        problem: Problem,
+        options: Any,
+        budget: RunBudget,
+        check: Callable[[object], _Said | _Checked],
+        tell: Callable[[], None],
     ) -> None:
-        super().__init__(name=f"cms {algorithm.name}", daemon=True)
-        self._task = algorithm, problem, options, budget
+        self.thread = Aside(self._run, f"cms {name}")
+        self._task = algorithm, problem, options, budget, check, tell
         self._go_on = threading.Semaphore(0)
         self.enough = False
         # Not a SimpleQueue: in CPython 3.11, a signal shortly before its timeout makes it wait for
         # ever (the time left turns negative, which it takes for "no timeout").
-        self.messages: queue.Queue[_Said | _Ended] = queue.Queue()
+        self.messages: queue.Queue[_Said | _Checked | _Ended] = queue.Queue()
 
-    def run(self) -> None:
-        algorithm, problem, options, budget = self._task
+    def _run(self) -> None:
+        algorithm, problem, options, budget, check, tell = self._task
         del self._task  # a large problem is not kept by a thread that was left behind
         try:
+            tell()
             claims = iter(algorithm.run(problem, options, budget))
             try:
                 while not self.enough:
@@ -150,17 +186,19 @@ class _Worker(threading.Thread):
                         claim = next(claims)
                     except StopIteration:
                         break
-                    self.messages.put(_Said(claim))
+                    self.messages.put(check(claim))
                     self._go_on.acquire()
+                    tell()
             finally:
                 # a generator is closed here, in its own thread, so that its blocks are left
                 close = getattr(claims, "close", None)
                 if close is not None:
                     close()
         except BaseException as fault:  # noqa: BLE001 (raised again in the caller's thread)
-            self.messages.put(_Ended(fault))
+            own = isinstance(fault, UnsupportedProblem | InvalidOption)
+            self.messages.put(_Ended(fault, in_words(fault), own))
         else:
-            self.messages.put(_Ended(None))
+            self.messages.put(_Ended())
 
     def go_on(self) -> None:
         self._go_on.release()
@@ -171,19 +209,25 @@ class Driver:
 
     Parameters
     ----------
+    name : str
+        The algorithm's.
     algorithm, problem, options
         As for ``algorithm.run``.
     ledger : Ledger
         Checks and keeps the claims.
     budget : RunBudget
+        Says when the time is up; of our own algorithms it is theirs as well.
     limits : Limits
     interrupt : CtrlC
     on_improvement : callable
         Called with every new line of the history.
+    border : Border, optional
+        Between us and a third party's algorithm.
     """
 
     def __init__(
         self,
+        name: str,
         algorithm: Algorithm,
         problem: Problem,
         options: Any,
@@ -193,11 +237,18 @@ class Driver:
         limits: Limits,
         interrupt: CtrlC,
         on_improvement: Callable[[Incumbent], object],
+        border: Border | None = None,
     ) -> None:
-        self._name, self._ledger, self._budget = algorithm.name, ledger, budget
+        self._name, self._ledger, self._budget = name, ledger, budget
         self._limits, self._interrupt = limits, interrupt
-        self._on_improvement = on_improvement
-        self._worker = _Worker(algorithm, problem, options, budget)
+        self._on_improvement, self._border = on_improvement, border
+        # What is in a third party's hands says nothing to us: it has a budget of its own.
+        self._theirs = budget if border is None else budget.twin(border.outlook)
+        self._worker = _Worker(
+            name, algorithm, problem, options, self._theirs, self._check, self._tell
+        )
+        self._cancelling: Aside | None = None
+        self._grace_end: float | None = None
         self._waiting = False  # whether the worker waits for the answer to a claim
         self._over = False
         self.has_run = False
@@ -213,7 +264,7 @@ class Driver:
         reason = self.reason_to_stop()
         if reason is not None:
             return reason
-        self._worker.start()
+        self._worker.thread.start()
         self.has_run = True
         try:
             try:
@@ -230,8 +281,9 @@ class Driver:
             raise
         finally:
             self._dismiss(0.0)
-            if self._worker.is_alive():
-                leave_behind(self._worker)
+            for thread in (self._worker.thread, self._cancelling):
+                if thread is not None and thread.is_alive():
+                    leave_behind(thread)
 
     def reason_to_stop(self) -> StopReason | None:
         """Return why the run must end now, if it must."""
@@ -240,12 +292,13 @@ class Driver:
             return StopReason.PROVED
         if known.cost is not None and known.cost - known.lower_bound <= limits.gap:
             return StopReason.GAP
-        cancelled = limits.cancel is not None and limits.cancel.is_set()
-        if self._interrupt.pressed or cancelled:
+        return self._end_of_time()
+
+    def _end_of_time(self) -> StopReason | None:
+        cancel = self._limits.cancel
+        if self._interrupt.pressed or (cancel is not None and cancel.is_set()):
             return StopReason.INTERRUPTED
-        if self._budget.remaining() <= 0:
-            return StopReason.TIME_LIMIT
-        return None
+        return StopReason.TIME_LIMIT if self._budget.remaining() <= 0 else None
 
     def _listen(self) -> StopReason:
         while True:
@@ -263,22 +316,47 @@ class Driver:
             message = self._worker.messages.get(timeout=seconds)
         except queue.Empty:
             return
-        if isinstance(message, _Said):
-            self._waiting = True
-            if self._ledger.offer(message.claim):
-                self._on_improvement(self._ledger.known.history[-1])
+        if isinstance(message, _Ended):
+            self._over = True
+            if message.fault is not None:
+                if message.own:
+                    raise message.fault
+                raise AlgorithmError(self._name, f"raised {message.said}") from message.fault
             return
-        self._over = True
-        fault = message.fault
-        if isinstance(fault, UnsupportedProblem | InvalidOption):
-            raise fault
-        if fault is not None:
-            raise AlgorithmError(self._name, f"raised {type(fault).__name__}: {fault}") from fault
+        self._waiting = True
+        if isinstance(message, _Said):
+            news = self._ledger.examined(message.claim, stopped=self._grace_is_over)
+        elif message.refusal is not None:
+            raise message.refusal
+        else:
+            news = message.news
+        if news is not None:
+            self._ledger.accept(news)
+            self._on_improvement(self._ledger.known.history[-1])
 
     def _answer(self) -> None:
         if self._waiting:
             self._waiting = False
             self._worker.go_on()
+
+    def _check(self, claim: object) -> _Said | _Checked:
+        """Check a third party's claim in its own thread; leave any other to us."""
+        if self._border is None:
+            return _Said(claim)
+        try:
+            return _Checked(self._ledger.examined(claim, stopped=lambda: self._worker.enough), None)
+        except AlgorithmError as refusal:
+            return _Checked(None, refusal)
+
+    def _tell(self) -> None:
+        """Tell a third party, between two of its claims, what is known; ours see it themselves."""
+        if self._border is not None:
+            self._border.tell(self._ledger.known.lower_bound, self._ledger.known.best)
+
+    def _grace_is_over(self) -> bool:
+        if self._grace_end is None and self._end_of_time() is not None:
+            self._grace_end = time.monotonic() + GRACE_SECONDS
+        return self._grace_end is not None and time.monotonic() >= self._grace_end
 
     def _wind_up(self, reason: StopReason) -> StopReason:
         """Stop the algorithm; hear its last claims and wait for its end for the grace's time.
@@ -286,7 +364,9 @@ class Driver:
         After a proof, or at the wanted gap, it is closed where it is, so that the same run ends
         with the same history.
         """
-        end = time.monotonic() + GRACE_SECONDS
+        if self._grace_end is None:
+            self._grace_end = time.monotonic() + GRACE_SECONDS
+        end = self._grace_end
         hear = reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED)
         while not self._over:
             self._worker.enough = not hear or self._ledger.proved
@@ -310,14 +390,26 @@ class Driver:
             with suppress(AlgorithmError):
                 self._stop()
             self._worker.go_on()  # from a claim heard, or from the next one, which nobody will hear
-            if not self._worker.is_alive() or time.monotonic() >= end:
+            if not self._worker.thread.is_alive() or time.monotonic() >= end:
                 return
-            self._worker.join(_POLL_SECONDS)
+            self._worker.thread.join(_POLL_SECONDS)
 
     def _stop(self) -> None:
-        try:
-            self._budget.stop()
-        except Exception as fault:
-            raise AlgorithmError(
-                self._name, f"has a cancel that raised {type(fault).__name__}: {fault}"
-            ) from fault
+        """Have the algorithm stopped; a third party's cancels run aside, and may take long."""
+        if self._border is None:
+            try:
+                self._budget.stop()
+            except Exception as fault:
+                raise self._bad_cancel(in_words(fault)) from fault
+            return
+        self._budget.end()
+        calls = self._cancelling
+        if calls is None or not (calls.is_alive() or calls.said):
+            calls = self._cancelling = Aside(self._theirs.stop)
+            calls.start()
+            calls.join(_POLL_SECONDS)
+        if calls.said:
+            raise self._bad_cancel(calls.said) from calls.fault
+
+    def _bad_cancel(self, said: str) -> AlgorithmError:
+        return AlgorithmError(self._name, f"has a cancel that raised {said}")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from itertools import islice
 from typing import NamedTuple
 
 from .algorithm import Named, SolverBound
+from .aside import in_words
 from .certificate import BlockPrices, Branch, Certificate, first_certificate, round_up
-from .check import Violation, check
+from .check import Violation, violations
 from .errors import AlgorithmError, InvalidCertificate, InvalidSchedule
-from .numbers import format_exact
+from .numbers import shown
 from .problem import Problem
 from .schedule import Schedule
 from .solution import Incumbent, Proof, Status
 
-#: Violations a message spells out before it says how many more there are.
-_SPELLED_OUT = 3
+#: Violations a message spells out before it says how many more there are, and counts at most.
+_SPELLED_OUT, _COUNTED = 3, 1000
 
 
 class Known(NamedTuple):
@@ -31,6 +33,13 @@ class Known(NamedTuple):
     history: tuple[Incumbent, ...]
 
 
+class News(NamedTuple):
+    """What is known once a checked claim counts, and who made it."""
+
+    source: str
+    known: Known
+
+
 class Ledger:
     """The only door for claims: each is checked, stamped with the time, and kept if it is better.
 
@@ -43,6 +52,8 @@ class Ledger:
         Whether a solver's word is accepted from it.
     clock : callable
         Returns the seconds since the call of ``solve``.
+    taken : callable, optional
+        Rebuilds a claim before it is looked at, as a :class:`cms.border.Border` does.
 
     Examples
     --------
@@ -64,11 +75,16 @@ job 'x' has 0 of its demand served, needs 3
     limited: bool
 
     def __init__(
-        self, problem: Problem, algorithm: str, *, trusted: bool, clock: Callable[[], float]
+        self,
+        problem: Problem,
+        algorithm: str,
+        *,
+        trusted: bool,
+        clock: Callable[[], float],
+        taken: Callable[[object], object] | None = None,
     ) -> None:
         self._problem, self._algorithm = problem, algorithm
-        self._trusted, self._clock = trusted, clock
-        self._part = ""
+        self._trusted, self._clock, self._taken = trusted, clock, taken
         # Without a limit on any machine type, only a job nothing can serve is beyond reach, and
         # the first certificate has seen to that: rays need no second evaluation then.
         self.limited = any(machine.limit is not None for machine in problem.machine_types)
@@ -76,15 +92,12 @@ job 'x' has 0 of its demand served, needs 3
         self.known = Known(None, None, first, Fraction(0), None, Proof.NONE, ())
         # Seen at a glance, this spares every other problem a pass of pricing.
         if not _all_servable(problem, first) and first.proves_infeasible(problem):
-            self._accept(
-                "trivial",
-                self.known._replace(
-                    lower_bound=round_up(first.bound(problem), problem.cost_step),
-                    infeasible=Proof.CHECKED,
-                ),
-            )
+            bound = round_up(first.bound(problem), problem.cost_step)
+            known = self.known._replace(lower_bound=bound, infeasible=Proof.CHECKED)
+            self.accept(News("trivial", known))
         elif _nothing_to_serve(problem):
-            self._accept("trivial", self.known._replace(best=Schedule(), cost=Fraction(0)))
+            known = self.known._replace(best=Schedule(), cost=Fraction(0))
+            self.accept(News("trivial", known))
 
     @property
     def proved(self) -> bool:
@@ -108,12 +121,12 @@ job 'x' has 0 of its demand served, needs 3
 
     def start_from(self, schedule: Schedule) -> None:
         """Take the caller's schedule; InvalidSchedule with what is wrong if it is not valid."""
-        faults = check(self._problem, schedule)
+        faults = _listed(violations(self._problem, schedule))
         if faults:
-            raise InvalidSchedule(f"start is not valid: {_listed(faults)}")
+            raise InvalidSchedule(f"start is not valid: {faults}")
         cost = schedule.cost(self._problem)
         if self.known.cost is None:
-            self._accept("start", self.known._replace(best=schedule, cost=cost))
+            self.accept(News("start", self.known._replace(best=schedule, cost=cost)))
 
     def offer(self, claim: object) -> bool:
         """Check a claim if it would improve something; return whether it did.
@@ -123,49 +136,94 @@ job 'x' has 0 of its demand served, needs 3
         AlgorithmError
             If it does not hold; the message says what was claimed and what is wrong.
         """
-        self._part = ""
-        if type(claim) is Named:
-            self._part, claim = f": {claim.part}", claim.claim
+        news = self.examined(claim)
+        if news is not None:
+            self.accept(news)
+        return news is not None
+
+    def accept(self, news: News) -> None:
+        """Add a line to the history; the news are of the claim examined last."""
+        known = news.known
+        previous = self.known.history[-1].lower_bound if self.known.history else Fraction(0)
+        line = Incumbent(
+            self._clock(),
+            known.cost,
+            max(previous, known.lower_bound),
+            known.claimed_bound,
+            news.source,
+        )
+        self.known = known._replace(history=(*known.history, line))
+
+    def examined(self, claim: object, *, stopped: Callable[[], bool] | None = None) -> News | None:
+        """Check a claim, and leave the ledger as it is.
+
+        Parameters
+        ----------
+        claim : object
+        stopped : callable, optional
+            Once it is true, a certificate's check is given up: of a third party's at once, of our
+            own between two leaves, since a pass over the jobs takes little and may prove much.
+
+        Returns
+        -------
+        News or None
+            None if the claim improves nothing, or its check was given up.
+
+        Raises
+        ------
+        AlgorithmError
+            If it does not hold.
+        """
+        part = ""
         try:
+            if self._taken is not None:
+                claim = self._taken(claim)
+            if type(claim) is Named:
+                part, claim = f": {claim.part}", claim.claim
             if type(claim) is Schedule:
-                return self._schedule(claim)
-            if type(claim) in (BlockPrices, Branch):
-                return self._certificate(claim)  # type: ignore[arg-type]
-            if type(claim) is SolverBound:
-                return self._solver_bound(claim)
+                news = self._schedule(claim)
+            elif type(claim) in (BlockPrices, Branch):
+                news = self._certificate(claim, stopped)  # type: ignore[arg-type]
+            elif type(claim) is SolverBound:
+                news = self._solver_bound(claim)
+            else:
+                raise self._wrong_type(claim)
         except AlgorithmError:
             raise
         except Exception as fault:
             raise self._refusal(
-                f"claims {_kind(claim)} that cannot be checked: {type(fault).__name__}: {fault}"
+                f"claims {_kind(claim)} that cannot be checked: {in_words(fault)}"
             ) from fault
+        return None if news is None else news._replace(source=news.source + part)
+
+    def _wrong_type(self, claim: object) -> AlgorithmError:
         # A subclass could answer for itself when it is checked; so it is a wrong type as well.
-        raise self._refusal(
+        return self._refusal(
             f"claims {_kind(claim)}; expected a Schedule, BlockPrices, a Branch or a SolverBound "
             "(or one of these in a Named), and no subclass of them"
         )
 
-    def _schedule(self, schedule: Schedule) -> bool:
+    def _schedule(self, schedule: Schedule) -> News | None:
         known = self.known
         cost = self._cost(schedule)
         if known.cost is not None and cost >= known.cost:
-            return False
-        claim = f"claims a schedule of cost {format_exact(cost)}"
-        faults = check(self._problem, schedule)
+            return None
+        claim = f"claims a schedule of cost {shown(cost)}"
+        faults = _listed(violations(self._problem, schedule))
         if faults:
-            raise self._refusal(f"{claim} that is not valid: {_listed(faults)}")
+            raise self._refusal(f"{claim} that is not valid: {faults}")
         if known.infeasible is Proof.SOLVER:
             raise self._refusal(
                 f"{claim}, which is valid, after its solver's word that there is none"
             )
         if known.claimed_bound is not None and cost < known.claimed_bound:
             raise self._refusal(
-                f"{claim}, which is valid, below the bound {format_exact(known.claimed_bound)} "
+                f"{claim}, which is valid, below the bound {shown(known.claimed_bound)} "
                 "its solver gave its word for"
             )
         if cost < known.lower_bound:
             raise self._contradiction(cost, known.lower_bound)
-        return self._accept(self._algorithm, known._replace(best=schedule, cost=cost))
+        return News(self._algorithm, known._replace(best=schedule, cost=cost))
 
     def _cost(self, schedule: Schedule) -> Fraction:
         try:
@@ -173,38 +231,28 @@ job 'x' has 0 of its demand served, needs 3
         except InvalidSchedule as fault:
             raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
 
-    def _certificate(self, certificate: Certificate) -> bool:
+    def _certificate(
+        self, certificate: Certificate, stopped: Callable[[], bool] | None
+    ) -> News | None:
         known, problem = self.known, self._problem
-        stranger = _stranger(certificate)
-        if stranger is not None:
-            raise self._refusal(
-                f"claims a certificate with a part of type {stranger!r}; expected BlockPrices and "
-                "Branch only, and no subclass of them"
-            )
         try:
-            bound = round_up(certificate.bound(problem), problem.cost_step)
-            infeasible = (
-                self.limited and known.cost is None and certificate.proves_infeasible(problem)
-            )
+            proved = certificate.judged(problem, stopped=stopped, in_passes=not self._trusted)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
-        if infeasible:
+        if proved is None:
+            return None
+        bound = round_up(proved.value, problem.cost_step)
+        if self.limited and known.cost is None and proved.infeasible:
             # The solution's bound is its certificate's; along the history none may fall.
-            return self._accept(
-                self._algorithm,
-                known._replace(
-                    certificate=certificate, lower_bound=bound, infeasible=Proof.CHECKED
-                ),
-            )
+            known = known._replace(infeasible=Proof.CHECKED)
+            return News(self._algorithm, known._replace(certificate=certificate, lower_bound=bound))
         if bound <= known.lower_bound:
-            return False
+            return None
         if known.cost is not None and known.cost < bound:
             raise self._contradiction(known.cost, bound)
-        return self._accept(
-            self._algorithm, known._replace(certificate=certificate, lower_bound=bound)
-        )
+        return News(self._algorithm, known._replace(certificate=certificate, lower_bound=bound))
 
-    def _solver_bound(self, claim: SolverBound) -> bool:
+    def _solver_bound(self, claim: SolverBound) -> News | None:
         known = self.known
         if not self._trusted:
             raise self._refusal(
@@ -215,39 +263,27 @@ job 'x' has 0 of its demand served, needs 3
             if known.cost is not None:
                 raise self._refusal(
                     f"claims by the word of {claim.solver} that there is no schedule; a valid one "
-                    f"costs {format_exact(known.cost)}"
+                    f"costs {shown(known.cost)}"
                 )
             if known.infeasible is not Proof.NONE:
-                return False
-            return self._accept(claim.solver, known._replace(infeasible=Proof.SOLVER))
+                return None
+            return News(claim.solver, known._replace(infeasible=Proof.SOLVER))
         bound = round_up(claim.value, self._problem.cost_step)
         if known.cost is not None and known.cost < bound:
             raise self._refusal(
                 f"claims by the word of {claim.solver} that no schedule costs less than "
-                f"{format_exact(bound)}; a valid one costs {format_exact(known.cost)}"
+                f"{shown(bound)}; a valid one costs {shown(known.cost)}"
             )
         if bound <= max(known.claimed_bound or Fraction(0), known.lower_bound):
-            return False
-        return self._accept(claim.solver, known._replace(claimed_bound=bound))
-
-    def _accept(self, source: str, known: Known) -> bool:
-        previous = self.known.history[-1].lower_bound if self.known.history else Fraction(0)
-        line = Incumbent(
-            self._clock(),
-            known.cost,
-            max(previous, known.lower_bound),
-            known.claimed_bound,
-            source + self._part,
-        )
-        self.known = known._replace(history=(*known.history, line))
-        return True
+            return None
+        return News(claim.solver, known._replace(claimed_bound=bound))
 
     def _refusal(self, message: str) -> AlgorithmError:
         return AlgorithmError(self._algorithm, message)
 
     def _contradiction(self, cost: Fraction, bound: Fraction) -> AlgorithmError:
         return self._refusal(
-            f"a schedule of cost {format_exact(cost)} and a bound of {format_exact(bound)} both "
+            f"a schedule of cost {shown(cost)} and a bound of {shown(bound)} both "
             "passed their checks, which is impossible: please report this problem as a fault of "
             "configurable-machines"
         )
@@ -268,23 +304,14 @@ def _nothing_to_serve(problem: Problem) -> bool:
     return not rows.demands.any() and not any(row.demand for row in rows.wide.values())
 
 
-def _listed(faults: tuple[Violation, ...]) -> str:
-    more = len(faults) - _SPELLED_OUT
-    text = "; ".join(str(fault) for fault in faults[:_SPELLED_OUT])
-    return f"{text}; and {more} more violations" if more > 0 else text
+def _listed(faults: Iterable[Violation]) -> str:
+    """Spell out the first violations; nothing if there are none."""
+    found = list(islice(faults, _COUNTED + 1))
+    more = min(len(found), _COUNTED) - _SPELLED_OUT
+    text = "; ".join(str(fault) for fault in found[:_SPELLED_OUT])
+    many = "more than " if len(found) > _COUNTED else ""
+    return f"{text}; and {many}{more} more violations" if more > 0 else text
 
 
 def _kind(claim: object) -> str:
     return f"an object of type {type(claim).__name__!r}"
-
-
-def _stranger(certificate: Certificate) -> str | None:
-    """Return the type of a tree's first node that is not ours: it could lie about its own bound."""
-    pending: list[object] = [certificate]
-    while pending:
-        node = pending.pop()
-        if type(node) is Branch:
-            pending += [node.below, node.above]
-        elif type(node) is not BlockPrices:
-            return type(node).__name__
-    return None

@@ -12,8 +12,8 @@ from __future__ import annotations
 import atexit
 import ctypes
 import signal
-import threading
 import time
+from typing import Protocol
 
 #: Seconds of work after which a thread that has not ended is told to, by an exception in its Python
 #: code. Solvers that were stopped need less, and an exception in a callback is best spared them.
@@ -26,10 +26,25 @@ _AT_WORK = 10.0
 _ASLEEP, _SIGN_OF_LIFE = 5.0, 0.25
 _POLL_SECONDS = 0.05
 
-_threads: list[threading.Thread] = []
+
+class Left(Protocol):
+    """A thread, or what stands for one."""
+
+    @property
+    def ident(self) -> int | None:
+        """The thread's number."""
+
+    def is_alive(self) -> bool:
+        """Whether it has started and not yet ended."""
+
+    def join(self, timeout: float) -> None:
+        """Wait for its end, but not longer than so many seconds."""
 
 
-def leave_behind(thread: threading.Thread) -> None:
+_threads: list[Left] = []
+
+
+def leave_behind(thread: Left) -> None:
     """Give up a thread; the interpreter's exit will see to it."""
     _threads[:] = [other for other in _threads if other.is_alive()]
     _threads.append(thread)
@@ -65,7 +80,7 @@ def _wait() -> None:
         alive[0].join(_POLL_SECONDS)
 
 
-def _end(thread: threading.Thread) -> None:
+def _end(thread: Left) -> None:
     """Have SystemExit raised in a thread as soon as it executes Python; nothing if it has ended."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit)

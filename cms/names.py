@@ -35,6 +35,11 @@ class NumberedNames(Sequence[str]):
     def __init__(self, prefix: str, n: int) -> None:
         self._prefix, self._n = prefix, n
 
+    @property
+    def prefix(self) -> str:
+        """What stands before the number."""
+        return self._prefix
+
     def __len__(self) -> int:
         return self._n
 

@@ -13,13 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 from .algorithm import Algorithm, Budget, Claim, Named, Support
-from .driver import GRACE_SECONDS
+from .aside import GRACE_SECONDS
+from .border import schedule_digest
 from .errors import CmsError
 from .guarantee import Guarantee
 from .problem import Problem
 from .schedule import Schedule
 from .solution import Solution
-from .solve import run_checked, schedule_digest
+from .solve import run_checked
 
 
 @dataclass
@@ -94,7 +95,6 @@ def observe(
     watched = _Watched(algorithm, seen, on_claim)
     copy: Problem = pickle.loads(pickle.dumps(problem))
     own_start: Schedule | None = pickle.loads(pickle.dumps(start))
-    start_before = schedule_digest(own_start)
     try:
         seen.solution = run_checked(
             watched, trusted, copy, options=options, start=own_start, **limits
@@ -106,7 +106,7 @@ def observe(
     # The driver hands a third party's algorithm a copy of its own.
     if (watched.given or copy).compute_sha256() != problem.sha256:
         seen.changed.append("problem")
-    if schedule_digest(own_start) != start_before:
+    if seen.started and schedule_digest(watched.start) != watched.start_before:
         seen.changed.append("start schedule")
     if watched.options_before != watched.options_after:
         seen.changed.append("options")
@@ -123,6 +123,8 @@ class _Watched:
         self.name: str = algorithm.name
         self.options_type: type[Any] = algorithm.options_type
         self.over = threading.Event()
+        self.start: Schedule | None = None
+        self.start_before = ""
         self.given: Problem | None = None
         self.options_before = self.options_after = ""
         # the work of this process, when the algorithm was stopped first and when it had ended
@@ -154,6 +156,8 @@ class _Watched:
     def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
         seen, self.given = self._seen, problem
         watched = _WatchedBudget(budget, seen)
+        self.start = budget.best
+        self.start_before = schedule_digest(self.start)
         seen.started = True
         self.options_before = self.options_after = repr(options)
         try:

@@ -10,21 +10,24 @@ from fractions import Fraction
 from typing import Any
 
 from .algorithm import Algorithm, Support
+from .aside import GRACE_SECONDS, Aside, in_words
+from .border import Border, own_options, taken_answer
 from .driver import CancelEvent, Driver, Limits, RunBudget
 from .errors import AlgorithmError, CmsError, GuaranteeBreached, InvalidOption, UnsupportedProblem
 from .frozen import FrozenMap
 from .guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from .interrupt import CtrlC
 from .ledger import Ledger
-from .numbers import Number, exact, format_exact, whole
+from .numbers import Number, exact, shown, shown_object, whole
 from .options import read_options
 from .problem import Problem
 from .registry import algorithm_of
-from .rows import Rows
 from .schedule import Schedule
 from .solution import Incumbent, Proof, Solution, StopReason
 
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
+#: A time limit beyond this many seconds, some thirty years, is none: solvers count in small units.
+LONGEST_TIME_LIMIT = 1e9
 
 
 def solve(
@@ -54,9 +57,10 @@ def solve(
     options : Mapping[str, object], optional
         The method's own options, by name.
     time_limit : float or None, default 60
-        Seconds, for the whole call; None means no limit. The answer comes at most half a second
-        later, plus the time of an exact check under way; before the run the method is asked
-        whether it supports the problem, which it must say quickly.
+        Seconds, for the whole call; None, and anything above a billion, means no limit. The answer
+        comes at most half a second later; with our own methods plus the time of one pass over the
+        jobs, if prices are being checked just then, and after they were asked whether they support
+        the problem, which they say quickly.
     gap : number, default 0
         Stop when cost less lower bound is at most this; absolute, in the unit of the costs.
     seed : int, default 0
@@ -95,6 +99,10 @@ def solve(
     Ctrl-C ends the run with what is known (``StopReason.INTERRUPTED``); pressed twice, it raises
     KeyboardInterrupt. In a thread other than the main one, where Ctrl-C does not reach, use
     ``cancel``.
+
+    A method of a third party gets a problem, a start and options of its own, and what it claims is
+    rebuilt from its numbers and names before it is checked. So nothing it does to its objects makes
+    a false claim pass, unless it replaces functions of this package.
 
     The method runs in a thread of its own. When it is stopped and does not end within half a
     second, it is left behind: it may go on in the background until its native code returns.
@@ -147,7 +155,8 @@ def run_checked(
     started = time.monotonic()
     if not isinstance(problem, Problem):
         raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
-    chosen = read_options(algorithm, options)
+    name = str.__str__(algorithm.name)  # once: it may say something else later
+    chosen = read_options(algorithm, options if trusted else own_options(options))
     limits = Limits(
         _seconds(time_limit), exact(gap, "gap", error=InvalidOption), _cancel_event(cancel)
     )
@@ -163,16 +172,17 @@ def run_checked(
         raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
 
     with CtrlC() as interrupt:
-        # What a third party's algorithm does to its problem, caches included, stays with it.
-        given = problem if trusted else _private_copy(problem)
-        guard = _Inputs(given, start, algorithm.name, trusted)
-        support = _asked(algorithm, "support", Support, given, chosen)
+        border = None if trusted else Border(problem, start)
+        asking = _Asking(algorithm, name, chosen, problem, border, started + limits.seconds)
+        support = asking.answer("support", Support)
         if not support.ok:
-            raise UnsupportedProblem(
-                f"method {algorithm.name!r} cannot take this problem: {support.reason}"
-            )
+            raise UnsupportedProblem(f"method {name!r} cannot take this problem: {support.reason}")
         ledger = Ledger(
-            problem, algorithm.name, trusted=trusted, clock=lambda: time.monotonic() - started
+            problem,
+            name,
+            trusted=trusted,
+            clock=lambda: time.monotonic() - started,
+            taken=None if border is None else border.taken,
         )
         if start is not None:
             ledger.start_from(start)
@@ -180,32 +190,34 @@ def run_checked(
         for line in ledger.known.history:
             report(line)
         driver = Driver(
+            name,
             algorithm,
-            given,
+            asking.given,
             chosen,
             ledger=ledger,
             budget=RunBudget(ledger, seed, threads, started, limits.seconds),
             limits=limits,
             interrupt=interrupt,
             on_improvement=report,
+            border=border,
         )
         try:
             reason = driver.run()
         except AlgorithmError as fault:
             # The true cause first: claims about a changed problem were true of that one.
-            guard.refuse_changes(fault)
+            _refuse_changes(border, name, fault)
             raise
-        guard.refuse_changes(None)
+        _refuse_changes(border, name, None)
         verdict = None
         if driver.has_run and reason in (StopReason.FINISHED, StopReason.PROVED):
-            verdict = _verdict(algorithm, problem, chosen, ledger)
+            verdict = _verdict(asking, ledger)
         status, proof = ledger.verdict
         known = ledger.known
         return Solution(
             status=status,
             proof=proof,
             stop_reason=reason,
-            method=algorithm.name,
+            method=name,
             seconds=time.monotonic() - started,
             schedule=Schedule() if known.best is None else known.best,
             cost=known.cost,
@@ -218,65 +230,27 @@ def run_checked(
         )
 
 
-def _private_copy(problem: Problem) -> Problem:
-    rows = problem.rows
-    return Problem._rebuild(
-        problem.blocks,
-        problem.configurations,
-        problem.machine_types,
-        problem.job_names,
-        Rows(rows.demands, rows.supplies, rows.denominators, rows.wide),
-    )
-
-
-class _Inputs:
-    """The inputs' digests before an algorithm saw them, to notice that it changed them.
-
-    A problem and a schedule refuse to be changed by the ordinary means; a third party's algorithm
-    that reaches around them is found out. Our own are held to it by the conformance tests, which
-    spares a large problem two passes over its data.
-    """
-
-    def __init__(
-        self, problem: Problem, start: Schedule | None, algorithm: str, trusted: bool
-    ) -> None:
-        self._problem, self._start, self._algorithm = problem, start, algorithm
-        self._before = None if trusted else self._digests()
-
-    def refuse_changes(self, fault: AlgorithmError | None) -> None:
-        """Raise AlgorithmError if an input is not what it was."""
-        if self._before is None:
-            return
-        for name, before, after in zip(
-            ("problem", "start"), self._before, self._digests(), strict=True
-        ):
-            if before != after:
-                raise AlgorithmError(
-                    self._algorithm, f"changed the {name} it was given, which is not its own"
-                ) from fault
-
-    def _digests(self) -> tuple[str, str]:
-        return self._problem.compute_sha256(), schedule_digest(self._start)
-
-
-def schedule_digest(schedule: Schedule | None) -> str:
-    """Return a digest of a schedule's data as they are now."""
-    import hashlib
-    import pickle
-
-    return hashlib.sha256(pickle.dumps(schedule)).hexdigest()
+def _refuse_changes(border: Border | None, name: str, fault: AlgorithmError | None) -> None:
+    # Our own algorithms are held to it by the conformance tests, which spares a large problem two
+    # passes over its data.
+    changed = None if border is None else border.changed()
+    if changed is not None:
+        raise AlgorithmError(
+            name, f"changed the {changed} it was given, which is not its own"
+        ) from fault
 
 
 def _seconds(time_limit: object) -> float:
-    if time_limit is None:
-        return math.inf
+    given: Any = math.inf if time_limit is None else time_limit
     try:
-        seconds = math.nan if isinstance(time_limit, bool | str) else float(time_limit)  # type: ignore[arg-type]
+        # Compared before it becomes a float, which has no room for every number.
+        far = not isinstance(given, bool | str) and bool(given > LONGEST_TIME_LIMIT)
+        seconds = math.inf if far else math.nan if isinstance(given, bool | str) else float(given)
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not seconds >= 0:
         raise InvalidOption(
-            f"time_limit is {time_limit!r}; expected seconds >= 0, or None for no limit"
+            f"time_limit is {shown_object(time_limit)}; expected seconds >= 0, or None for no limit"
         )
     return seconds
 
@@ -285,7 +259,7 @@ def _cancel_event(cancel: object) -> CancelEvent | None:
     if cancel is None:
         return None
     if not callable(getattr(cancel, "is_set", None)):
-        raise InvalidOption(f"cancel is {cancel!r}; expected a threading.Event")
+        raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
     return cancel  # type: ignore[return-value]
 
 
@@ -295,37 +269,67 @@ def _available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _asked(
-    algorithm: Algorithm, question: str, expected: type[Any], problem: Problem, options: Any
-) -> Any:
-    """Ask an algorithm ``support`` or ``guarantee``; what goes wrong there is its fault."""
-    try:
-        answer = getattr(algorithm, question)(problem, options)
-    except CmsError:
-        raise
-    except Exception as fault:
-        raise AlgorithmError(
-            algorithm.name, f"{question}() raised {type(fault).__name__}: {fault}"
-        ) from fault
-    if type(answer) is not expected and not (answer is None and expected is Guarantee):
-        raise AlgorithmError(
-            algorithm.name, f"{question}() returned {answer!r}; expected a {expected.__name__}"
-        )
-    return answer
+class _Asking:
+    """Questions to an algorithm beside its run; what goes wrong there is its fault.
+
+    Attributes
+    ----------
+    given : Problem
+        What the algorithm is asked about: of a third party's a problem of its own.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        name: str,
+        options: Any,
+        problem: Problem,
+        border: Border | None,
+        end: float,
+    ) -> None:
+        self.name, self.given = name, problem if border is None else border.given
+        self._algorithm, self._options, self._end = algorithm, options, end
+        self._aside = border is not None
+
+    def answer(self, question: str, expected: type[Any]) -> Any:
+        """Ask ``support`` or ``guarantee``, a third party not longer than there is time."""
+        if not self._aside:
+            return self._answer(question, expected)
+        call = Aside(lambda: taken_answer(self._answer(question, expected)))
+        now = time.monotonic()
+        if not call.ends_within(max(self._end - now, 0.0) + GRACE_SECONDS):
+            raise AlgorithmError(self.name, f"{question}() has not answered in time")
+        if isinstance(call.fault, CmsError):
+            raise call.fault
+        if call.fault is not None:
+            raise AlgorithmError(self.name, f"{question}() raised {call.said}") from call.fault
+        return call.result
+
+    def _answer(self, question: str, expected: type[Any]) -> Any:
+        try:
+            answer = getattr(self._algorithm, question)(self.given, self._options)
+        except CmsError:
+            raise
+        except Exception as fault:
+            raise AlgorithmError(self.name, f"{question}() raised {in_words(fault)}") from fault
+        if type(answer) is not expected and not (answer is None and expected is Guarantee):
+            raise AlgorithmError(
+                self.name,
+                f"{question}() returned {shown_object(answer)}; expected a {expected.__name__}",
+            )
+        return answer
 
 
-def _verdict(
-    algorithm: Algorithm, problem: Problem, options: Any, ledger: Ledger
-) -> GuaranteeVerdict | None:
+def _verdict(asking: _Asking, ledger: Ledger) -> GuaranteeVerdict | None:
     known = ledger.known
-    guarantee = _asked(algorithm, "guarantee", Guarantee, problem, options)
+    guarantee = asking.answer("guarantee", Guarantee)
     if guarantee is None or known.infeasible is not Proof.NONE:
         return None
     if known.cost is None:
         if ledger.limited:
             return None  # there may be no schedule
         raise GuaranteeBreached(
-            algorithm.name,
+            asking.name,
             "finished without a schedule, though every job can be served and no machine type has "
             f"a limit; {guarantee.theorem} guarantees one ({guarantee})",
         )
@@ -335,9 +339,9 @@ def _verdict(
     )
     if verdict.verdict is Verdict.BREACHED:
         raise GuaranteeBreached(
-            algorithm.name,
-            f"finished with a schedule of cost {format_exact(known.cost)}, above the "
-            f"{format_exact(guarantee.allows(Fraction(known.cost)))} that {guarantee.theorem} "
+            asking.name,
+            f"finished with a schedule of cost {shown(known.cost)}, above the "
+            f"{shown(guarantee.allows(Fraction(known.cost)))} that {guarantee.theorem} "
             f"guarantees ({guarantee})",
         )
     return verdict

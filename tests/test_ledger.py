@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.algorithm import SolverBound
 from cms.certificate import BlockPrices, first_certificate
-from cms.check import check
+from cms.check import Violation, check
+from cms.errors import AlgorithmError
 from cms.ledger import Ledger
 from cms.model import Configuration
 from cms.problem import Problem
@@ -72,3 +75,32 @@ def test_what_nothing_can_serve_is_seen_at_once(rows: list[tuple[Any, Any, Any]]
     assert first_certificate(problem).proves_infeasible(problem) == hopeless
     idle = not any(demand for demand, _, _ in rows)
     assert (ledger.known.cost == 0) == idle
+
+
+def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.from_arrays(
+        demands=[1] * 5000, supply=[[1]] * 5000, configurations=[[1]], blocks=["b"]
+    )
+    worded = []
+
+    def violation(*facts: str) -> Violation:
+        worded.append(facts)
+        return Violation(*facts)
+
+    monkeypatch.setattr(import_module("cms.check"), "Violation", violation)
+    with pytest.raises(AlgorithmError, match="; and more than 997 more violations$"):
+        Ledger(problem, "test", trusted=False, clock=lambda: 0.0).offer(Schedule())
+    assert len(worded) == 1001
+
+
+def test_a_trusted_check_is_given_up_between_leaves_another_within_them() -> None:
+    asked = []
+
+    class Proof:
+        def judged(self, problem: Problem, **how: Any) -> None:
+            asked.append(how)
+
+    for trusted in (True, False):
+        ledger = Ledger(blocks(DEMAND), "test", trusted=trusted, clock=lambda: 0.0)
+        assert ledger._certificate(Proof(), bool) is None  # type: ignore[arg-type]
+    assert [how["in_passes"] for how in asked] == [False, True]

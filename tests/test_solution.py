@@ -9,10 +9,15 @@ from fractions import Fraction
 import pytest
 
 from cms.algorithm import SolverBound
+from cms.certificate import BlockPrices
+from cms.check import check
+from cms.errors import FileError
+from cms.files import solution_to_json
 from cms.guarantee import Guarantee, GuaranteeVerdict, Verdict
-from cms.model import Configuration
+from cms.model import Configuration, MachineType
 from cms.schedule import MachineGroup, Schedule
 from cms.solution import GROUPS_SHOWN, Solution
+from cms.solve import solve
 from tests.scripted import HALF, QUARTER, blocks, serving, told
 
 
@@ -85,3 +90,29 @@ def test_a_solution_pickles_and_does_not_change() -> None:
     assert pickle.loads(pickle.dumps(solution)) == solution
     with pytest.raises(FrozenInstanceError):
         solution.cost = Fraction(0)  # type: ignore[misc]
+
+
+def test_numbers_that_python_would_not_print_are_printed() -> None:
+    """Costs are sums: they may be longer than any number that is read."""
+    limit = 9 * 10**4299
+    problem = blocks(50, cost=limit)
+    solution = told(problem, [serving(50, 25), BlockPrices({"b": limit // 4})])
+    text = str(solution)
+    assert "cost         about 2.250e4301\n" in text
+    assert "gap          about 1.080e4301 (48.00%)" in text
+    assert "about 2.250e4301" in solution._repr_html_()
+    low = replace(optimal(), lower_bound=Fraction(-(10**5000)))
+    assert "gap          about 1.000e5000 (about 3.333e5001%)" in str(low)
+    short = Schedule([MachineGroup(Configuration({"b": 2}), {("b", "x"): 2}, limit)] * 20)
+    wide = problem.replace(machine_types=[MachineType("machine", limit=1)])
+    assert (
+        str(check(wide, short)[0])
+        == "machine type 'machine' has about 1.800e4301 machines, needs at most 1"
+    )
+    with pytest.raises(FileError, match=r"the number about 2\.250e4301, .*; choose a larger unit"):
+        solution_to_json(solution)
+
+
+@pytest.mark.parametrize("method", ["auto", "cp_sat", "greedy"])
+def test_costs_of_any_length_are_solved(method: str) -> None:
+    assert solve(blocks(50, cost=9 * 10**4299), method).cost == 225 * 10**4299

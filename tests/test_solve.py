@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -17,9 +18,11 @@ from cms.errors import (
     UnsupportedProblem,
 )
 from cms.guarantee import Guarantee, Verdict
-from cms.model import Configuration, Job, MachineType
+from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.options import read_options
 from cms.problem import Problem
 from cms.quantity import MachinesOfType
+from cms.registry import algorithm_of, algorithms
 from cms.schedule import MachineGroup, Schedule
 from cms.solution import Proof, Status, StopReason
 from cms.solve import run_checked, solve
@@ -139,7 +142,7 @@ class FreeBound(Certificate):
     def proves_infeasible(self, problem: Problem) -> bool:
         return True
 
-    def _judge(self, problem: Problem, path: object) -> Any:
+    def _judge(self, proofs: object, path: object) -> Any:
         raise AssertionError("a subclass is refused before it is asked")
 
     def leaves(self) -> Iterator[BlockPrices]:
@@ -293,6 +296,7 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
         ({"time_limit": -1}, "time_limit is -1"),
         ({"time_limit": "soon"}, "time_limit is 'soon'"),
         ({"time_limit": True}, "time_limit is True"),
+        ({"time_limit": -(10**5000)}, "time_limit is about -1.000e5000"),
         ({"gap": -1}, "gap is -1; expected a number >= 0"),
         ({"gap": "wide"}, "gap: 'wide' is not a number"),
         ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
@@ -334,6 +338,32 @@ def test_options_reach_the_run() -> None:
     assert seen[1][0] == "cheapest"
     assert seen[1][2] >= 1
     assert 59 < seen[1][3] <= 60
+
+
+LONG: list[Any] = [1e20, 1e300, float("inf"), sys.maxsize, 10**400, Fraction(10**400), 1e9, 1e8]
+SHORT: list[Any] = [0, 5e-324, 1e-300]
+
+
+@pytest.mark.parametrize("method", algorithms())
+def test_a_time_limit_may_be_of_any_size(method: str) -> None:
+    """Solvers count milliseconds in 63 bits, and threads have a longest wait."""
+    fitting = [problem for problem in (blocks(7), SIZED) if supports(method, problem)]
+    assert fitting
+    for limits in (LONG, SHORT):
+        for limit in limits:
+            reason = solve(fitting[0], method, time_limit=limit).stop_reason
+            assert (reason is StopReason.TIME_LIMIT) == (limits is SHORT)
+
+
+SIZED = Problem(
+    configurations=SizeBoundedConfigurations({"b": 1, "c": 2}, 3),
+    jobs=[Job("x", 4, {"b": 1, "c": 3})],
+)
+
+
+def supports(method: str, problem: Problem) -> bool:
+    algorithm, _ = algorithm_of(method)
+    return algorithm.support(problem, read_options(algorithm, {})).ok
 
 
 # --- guarantees -----------------------------------------------------------------------------------
