@@ -117,8 +117,10 @@ def patterns() -> Iterator[tuple[str, str]]:
                 and node.func.value.id == "re"
                 and node.func.attr in FUNCTIONS
             ):
-                assert isinstance(node.args[0], ast.Constant), f"{path}:{node.lineno}"
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0].value
+                where, pattern = f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0]
+                assert isinstance(pattern, ast.Constant), where
+                assert isinstance(pattern.value, str), where
+                yield where, pattern.value
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,9 @@ def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
     session = Session(interrupts)
     as_json = "--json" in arguments
     try:
-        code = _command()(args=list(arguments), prog_name="cms", standalone_mode=False, obj=session)
+        code = _application()(
+            args=list(arguments), prog_name="cms", standalone_mode=False, obj=session
+        )
     except Interrupted:
         return _say_interrupted(arguments)
     except SystemExit as leaving:  # Typer's way out when the reader of a help page has gone
@@ -99,7 +101,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
 
 
 @cache
-def _command() -> Callable[..., int | None]:
+def _application() -> Callable[..., int | None]:
     """Build the commands once; a process that runs many, as our tests do, waits for it once."""
     return typer.main.get_command(application)
 

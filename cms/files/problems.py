@@ -30,7 +30,7 @@ from .wording import one_of
 MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 
 #: In the order of the file; a list would be searched anew for each of thousands of names.
-Names: TypeAlias = Mapping[str, None]
+Names: TypeAlias = Mapping[str, object]
 
 
 def read_problem(path: StrPath) -> Problem:

@@ -119,7 +119,7 @@ def test_units_are_told_from_numbers_as_before(text: str) -> None:
         problem_with(jobs=[job("x" * LONG, demand=-1)]),
         problem_with(jobs=[job("x" * LONG), job("x" * LONG)]),
         problem_with(jobs=[job("x" * LONG + "\n")]),
-        problem_with(jobs=[job(**{"x" * LONG: 1})]),
+        problem_with(jobs=[job("j", 1, **{"x" * LONG: 1})]),
         problem_with(configurations=[{"blocks": {"x" * LONG: -1}}]),
         problem_with(configurations=[{"blocks": {"x" * LONG: 1}, "machine": "y" * LONG}]),
         problem_with(**{"x" * LONG: 1}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import FileError, Problem, Proof, Schedule, Shortage, shortage, solve
+from cms.cli.app import run
 from cms.files import lay_out, problem_to_json, solution_from_json, solution_to_json
 from cms.frozen import FrozenMap
 from proofs_checks import checker
@@ -150,6 +152,16 @@ def test_a_shortage_beside_a_schedule_is_refused() -> None:
         ({"unservable": {"x": ["c"]}}, "'c', which the problem does not have"),
     ],
 )
-def test_the_second_checker_knows_the_problems_names(changes: dict[str, Any], fault: str) -> None:
-    (found,) = faults(SHORT, document(**changes))
+def test_both_checkers_know_the_problems_names(
+    changes: dict[str, Any], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = document(**changes)
+    (found,) = faults(SHORT, made)
     assert fault in found
+    paths = tmp_path / "problem.json", tmp_path / "solution.json"
+    for path, part in zip(paths, (problem_to_json(SHORT), made), strict=True):
+        path.write_text(json.dumps(part), "utf-8")
+    assert run(["check", *map(str, paths)]) == 1
+    said = capsys.readouterr().err
+    assert "solution.json:1:" in said
+    assert "the problem does not have" in said or "expected one of b" in said

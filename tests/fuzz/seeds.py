@@ -116,8 +116,8 @@ def seeds() -> tuple[Seed, ...]:
     ]  # fmt: skip
     problems = [PROBLEM]
     for family in FAMILIES:
-        problem = instance(family, 0)
-        pairs.append((problem_to_json(problem), solution_to_json(solve(problem, threads=1))))
+        posed = instance(family, 0)
+        pairs.append((problem_to_json(posed), solution_to_json(solve(posed, threads=1))))
     found = []
     for problem, solution in pairs:
         files = {"problem.json": lay_out(problem), "solution.json": lay_out(solution)}
