@@ -29,6 +29,7 @@ from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.usable import round_up as independently_rounded
 from proofs_checks.checker.usable import usable as independently_usable
 from tests.oracle import optimum
+from tests.property.problems import supply
 
 Shape = Configuration | SizeBoundedConfigurations
 
@@ -204,8 +205,9 @@ def clumsy(problem: Problem) -> Schedule | None:
         if not job.demand:
             continue
         for shape in shapes:
-            gives = {b: n for b, n in shape.blocks.items() if job.demand_function(b)}
-            total = sum((job.demand_function(b) * n for b, n in gives.items()), Fraction(0))
+            each = {b: supply(job)(b) for b in shape.blocks}
+            gives = {b: n for b, n in shape.blocks.items() if each[b]}
+            total = sum((each[b] * n for b, n in gives.items()), Fraction(0))
             if not total:
                 continue
             number = -(-job.demand // total)

@@ -51,6 +51,8 @@ _ROOM = Fraction(1, 10)
 _MATTERS = Fraction(1, 20)
 #: Shares of cuts, and numbers of machines, below this are the linear program's noise.
 _NOTHING = 1e-9
+#: No multiplier and no limit's price exceeds it: beside longer numbers GLOP may not return.
+_HIGHEST = 1e15
 #: With this many kinds the first pass already counts as an answer ...
 EARLY_FROM = 1_000
 #: ... and with this many so do passes in between.
@@ -144,7 +146,9 @@ class PriceSearch:
             sum(n // unit for n, unit in zip(cut.load, units, strict=True)) for cut in known[0]
         ]
         largest = (
-            1.0 if region.free_machines else 1e3 * max(1.0, near(region.dearest / region.unit))
+            1.0
+            if region.free_machines
+            else min(_HIGHEST, 1e3 * max(1.0, near(region.dearest / region.unit)))
         )
         self._master = Master(region, sizes, largest, self._nothing().vector)
         for number, cuts in enumerate(known):

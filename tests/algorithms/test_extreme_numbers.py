@@ -39,15 +39,17 @@ LISTED, BOUNDED = ("count", "limit", "cost", "demand", "supply"), ("most", "capa
 PLACES = (*LISTED, *BOUNDED)
 
 
-def fleet(*, bounded: bool, jobs: int = 1, **numbers: Exact) -> Problem:
-    """One or some small jobs on machines of one or two types; some numbers are others."""
-    given_ = {"count": 2, "cost": 3, "demand": 5, "supply": 2, "capacity": 7, "size": 2} | numbers
+def fleet(bounded: bool, numbers: Mapping[str, Exact], jobs: int = 1) -> Problem:
+    """One or some small jobs on machines of two types; some numbers are others."""
+    given_ = {"count": 2, "cost": 3, "demand": 5, "supply": 2, "capacity": 7, "size": 2} | dict(
+        numbers
+    )
     limit, most = numbers.get("limit"), numbers.get("most", 4)
     assert limit is None or isinstance(limit, int)
     assert isinstance(most, int)
-    shape: Configuration | SizeBoundedConfigurations = Configuration(
-        {"a": given_["count"], "b": 1}, "m"
-    )
+    count = given_["count"]
+    assert isinstance(count, int)
+    shape: Configuration | SizeBoundedConfigurations = Configuration({"a": count, "b": 1}, "m")
     if bounded:
         sizes = {"a": given_["size"], "b": 3}
         shape = SizeBoundedConfigurations(sizes, given_["capacity"], "m", most)
@@ -59,7 +61,7 @@ def fleet(*, bounded: bool, jobs: int = 1, **numbers: Exact) -> Problem:
     )
 
 
-def only(**numbers: Exact) -> Problem:
+def only(numbers: Mapping[str, Exact]) -> Problem:
     """A single size-bounded set, without limits."""
     shape = SizeBoundedConfigurations(
         {"a": numbers.get("size", 2), "b": 3}, numbers.get("capacity", 7)
@@ -82,10 +84,11 @@ def checked(problem: Problem, solution: Solution) -> None:
 @pytest.mark.parametrize("method", sorted(algorithms()))
 def test_no_method_breaks_on_a_number_of_any_magnitude(method: str, place: str) -> None:
     for number in (2**64, 10**310):
-        for value in [number] if place in WHOLE else [number, Fraction(1, number)]:
-            problems = [fleet(bounded=place in BOUNDED, **{place: value})]
+        values: list[Exact] = [number] if place in WHOLE else [number, Fraction(1, number)]
+        for value in values:
+            problems = [fleet(place in BOUNDED, {place: value})]
             if place not in WHOLE:
-                problems.append(only(**{place: value}))
+                problems.append(only({place: value}))
             for problem in problems:
                 try:
                     solution = solve(problem, method, time_limit=60, threads=1)
@@ -100,8 +103,7 @@ def test_no_method_breaks_on_a_number_of_any_magnitude(method: str, place: str) 
 def test_auto_ends_small_problems_of_any_magnitude_with_a_proof(place: str, number: int) -> None:
     """All places but the demand: of 10**18 machines the last one may stay open."""
     for jobs in (1, 6):
-        values: Mapping[str, Exact] = {place: number}
-        solution = solve(fleet(bounded=place in BOUNDED, jobs=jobs, **values), threads=1)
+        solution = solve(fleet(place in BOUNDED, {place: number}, jobs), threads=1)
         assert solution.status is Status.OPTIMAL
         assert solution.proof is not Proof.NONE
 
@@ -123,7 +125,7 @@ def test_auto_answers_whatever_the_magnitudes(
     places = data.draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3, unique=True))
     numbers = {place: data.draw(_ANY) for place in places}
     whole = {p: max(1, int(n)) if p in WHOLE else n for p, n in numbers.items()}
-    problem = fleet(bounded=bounded, jobs=jobs, **whole)
+    problem = fleet(bounded, whole, jobs)
     checked(problem, solve(problem, time_limit=1, threads=1))
 
 
@@ -146,13 +148,13 @@ def test_a_number_no_float_holds_is_not_recognised_as_nothing() -> None:
 
 def test_a_limit_that_never_binds_has_no_price() -> None:
     def limits(limit: int) -> list[int | None]:
-        return Region(fleet(bounded=False, demand=10**10, limit=limit)).limits
+        return Region(fleet(False, {"demand": 10**10, "limit": limit})).limits
 
-    enough = sum(useful_blocks(fleet(bounded=False, demand=10**10)))
+    enough = sum(useful_blocks(fleet(False, {"demand": 10**10})))
     assert limits(enough) == [None, None]
     assert limits(enough - 1) == [enough - 1, None]
 
 
 def test_blocks_count_in_machines_where_these_have_very_many() -> None:
-    assert block_sizes(Region(fleet(bounded=False, count=10**400))) == [10**400, 1]
-    assert block_sizes(Region(fleet(bounded=True, capacity=9**9, most=9**9))) == [1, 1]
+    assert block_sizes(Region(fleet(False, {"count": 10**400}))) == [10**400, 1]
+    assert block_sizes(Region(fleet(True, {"capacity": 9**9, "most": 9**9}))) == [1, 1]
