@@ -6,12 +6,14 @@ in that, nor does supply beyond the demand. A million services may be a few thou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .rows import Rows
+from .stopping import look, never
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _EXACT_FLOATS = 2**53
 # Products of two integers below this fit into 62 bits.
 _EXACT_PRODUCTS = 2**31
+# Rows handled between two looks at the budget.
+_ROWS = 2**17
 
 
 class Kinds(NamedTuple):
@@ -43,18 +47,24 @@ class Kinds(NamedTuple):
     kind_of: NDArray[np.int64]
 
 
-def kinds(rows: Rows) -> Kinds:
+def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
     """Find the jobs that have the same options at every price vector.
 
     Parameters
     ----------
     rows : Rows
+    stopped : callable, optional
+        Asked a few times a second, however many rows there are.
 
     Returns
     -------
     Kinds
         Two jobs are of one kind if and only if their rows, with supply cut at the demand, are
         equal up to a factor.
+
+    Raises
+    ------
+    Stopped
 
     Notes
     -----
@@ -70,18 +80,13 @@ def kinds(rows: Rows) -> Kinds:
     Row(demand=6, supply=(4, 9), denominator=1)
     """
     n = len(rows)
-    hashes = _hashes(rows)
-    order = np.argsort(hashes, kind="stable")
-    sorted_hashes = hashes[order]
-    begins = np.ones(n, dtype=np.bool_)
-    np.not_equal(sorted_hashes[1:], sorted_hashes[:-1], out=begins[1:])
-    if begins.all():
+    leader = _leaders(_hashes(rows, stopped), stopped)
+    if leader is None:
         every = np.arange(n)
         return Kinds(rows, np.ones(n, dtype=np.int64), every, every)
-    # The first job of each job's hash; stable, so it is the smallest.
-    leader = np.empty(n, dtype=np.int64)
-    leader[order] = order[np.maximum.accumulate(np.where(begins, np.arange(n), 0))]
+    look(stopped)
     _split_strangers(rows, leader)
+    look(stopped)
     first = np.flatnonzero(leader == np.arange(n))
     kind_of = np.empty(n, dtype=np.int64)
     kind_of[first] = np.arange(len(first))
@@ -91,9 +96,37 @@ def kinds(rows: Rows) -> Kinds:
     return Kinds(rows.take(first), np.bincount(kind_of), first, kind_of)
 
 
-def _hashes(rows: Rows) -> NDArray[np.uint64]:
+def _leaders(hashes: NDArray[np.uint64], stopped: Callable[[], bool]) -> NDArray[np.int64] | None:
+    """Return the first job of each job's hash; None if no two are equal.
+
+    Hashes are sorted in parts, by their highest bits: that can be stopped, and is no slower.
+    """
+    n, found = len(hashes), False
+    leader = np.arange(n)
+    bits = max(0, (n // _ROWS).bit_length())
+    highest = (hashes >> np.uint64(64 - bits)).astype(np.int16) if bits else np.zeros(n, np.int16)
+    for value in range(2**bits):
+        look(stopped)
+        jobs = np.flatnonzero(highest == value)
+        order = np.argsort(hashes[jobs], kind="stable")
+        ordered = hashes[jobs][order]
+        same = ordered[1:] == ordered[:-1]
+        if same.any():
+            found = True
+            begins = np.concatenate([[True], ~same])
+            # Stable, so it is the smallest.
+            first = np.maximum.accumulate(np.where(begins, np.arange(len(jobs)), 0))
+            leader[jobs[order]] = jobs[order[first]]
+    return leader if found else None
+
+
+def _hashes(rows: Rows, stopped: Callable[[], bool]) -> NDArray[np.uint64]:
     """Hash each row so that rows of one kind have the same value."""
-    hashes = _hashes_of([rows.demands, *rows.supplies.T])
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    for start in range(0, len(rows), _ROWS):
+        look(stopped)
+        part = slice(start, start + _ROWS)
+        hashes[part] = _hashes_of([rows.demands[part], *rows.supplies[part].T])
     large = np.flatnonzero(rows.demands > _EXACT_FLOATS)
     if len(large):
         hashes[large] = _hashes_of(_reduced(_cut(rows, large)))

@@ -6,7 +6,7 @@ schedules back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -15,14 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .certificate import BlockPrices
-from .columns import whole_array
+from .dominance import beaten
 from .model import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
 from .problem import Problem
 from .schedule import Schedule
+from .stopping import look, never
 from .usable import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+#: Configurations handled between two looks at the budget.
+_SHAPES = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +80,28 @@ class Reduction:
         )
 
 
-def reduce(problem: Problem) -> Reduction:
+def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
     """Leave out what cannot matter.
 
     In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
     the job anyway); blocks that serve no job or that no machine can have; configurations that
     another one beats (no fewer blocks of any type at no higher cost, on the same machine type or on
-    one without a limit).
+    one without a limit; of tens of thousands some of these stay).
 
     Parameters
     ----------
     problem : Problem
+    stopped : callable, optional
+        Asked a few times a second, however large the problem is.
 
     Returns
     -------
     Reduction
         Optima, feasibility and price bounds are those of the original.
+
+    Raises
+    ------
+    Stopped
 
     Examples
     --------
@@ -103,17 +114,24 @@ def reduce(problem: Problem) -> Reduction:
     >>> small.problem.configurations, small.problem.blocks, list(small.problem.job_names)
     ((Configuration(3g on machine),), ('3g',), ['bert'])
     """
-    wants = problem.rows.demands > 0
-    wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
+    rows = problem.rows
+    wants = rows.demands > 0
+    wants[[j for j, row in rows.wide.items() if row.demand]] = True
     jobs = np.flatnonzero(wants)
     held = set(held_blocks(problem.configurations))
-    useful: list[int] = np.flatnonzero(serving(problem)).tolist()
+    useful: list[int] = np.flatnonzero(serving(problem, stopped)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
-    names = {problem.blocks[i] for i in kept}
-    trimmed = list(_trimmed(problem.configurations, names))
+    trimmed = list(_trimmed(problem, {problem.blocks[i] for i in kept}, stopped))
     shapes = [small for small, _ in trimmed]
-    beaten = _beaten(problem, shapes)
-    alive = [at for at in range(len(shapes)) if at not in beaten]
+    listed = [at for at, shape in enumerate(shapes) if isinstance(shape, Configuration)]
+    gone = beaten(
+        [shape for shape in shapes if isinstance(shape, Configuration)],
+        problem.machine_types,
+        problem.block_index,
+        stopped,
+    )
+    lost_shapes = {at for at, out in zip(listed, gone.tolist(), strict=True) if out}
+    alive = [at for at in range(len(shapes)) if at not in lost_shapes]
     origins = tuple(
         (small, large)
         for small, large in (trimmed[at] for at in alive)
@@ -125,7 +143,7 @@ def reduce(problem: Problem) -> Reduction:
         tuple(shapes[at] for at in alive),
         problem.machine_types,
         problem.job_names if everything else tuple(problem.job_names[j] for j in jobs.tolist()),
-        problem.rows.select(jobs, kept, cut=True),
+        rows.select(jobs, kept, cut=True, stopped=stopped),
     )
     lost = (problem.blocks[i] for i in useful if problem.blocks[i] not in held)
     return Reduction(problem, reduced, tuple(lost), origins)
@@ -147,13 +165,17 @@ def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
 
 
 def _trimmed(
-    shapes: Sequence[AnyConfiguration], names: set[str]
+    problem: Problem, names: set[str], stopped: Callable[[], bool]
 ) -> Iterator[tuple[AnyConfiguration, AnyConfiguration]]:
     """Yield each configuration without its useless blocks, beside the original."""
-    for shape in shapes:
+    for number, shape in enumerate(problem.configurations):
+        if not number % _SHAPES:
+            look(stopped)
         if isinstance(shape, Configuration):
             blocks = {block: count for block, count in shape.blocks.items() if block in names}
-            if blocks:
+            if len(blocks) == len(shape.blocks):
+                yield shape, shape
+            elif blocks:
                 yield Configuration(blocks, shape.machine), shape
         else:
             sizes = {block: size for block, size in shape.sizes.items() if block in names}
@@ -164,26 +186,3 @@ def _trimmed(
                     ),
                     shape,
                 )
-
-
-def _beaten(problem: Problem, shapes: Sequence[AnyConfiguration]) -> set[int]:
-    """Which configurations another one makes superfluous (of equals the first stays)."""
-    listed = [(at, shape) for at, shape in enumerate(shapes) if isinstance(shape, Configuration)]
-    table = whole_array(
-        [shape.blocks.get(block, 0) for _, shape in listed for block in problem.blocks],
-        "blocks of the configurations",
-    ).reshape(len(listed), len(problem.blocks))
-    found = set()
-    for row, (at, shape) in enumerate(listed):
-        mine = problem.machine_type(shape.machine)
-        for other in np.flatnonzero((table >= table[row]).all(axis=1)).tolist():
-            rival = problem.machine_type(listed[other][1].machine)
-            if rival is not mine and (rival.limit is not None or rival.cost > mine.cost):
-                continue
-            equal = (table[other] == table[row]).all() and (
-                rival is mine or (rival.cost == mine.cost and mine.limit is None)
-            )
-            if not equal or other < row:
-                found.add(at)
-                break
-    return found

@@ -15,7 +15,7 @@ of them do not fit.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 from math import lcm
@@ -28,6 +28,7 @@ from .decimals import decimal_rows
 from .errors import InvalidProblem
 from .frozen import FrozenMap
 from .numbers import LARGEST_DIGITS, exact, has_too_many_digits
+from .stopping import look, never
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -37,6 +38,8 @@ SAFE = 2**62
 # Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
 # and while only few rows had to shrink at all, they may as well be priced exactly.
 _FAR, FEW = 2**20, 1_000
+# Rows handled between two looks at the budget.
+_ROWS = 2**17
 # An image's supply x (demand + largest supply) has this many bits, rounding included one more.
 _IMAGE_BITS = 61
 
@@ -143,7 +146,14 @@ class Rows:
             return Fraction(row.supply[block], row.denominator)
         return Fraction(int(self.supplies[job, block]), int(self.denominators[job]))
 
-    def select(self, jobs: NDArray[np.int64], blocks: Sequence[int], *, cut: bool = False) -> Rows:
+    def select(
+        self,
+        jobs: NDArray[np.int64],
+        blocks: Sequence[int],
+        *,
+        cut: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> Rows:
         """Return the rows of some jobs with the columns of some blocks.
 
         Parameters
@@ -154,6 +164,8 @@ class Rows:
             Columns, in the order wanted.
         cut : bool, default False
             Whether to cut supply at the demand.
+        stopped : callable, optional
+            Asked a few times a second; Stopped is raised if it says so.
 
         Examples
         --------
@@ -164,27 +176,28 @@ class Rows:
         columns = list(blocks)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
         same = not self.wide and everything and columns == list(range(self.n_blocks))
-        if same and not (cut and any((part > self.demands).any() for part in self.supplies.T)):
+        if same and not (cut and self._exceeded(stopped)):
             return self
-        demands = self.demands if everything else self.demands[jobs]
-        denominators = self.denominators if everything else self.denominators[jobs]
+        demands, denominators = np.empty((2, len(jobs)), dtype=np.int64)
         supplies = np.empty((len(jobs), len(columns)), dtype=np.int64)
-        for to, column in enumerate(columns):
-            supply = self.supplies[:, column]
-            supplies[:, to] = supply if everything else supply[jobs]
+        for start in range(0, len(jobs), _ROWS):
+            look(stopped)
+            part = slice(start, start + _ROWS)
+            mine = part if everything else jobs[part]
+            demand, denominator = self.demands[mine].copy(), self.denominators[mine].copy()
+            supply = self.supplies[mine][:, columns]
             if cut:
-                np.minimum(supplies[:, to], demands, out=supplies[:, to])
-        # What is left may have a divisor in common with its denominator.
-        at = np.flatnonzero(denominators > 1)
-        common = np.gcd(demands[at], denominators[at])
-        for supply in supplies.T:
-            np.gcd(common, supply[at], out=common)
-        at, common = at[common > 1], common[common > 1]
-        if len(at):
-            demands, denominators = demands.copy(), denominators.copy()
-            demands[at] //= common
-            denominators[at] //= common
-            supplies[at] //= common[:, None]
+                np.minimum(supply, demand[:, None], out=supply)
+            # What is left may have a divisor in common with its denominator.
+            at = np.flatnonzero(denominator > 1)
+            common = np.gcd(demand[at], denominator[at])
+            for column in supply.T:
+                np.gcd(common, column[at], out=common)
+            at, common = at[common > 1], common[common > 1]
+            demand[at] //= common
+            denominator[at] //= common
+            supply[at] //= common[:, None]
+            demands[part], supplies[part], denominators[part] = demand, supply, denominator
         wide = {}
         for to, j in enumerate(jobs.tolist() if self.wide else []):
             if j not in self.wide:
@@ -197,6 +210,15 @@ class Rows:
                 f"job number {to}",
             )
         return Rows(demands, supplies, denominators, {})._with(wide)
+
+    def _exceeded(self, stopped: Callable[[], bool]) -> bool:
+        """Whether some supply is beyond its job's demand."""
+        for start in range(0, len(self), _ROWS):
+            look(stopped)
+            part = slice(start, start + _ROWS)
+            if (self.supplies[part] > self.demands[part, None]).any():
+                return True
+        return False
 
     def _with(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .model import AnyConfiguration, Block, Configuration, MachineType
+from .stopping import look, never
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 2**16
 
 
-def serving(problem: Problem) -> NDArray[np.bool_]:
+def serving(problem: Problem, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
     """Return which blocks serve some job that has a demand, one entry a block.
+
+    Raises
+    ------
+    Stopped
 
     Examples
     --------
@@ -39,6 +44,7 @@ def serving(problem: Problem) -> NDArray[np.bool_]:
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         if found.all():
             break
+        look(stopped)
         part = slice(start, start + _ROWS_AT_ONCE)
         found |= ((rows.supplies[part] > 0) & (rows.demands[part] > 0)[:, None]).any(axis=0)
     return found

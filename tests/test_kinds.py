@@ -81,7 +81,7 @@ def test_rows_that_only_look_alike_are_two_kinds(one: Line, other: Line) -> None
 @pytest.mark.parametrize("same", [0, 7])
 def test_equal_hashes_are_no_proof(same: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        cms.kinds, "_hashes", lambda rows: np.full(len(rows), same, dtype=np.uint64)
+        cms.kinds, "_hashes", lambda rows, _: np.full(len(rows), same, dtype=np.uint64)
     )
     rng = random.Random(same)
     lines = [(rng.randint(0, 9), [rng.randint(0, 9), rng.randint(0, 9)]) for _ in range(60)]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cms.algorithm import Support
-from cms.reduction import reduce
 
-from .run import Run
+from .run import claims
 
 if TYPE_CHECKING:
     from cms.algorithm import Budget, Claim
@@ -25,8 +24,9 @@ class PriceAndBranchOptions:
 class PriceAndBranch:
     """Schedules proved optimal, from a dozen jobs to millions.
 
-    Block prices come first: a cutting-plane method over one price a block type, in which every pass
-    over the jobs is one tiny knapsack a job. They certify the lower bound, and the passes' weights
+    A first schedule comes at once, in a few passes over jobs and configurations. Block prices
+    follow: a cutting-plane method over one price a block type, in which every pass over the jobs is
+    one tiny knapsack a job. They certify the lower bound, and the passes' weights
     make a fractional schedule. Rounding it by error diffusion, with one small integer program over
     the machines and the few undecided jobs, mostly meets the bound. What gap is left is closed by
     larger programs over dozens of free jobs, then by branching on machines and blocks with prices
@@ -64,7 +64,7 @@ class PriceAndBranch:
     >>> solution.machine_count, solution.status.value, solution.proof.value
     (2, 'optimal', 'checked')
     >>> [line.source for line in solution.history]
-    ['price_and_branch: block prices, 4 passes', 'price_and_branch: rounding']
+    ['price_and_branch: first schedule', 'price_and_branch: block prices, 4 passes']
     """
 
     name = "price_and_branch"
@@ -82,4 +82,4 @@ class PriceAndBranch:
         self, problem: Problem, options: PriceAndBranchOptions, budget: Budget
     ) -> Iterator[Claim]:
         """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
-        yield from Run(reduce(problem), budget).claims()
+        yield from claims(problem, budget)

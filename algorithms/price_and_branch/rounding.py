@@ -192,10 +192,3 @@ def _box(options: NDArray[Any], weights: list[Fraction]) -> tuple[tuple[int, ...
         for column in options.T
     ]
     return tuple(max(0, m - _WIDTH) for m in mean), tuple(m + _WIDTH for m in mean)
-
-
-def everyone(search: PriceSearch, number: int) -> Rounded:
-    """Take every job's option of one pass."""
-    jobs = search.jobs
-    kinds = np.arange(len(jobs), dtype=np.int64)
-    return Rounded(Choices(kinds, search.options[number], jobs.weights), ())

@@ -1,4 +1,4 @@
-"""One run of price-and-branch: prices, rounding, small programs, the exact closing."""
+"""One run of price-and-branch: a schedule, prices, rounding, small programs, the exact closing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from cms.algorithm import Claim, Named
 from cms.certificate import next_below, round_up
+from cms.reduction import Reduction, reduce
+from cms.stopping import Stopped
 
+from ..shared.first import first_schedule
 from ..shared.jobs import Jobs
 from .branching import prove_cost, prove_infeasible
 from .certificates import certificate, ray
@@ -20,15 +23,15 @@ from .exact import every_block, every_option, solver_bound
 from .found import PricePoint
 from .fraction import Fractional, fractional
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
-from .prices import EARLY_FROM, PriceSearch
-from .rounding import Rounded, everyone, rounded
+from .prices import PriceSearch
+from .rounding import Rounded, rounded
 from .shapes import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.algorithm import Budget
-    from cms.reduction import Reduction
+    from cms.problem import Problem
 
 
 _LADDER = (
@@ -56,19 +59,35 @@ _MOST_BLOCKS = 5_000
 _MOST_LOOKED_AT = 2_000
 
 
-class Run:
+def claims(problem: Problem, budget: Budget) -> Iterator[Claim]:
+    """Yield certificates and schedules of a problem: first of all a schedule, made at once."""
+    first = first_schedule(problem, lambda: budget.stopped)
+    if first is not None:
+        yield Named(first, "first schedule")
+        del first
+    try:
+        reduction = reduce(problem, lambda: budget.stopped)
+        jobs = Jobs(reduction.problem, lambda: budget.stopped)
+    except Stopped:
+        return
+    yield from _Run(reduction, jobs, budget).claims()
+
+
+class _Run:
     """A run on a reduced problem.
 
     Parameters
     ----------
     reduction : Reduction
         Of the problem the user gave.
+    jobs : Jobs
+        Of the reduced problem.
     budget : Budget
     """
 
-    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+    def __init__(self, reduction: Reduction, jobs: Jobs, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
-        self._jobs = Jobs(self._problem)
+        self._jobs = jobs
         self._step = self._problem.cost_step
         self._random = np.random.default_rng(budget.seed)
         # The best answer of a program, to go on from.
@@ -77,20 +96,16 @@ class Run:
     def claims(self) -> Iterator[Claim]:
         """Yield certificates and schedules of the user's problem."""
         budget = self._budget
-        no_way = ray(self._reduction, self._jobs, budget)
-        if no_way is not None:
-            yield no_way
+        if budget.best is None:
+            no_way = ray(self._reduction, self._jobs, budget)
+            if no_way is not None:
+                yield no_way
         search = PriceSearch(self._jobs, budget)
-        shapes = Shapes(self._problem, ())
-        for number, point in enumerate(search.run()):
+        for point in search.run():
             yield certificate(self._reduction, search, point)
-            if number == 0 and len(self._jobs) >= EARLY_FROM:
-                # One pass is a whole choice of options: a first answer before the best prices.
-                shapes = self._grown(shapes, search)
-                yield from self._filled(shapes, everyone(search, 0), "first pass")
         if search.best is None or budget.stopped:
             return
-        shapes = self._grown(shapes, search)
+        shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding")
@@ -104,7 +119,7 @@ class Run:
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
-        if self._cost is None:
+        if self._best is None:
             # Boxes of very large numbers, perhaps.
             start = rounded(search, mixture, budget.seed, most_boxes=0)
             yield from self._first(shapes, start, mixture, "rounding")

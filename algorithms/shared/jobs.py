@@ -9,8 +9,11 @@ import numpy as np
 
 from cms.kinds import kinds
 from cms.knapsack import COMPILED_FROM, largest_price
+from cms.stopping import never
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from cms.problem import Problem
@@ -26,6 +29,8 @@ class Jobs:
     ----------
     problem : Problem
         Reduced.
+    stopped : callable, optional
+        Asked a few times a second; Stopped is raised if it says so.
 
     Attributes
     ----------
@@ -51,9 +56,9 @@ class Jobs:
     (2, array([2, 1]), array([0, 2]))
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, stopped: Callable[[], bool] = never) -> None:
         self.problem = problem
-        self.rows, self.weights, _, self.kind_of = kinds(problem.rows)
+        self.rows, self.weights, _, self.kind_of = kinds(problem.rows, stopped)
         self.repeated = len(self.weights) < len(self.kind_of)
         self.grid_bits = _GRID_BITS
         if len(self.rows) >= COMPILED_FROM:

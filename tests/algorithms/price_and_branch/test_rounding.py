@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.price_and_branch.fraction import Fractional, fractional
 from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.rounding import MOST_BOXES, Rounded, everyone, rounded
+from algorithms.price_and_branch.rounding import MOST_BOXES, Rounded, rounded
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
@@ -174,14 +174,3 @@ def test_numbers_beyond_int64_are_rounded(exponent: int) -> None:
     mixture = fractional(search)
     for most in (0, MOST_BOXES):
         examine(search, mixture, rounded(search, mixture, 0, most_boxes=most))
-
-
-def test_one_pass_for_everyone() -> None:
-    search = searched(generate("equal-jobs", n=50, seed=2, kinds=4))
-    result = everyone(search, 1)
-    assert result.boxes == ()
-    assert result.choices.counts.tolist() == search.jobs.weights.tolist()
-    assert result.choices.options.tolist() == search.options[1].tolist()
-    assert result.choices.load() == [
-        int(n) for n in search.jobs.weights @ search.options[1].astype(np.int64)
-    ]
