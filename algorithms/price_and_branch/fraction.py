@@ -55,6 +55,8 @@ def fractional(search: PriceSearch) -> Fractional:
         else:  # the program failed, or there was none: take the last pass as it is
             mine[:] = [(search.passes - 1, Fraction(1))]
     machines = search.machines
+    if search.exact:
+        return Fractional(shares, machines)
     mixed = [group for group, mine in enumerate(shares) if len(mine) > 1]
     fixed = [0] * len(search.region.blocks)
     for group, mine in enumerate(shares):

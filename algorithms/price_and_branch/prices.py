@@ -24,6 +24,7 @@ from ..shared.guesses import GROUPS as _GROUPS
 from ..shared.guesses import MOST_SINGLE as _MOST_SINGLE
 from ..shared.guesses import full_machines, group_totals, ranges, whole
 from ..shared.region import Region, Row, Vector
+from .exact_master import ExactMaster
 from .found import PricePoint, Share, Warm
 from .fraction import fractional
 from .master import Cut, Master, block_sizes
@@ -114,7 +115,7 @@ class PriceSearch:
             set() for _ in range(self.n_groups + len(self.region.own_priced))
         ]
         self._cuts: list[tuple[int, int, Cut]] = []
-        self._master: Master | None = None
+        self._master: Master | ExactMaster | None = None
         self._centre: Sequence[Fraction] = ()
         self._largest = 0.0
         self._zooms = 0
@@ -174,7 +175,9 @@ class PriceSearch:
                 return
             proposal = self._master.solve()
             if proposal is None:
-                if failed:
+                if failed or self.exact:
+                    if self._turns_exact():
+                        continue
                     break
                 # Numbers of very different sizes: try once more from where the best prices are.
                 failed = True
@@ -184,6 +187,8 @@ class PriceSearch:
             self.upper = proposal.value
             if self._closed(proposal.value):
                 if zooms == _MOST_ZOOMS or self._balanced(proposal.value):
+                    if zooms == _MOST_ZOOMS and self._turns_exact():
+                        continue
                     break
                 zooms += 1
                 self._zoom(zooms, largest)
@@ -194,7 +199,8 @@ class PriceSearch:
             pull = Fraction(1) if number % 3 != 2 or zooms else Fraction(1, 2)
             rows = len(region.rows)
             fine = self._nearly_closed(proposal.value)
-            vertex = self._master.vertex() if pull == 1 and fine else None
+            exact = self.exact
+            vertex = self._master.vertex() if exact or (pull == 1 and fine) else None
             if vertex is None:
                 between = [c + (t - c) * pull for c, t in zip(centre, target, strict=True)]
                 evaluation = self._evaluate(between)
@@ -204,10 +210,13 @@ class PriceSearch:
                 return
             if self._improve(evaluation[0]):
                 centre = self._centre = target
-            if not self._add(evaluation[1]) and pull == 1 and rows == len(region.rows):
+            at_maximiser = pull == 1 or exact
+            if not self._add(evaluation[1]) and at_maximiser and rows == len(region.rows):
                 # The maximiser itself: its cuts were there, so the master's value stands, as far as
                 # its digits go.
-                if zooms == _MOST_ZOOMS or not fine:
+                if zooms == _MOST_ZOOMS or not fine or exact:
+                    if self._turns_exact():
+                        continue
                     break
                 zooms += 1
                 self._zoom(zooms, largest)
@@ -219,13 +228,31 @@ class PriceSearch:
             yield self.best
 
     @property
+    def exact(self) -> bool:
+        """Whether the fractional solution is in exact rationals."""
+        return isinstance(self._master, ExactMaster)
+
+    def _turns_exact(self) -> bool:
+        """Go on in exact rationals, once, if floats have left something open and it is little."""
+        if self.exact or self.upper is None or self.best is None:
+            return False
+        if self.upper - self.best.bound <= self.jobs.problem.cost_step * _MATTERS:
+            return False
+        if self.n_groups < len(self.jobs) or not ExactMaster.fits(self.region, self.n_groups):
+            return False
+        self._master = ExactMaster(self.region, self.n_groups, lambda: self._budget.stopped)
+        for group, _, cut in self._cuts:
+            self._master.add(group, cut)
+        return True
+
+    @property
     def shares(self) -> list[Share]:
         """The fractional solution: what each group takes from which pass; weights add up to 1."""
         weights = [] if self._master is None else self._master.weights
         return [
             Share(group, number, weight, cut.load)
             for (group, number, cut), weight in zip(self._cuts, weights, strict=False)
-            if weight > _NOTHING
+            if weight > self._noise
         ]
 
     @property
@@ -235,8 +262,13 @@ class PriceSearch:
         return [
             (row, amount)
             for row, amount in zip(self.region.rows, amounts, strict=False)
-            if amount > _NOTHING
+            if amount > self._noise
         ]
+
+    @property
+    def _noise(self) -> float:
+        """What the linear program's solution is wrong by."""
+        return 0.0 if self.exact else _NOTHING
 
     @property
     def extra(self) -> dict[tuple[int, int], float]:
@@ -267,6 +299,8 @@ class PriceSearch:
         if self.best is None:
             return False
         bound = self.best.bound
+        if self.exact:
+            return upper <= bound
         tolerance = _CLOSE * max(self.region.unit, abs(upper))
         step = self.jobs.problem.cost_step
         if step and self._zooms < _MOST_ZOOMS:
@@ -282,7 +316,7 @@ class PriceSearch:
 
     def _zoom(self, zooms: int, largest: float) -> None:
         """Look closer at the best prices."""
-        if self._master is not None and self.best is not None:
+        if isinstance(self._master, Master) and self.best is not None:
             self._zooms, zoom = zooms, _ZOOM**zooms
             self._master = self._master.zoomed(self.best.vector, zoom, largest)
 

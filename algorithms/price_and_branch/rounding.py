@@ -10,7 +10,7 @@ for the integer program, with a *box* around its mixture.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,6 +155,13 @@ class _Rounding:
             box = _box(options, [part / left for part in parts])
             # The last members of the row of jobs are those in boxes.
             self._boxes += [Box(int(kind), *box) for kind in np.repeat(kinds, amounts)[-left:]]
+        elif far and left <= MOST_BOXES:
+            # Few jobs: their mixture, rounded up, costs less than another option of theirs.
+            mean = [ceil(sum(p * int(n) for p, n in zip(parts, c, strict=True)) / left) for c in options.T]
+            mine, number = np.unique(np.repeat(kinds, amounts)[-left:], return_counts=True)
+            self._kinds.append(mine)
+            self._counts.append(number)
+            self._options.append(np.repeat(np.array([mean], dtype=options.dtype), len(mine), axis=0))
         else:
             vectors = (options / self._unit).astype(np.float64)
             self._error += np.array([near(part) for part in parts]) @ vectors

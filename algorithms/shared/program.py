@@ -114,6 +114,13 @@ class Program:
 
     def _linear(self, terms: Mapping[int, int], least: int, most: int) -> None:
         terms = self._open(terms)
+        low = sum(f * self._highs[v] for v, f in terms.items() if f < 0)
+        high = sum(f * self._highs[v] for v, f in terms.items() if f > 0)
+        # What no values break is left out: how much there is to spare may be beyond all numbers.
+        least = -LARGEST if least <= low else least
+        most = LARGEST if most >= high else most
+        if least == -LARGEST and most == LARGEST:
+            return
         self._refuse_overflow(terms, least, most)
         linear = self._model.constraints.add().linear
         linear.vars.extend(list(terms))
