@@ -61,7 +61,8 @@ class LpRoundingOptions:
     epsilon : number, default 1/2
         > 0, of ``published`` and ``enumeration``.
     plain : bool, default False
-        Only the textbook algorithm: no clean-up afterwards, no bound.
+        Only the textbook algorithm: no clean-up afterwards, no bound. Stopped before its program
+        is solved, a run ends with T-2, for which the first linear program suffices.
     """
 
     variant: str = "milp"
@@ -246,7 +247,11 @@ class _Run:
             yield Named(schedule(self._reduction, tables, machines, given), part)
             if best is None or tables.cost(machines) < tables.cost(best[0]):
                 best = machines, given
-        if best is not None and not plain and not budget.stopped:
+        if best is None:
+            # Stopped within the variant's own program: what is left is what the first one gives.
+            counts = doubled(vertex, tables)
+            yield Named(schedule(self._reduction, tables, *counts), "aggregated program, T-2")
+        elif not plain and not budget.stopped:
             counts = with_fewer_machines(tables, best, budget.lower_bound, budget)
             if tables.cost(counts[0]) < tables.cost(best[0]):
                 yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")

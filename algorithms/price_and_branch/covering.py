@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 #: Limits on machines that are so many times larger than all blocks needed do not matter.
 _NEVER_BINDS = 10**9
+_ITERATIONS = "max_number_of_iterations: 20000"
 
 
 def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
@@ -47,6 +48,9 @@ def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
     for variable, cost in zip(x, shapes.costs, strict=True):
         objective.SetCoefficient(variable, near(cost / dearest))
     objective.SetMinimization()
+    # Numbers of very different sizes can keep the simplex method going round for ever.
+    if not solver.SetSolverSpecificParametersAsString(_ITERATIONS):
+        raise AssertionError(f"GLOP does not know the parameter {_ITERATIONS!r}")
     if solver.Solve() != solver.OPTIMAL:
         return None
     return [Fraction(max(0.0, variable.solution_value())) * scale for variable in x]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: master's value is a hint, never a bound.
 _NOISE = 10**9
 #: Numbers of very different sizes can keep the simplex method going round for ever.
-_PARAMETERS = "max_number_of_iterations: 20000"
+_ITERATIONS = "max_number_of_iterations: 20000"
 #: GLOP's parameters, tried in this order.
 _WAYS = (
     "use_dual_simplex: false use_preprocessing: true",
@@ -104,8 +104,6 @@ class Master:
         self._scales = [max(1, scale) for scale in scales]
         self.scale = sum(self._scales)
         self._solver = solver = pywraplp.Solver.CreateSolver("GLOP")
-        if not solver.SetSolverSpecificParametersAsString(_PARAMETERS):
-            raise AssertionError(f"GLOP does not know the parameter {_PARAMETERS!r}")
         infinity = solver.infinity()
         self._k, self._m = len(region.blocks), len(region.path)
         free_blocks, free_branches = region.free()
@@ -243,7 +241,8 @@ class Master:
     def _solved(self) -> bool:
         """Solve the program; numbers of very different sizes may need other ways than the first."""
         for way in reversed(_WAYS) if self.scale > _MANY_BLOCKS else _WAYS:
-            if not self._solver.SetSolverSpecificParametersAsString(way):
+            # The last text set is the only one that counts.
+            if not self._solver.SetSolverSpecificParametersAsString(f"{_ITERATIONS} {way}"):
                 raise AssertionError(f"GLOP does not know one of the parameters {way!r}")
             if self._solver.Solve() == self._solver.OPTIMAL:
                 return True
