@@ -201,6 +201,8 @@ def run_checked(
             on_improvement=report,
             border=border,
         )
+        # At the end, a large problem's digest would come after the time limit.
+        sha256 = problem.sha256
         try:
             reason = driver.run()
         except AlgorithmError as fault:
@@ -226,7 +228,7 @@ def run_checked(
             claimed_bound=known.claimed_bound,
             guarantee=verdict,
             history=known.history,
-            problem_sha256=problem.sha256,
+            problem_sha256=sha256,
         )
 
 
