@@ -96,7 +96,7 @@ class _Order:
 
     def __init__(self, rows: Rows, jobs: NDArray[np.int64], depot: Depot) -> None:
         self._rows, self.jobs = rows, jobs
-        self._supply = depot.supply() if depot.limited else []
+        self._supply = depot.supply()
         self._dearer = [1.0] * rows.n_blocks
         self.scarce = False
         self.short: list[int] = []
@@ -160,7 +160,9 @@ class _Handing:
 
     def given(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Return jobs, blocks and numbers, one entry for each pair of a job and a block."""
-        jobs, blocks, numbers = (np.concatenate(part) for part in zip(*self._given, strict=True))
+        nobody = np.zeros(0, dtype=np.int64)
+        parts = zip(*[(nobody,) * 3, *self._given], strict=True)
+        jobs, blocks, numbers = (np.concatenate(part) for part in parts)
         return jobs, blocks, numbers
 
     def _together(self, jobs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -270,7 +272,7 @@ class _Handing:
         gone: set[int] = set()
         while left > 0:
             best, i = inf, -1
-            most = min(left, max(row.supply))
+            most = min(left, max(row.supply, default=0))
             for at, f in enumerate(row.supply):
                 if f and at not in gone:
                     price = prices[at]
