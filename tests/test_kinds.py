@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import cms.kinds
 from cms.kinds import kinds
 from cms.rows import Rows
+from cms.stopping import Stopped
 from tests.samples import rows_of
 
 Line = tuple[int, list[int]]
@@ -112,3 +113,17 @@ def test_denominators_do_not_matter() -> None:
     found = kinds(rows_of([0.5, "1/3", 2], [[0.25], ["1/6"], [1]]))
     assert found.kind_of.tolist() == [0, 0, 0]
     assert found.rows.row(0).denominator == 4
+
+
+def test_rows_are_hashed_and_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing depends on the parts; each is a look at the budget."""
+    rng = random.Random(3)
+    lines = [(rng.randint(0, 3), [rng.randint(0, 3), rng.randint(0, 2)]) for _ in range(200)]
+    whole = kinds(rows_from(lines))
+    monkeypatch.setattr(cms.kinds, "_ROWS", 8)
+    asked = []
+    parts = kinds(rows_from(lines), lambda: bool(asked.append(1)))
+    assert parts.kind_of.tolist() == whole.kind_of.tolist() == by_definition(lines)
+    assert len(asked) >= 2 * 200 // 8
+    with pytest.raises(Stopped):
+        kinds(rows_from(lines), lambda: True)

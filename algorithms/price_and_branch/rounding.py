@@ -157,11 +157,16 @@ class _Rounding:
             self._boxes += [Box(int(kind), *box) for kind in np.repeat(kinds, amounts)[-left:]]
         elif far and left <= MOST_BOXES:
             # Few jobs: their mixture, rounded up, costs less than another option of theirs.
-            mean = [ceil(sum(p * int(n) for p, n in zip(parts, c, strict=True)) / left) for c in options.T]
+            mean = [
+                ceil(sum(p * int(n) for p, n in zip(parts, c, strict=True)) / left)
+                for c in options.T
+            ]
             mine, number = np.unique(np.repeat(kinds, amounts)[-left:], return_counts=True)
             self._kinds.append(mine)
             self._counts.append(number)
-            self._options.append(np.repeat(np.array([mean], dtype=options.dtype), len(mine), axis=0))
+            self._options.append(
+                np.repeat(np.array([mean], dtype=options.dtype), len(mine), axis=0)
+            )
         else:
             vectors = (options / self._unit).astype(np.float64)
             self._error += np.array([near(part) for part in parts]) @ vectors

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,16 @@ from algorithms.linear.aggregated import Aggregated
 from algorithms.linear.tables import Tables
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions
 from algorithms.lp_rounding.search import cheapest_support, vectors
-from cms import Configuration, Job, MachineType, Problem, Status, UnsupportedProblem, solve
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Status,
+    UnsupportedProblem,
+    check,
+    solve,
+)
 from cms.driver import RunBudget
 from cms.errors import InvalidOption
 from cms.guarantee import Verdict
@@ -27,9 +38,9 @@ from tests.oracle import optimum
 VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=str)
-def test_conformance(check: Check) -> None:
-    check("lp_rounding")
+@pytest.mark.parametrize("conforms", CHECKS, ids=str)
+def test_conformance(conforms: Check) -> None:
+    conforms("lp_rounding")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -188,3 +199,37 @@ def test_weights_of_every_small_partition() -> None:
         solution = solve(partition(weights), "lp_rounding")
         assert (solution.machine_count or 0) >= (1 if exists else 2)
         assert (solution.machine_count or 0) <= 2
+
+
+class StoppedAfterOne:
+    """A budget that ends within the variant's own program, once the first one is solved."""
+
+    seed, threads, best, lower_bound = 0, 1, None, Fraction(0)
+    stopped = False
+
+    def remaining(self) -> float:
+        return 0.0 if self.stopped else float("inf")
+
+    def on_stop(self, _: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+@pytest.mark.parametrize("variant", ["milp", "published", "supports"])
+def test_a_plain_variant_that_is_stopped_ends_with_what_the_first_program_gives(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On three jobs and some hundred machines its own program may take minutes."""
+    problem = generate("size-bounded", n=3, seed=1)
+    budget, first = StoppedAfterOne(), Aggregated.solve
+
+    def solved(self: Aggregated, budget: StoppedAfterOne) -> Any:
+        vertex = first(self, budget)  # type: ignore[arg-type]
+        budget.stopped = True
+        return vertex
+
+    monkeypatch.setattr(Aggregated, "solve", solved)
+    options = LpRoundingOptions(variant, Fraction(1), plain=True)
+    claims = [*LpRounding().run(problem, options, budget)]  # type: ignore[arg-type]
+    schedule = claims[-1].claim
+    assert check(problem, schedule) == ()
+    assert schedule.machine_count > 0

@@ -49,13 +49,15 @@ def random_problem(seed: int, limits: bool) -> Problem:
     rng = random.Random(seed)
     blocks = [f"b{i}" for i in range(rng.choice([1, 2, 4, 30]))]
     types = [
-        MachineType(f"m{m}", rng.choice([0, 1, 2, "0.7"]), rng.choice([0, 1, 3]) if limits else None)
+        MachineType(
+            f"m{m}", rng.choice([0, 1, 2, "0.7"]), rng.choice([0, 1, 3]) if limits else None
+        )
         for m in range(rng.choice([1, 2, 5]))
     ]
     # The last type has no limit and every block, so that all can be served.
     types.append(MachineType("all", rng.choice([0, 1, 50])))
     shapes: list[Configuration | SizeBoundedConfigurations] = [
-        Configuration({b: 1 for b in blocks}, "all")
+        Configuration(dict.fromkeys(blocks, 1), "all")
     ]
     for machine in types:
         for _ in range(rng.randint(0, 3)):

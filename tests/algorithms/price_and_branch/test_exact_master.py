@@ -1,0 +1,146 @@
+"""Prices in exact rationals, where floats stop short of the best ones."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from algorithms.price_and_branch.exact_master import ExactMaster
+from algorithms.price_and_branch.fraction import fractional
+from algorithms.price_and_branch.master import Cut, Master
+from algorithms.price_and_branch.prices import PriceSearch
+from algorithms.shared.region import Region
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
+from tests.algorithms.price_and_branch.parts import Unlimited, reduced
+from tests.algorithms.price_and_branch.test_master import by_scipy, random_case
+
+
+def exactly(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> ExactMaster:
+    master = ExactMaster(region, groups, lambda: False)
+    for group, cut in cuts:
+        master.add(group, cut)
+    return master
+
+
+def test_it_finds_what_another_solver_finds() -> None:
+    for seed in range(60):
+        region, cuts, groups = random_case(random.Random(seed))
+        if {group for group, _ in cuts} != {*range(groups)}:
+            continue
+        master = exactly(region, cuts, groups)
+        proposal = master.solve()
+        if proposal is None:
+            continue  # these loads do not fit the limits
+        assert float(proposal.value) == pytest.approx(by_scipy(region, cuts, groups)), seed
+        assert proposal.prices == master.vertex()
+        for group in range(groups):
+            pairs = zip(cuts, master.weights, strict=True)
+            assert sum(weight for (g, _), weight in pairs if g == group) >= 1
+        for i in range(len(region.blocks)):
+            held = sum(
+                x * row.counts[i] for x, row in zip(master.machines, region.rows, strict=True)
+            )
+            taken = sum(w * cut.load[i] for (_, cut), w in zip(cuts, master.weights, strict=True))
+            assert held >= taken
+
+
+def without_floats(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> PriceSearch:
+    """A search whose floating-point solver fails at once."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Master, "solve", lambda _: None)
+        search = PriceSearch(reduced(problem), Unlimited())
+        search.upper = Fraction(10**9)
+        for _ in search.run():
+            pass
+    return search
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_without_floats_the_same_bound_is_proved(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    jobs = [
+        Job(f"j{j}", rng.randint(5, 90), {b: rng.randint(1, 9) for b in "abc"}) for j in range(4)
+    ]
+    sets = SizeBoundedConfigurations({b: rng.randint(1, 5) for b in "abc"}, 11)
+    listed = [Configuration({b: rng.randint(1, 3) for b in "abc"}), Configuration({"a": 5})]
+    problem = Problem(configurations=rng.choice([sets, listed]), jobs=jobs)
+    ordinary = PriceSearch(reduced(problem), Unlimited())
+    for _ in (*ordinary.run(), *ordinary.refine()):
+        pass
+    search = without_floats(problem, monkeypatch)
+    assert search.exact
+    assert ordinary.best is not None
+    assert search.best is not None
+    assert search.best.bound >= ordinary.best.bound
+    cost = sum((search.region.costs[row.machine] * x for row, x in search.machines), Fraction(0))
+    assert cost == search.best.bound == search.upper
+    assert fractional(search).machines == search.machines
+
+
+def powers(rng: random.Random, digits: int) -> Problem:
+    """Supplies that are powers of ten far apart, so that prices are, too."""
+    blocks = [f"b{i}" for i in range(rng.randint(2, 4))]
+    jobs = [
+        Job(
+            f"j{j}",
+            10 ** rng.randint(digits // 2, digits),
+            {b: 10 ** rng.randint(0, digits // 2) + rng.randint(0, 9) for b in blocks},
+        )
+        for j in range(rng.randint(2, 4))
+    ]
+    mixed = [Configuration({b: rng.randint(1, 4) for b in blocks}) for _ in range(2)]
+    return Problem(configurations=[*mixed, *(Configuration({b: 1}) for b in blocks)], jobs=jobs)
+
+
+@pytest.mark.parametrize(("digits", "seed"), [(20, 1), (60, 2), (120, 3), (250, 4), (300, 5)])
+def test_few_jobs_of_any_magnitude_are_solved(digits: int, seed: int) -> None:
+    """To within a machine: the last one of 10^250 is not always found."""
+    problem = powers(random.Random(seed), digits)
+    solution = solve(problem, "price_and_branch", threads=1)
+    assert check(problem, solution.schedule) == ()
+    assert solution.gap is not None
+    assert solution.gap <= 1
+
+
+def test_more_machines_than_integers_of_a_program_are_rounded_up() -> None:
+    """One job shares two options that are 10^80 blocks apart; one type is there in plenty."""
+    shapes = [{"a": 1, "c": 2}, {"a": 4, "d": 1}, {"a": 4, "b": 1, "c": 1, "d": 1}]
+    problem = Problem(
+        configurations=[Configuration(shape) for shape in (*shapes, *({b: 1} for b in "abcd"))],
+        jobs=[
+            Job("x", 873114022759 * 10**69, {"a": 2, "b": 2}),
+            Job("y", 232668588523 * 10**69, {"c": 4, "d": 4}),
+            Job("z", 172769863231 * 10**69, {"a": 1, "b": 1, "d": 4}),
+        ],
+    )
+    solution = solve(problem, "price_and_branch", threads=1)
+    assert (solution.status, solution.proof) == ("optimal", "checked")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_linear_solver_that_goes_round_is_stopped(seed: int) -> None:
+    """With demands of 31 digits and supplies of 15 GLOP would not return without its limit."""
+    rng = random.Random(35 + seed)
+    jobs = [
+        Job(
+            f"j{j}",
+            rng.randint(10**30, 9 * 10**30),
+            {b: rng.randint(10**14, 10**15) for b in "abc"},
+        )
+        for j in range(6)
+    ]
+    shapes = [
+        Configuration({"a": 3, "c": 1}),
+        Configuration({"a": 4, "b": 4, "c": 2}),
+        Configuration({"a": 2, "b": 3}),
+    ]
+    search = PriceSearch(reduced(Problem(configurations=shapes, jobs=jobs)), Unlimited())
+    for _ in search.run():
+        pass
+    assert search.best is not None
+    assert search.upper is not None
+    assert search.upper - search.best.bound < 1

@@ -1,0 +1,114 @@
+"""Which configurations another one beats: against the definition, and in bounded time."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from cms import Configuration, MachineType, Problem, dominance
+from cms.dominance import beaten
+from cms.reduction import reduce
+from cms.stopping import Stopped
+from tests.algorithms.price_and_branch.parts import Counting
+
+BLOCKS = {block: i for i, block in enumerate("abc")}
+
+
+def never() -> bool:
+    return False
+
+
+def case(seed: int) -> tuple[list[Configuration], list[MachineType]]:
+    rng = random.Random(seed)
+    types = [
+        MachineType(f"m{m}", rng.choice([0, 1, 2]), rng.choice([None, None, 0, 3]))
+        for m in range(rng.randint(1, 4))
+    ]
+    most = rng.choice([2, 3, 10**400])
+    shapes = [
+        Configuration(
+            {b: rng.choice([1, 2, most]) for b in rng.sample("abc", rng.randint(1, 3))},
+            rng.choice(types).name,
+        )
+        for _ in range(rng.randint(0, 14))
+    ]
+    return shapes, types
+
+
+def by_definition(shapes: list[Configuration], types: list[MachineType]) -> list[bool]:
+    kind = {machine.name: machine for machine in types}
+
+    def beats(one: int, other: int) -> bool:
+        rival, mine = kind[shapes[one].machine or ""], kind[shapes[other].machine or ""]
+        if rival is not mine and (rival.limit is not None or rival.cost > mine.cost):
+            return False
+        return all(shapes[one].blocks.get(b, 0) >= shapes[other].blocks.get(b, 0) for b in BLOCKS)
+
+    # Of two that beat each other, the first stays.
+    return [
+        any(
+            one != other and beats(one, other) and (one < other or not beats(other, one))
+            for one in range(len(shapes))
+        )
+        for other in range(len(shapes))
+    ]
+
+
+def test_those_are_beaten_that_the_definition_says() -> None:
+    for seed in range(400):
+        shapes, types = case(seed)
+        assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
+
+
+def test_whatever_pieces_it_goes_by_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dominance, "_AT_ONCE", 5)
+    for seed in range(60):
+        shapes, types = case(seed)
+        assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
+
+
+def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found then is beaten all the same, and the largest beat most of the others."""
+    rng = random.Random(1)
+    shapes = list({Configuration({b: rng.randint(1, 40) for b in "abc"}) for _ in range(3_000)})
+    shapes = [Configuration(shape.blocks, "m") for shape in shapes]
+    types = [MachineType("m")]
+    every = beaten(shapes, types, BLOCKS, never)
+    compared = 0
+    method = dominance._Search._any_beats
+
+    def counted(self: dominance._Search, mine: np.ndarray, rivals: np.ndarray) -> np.ndarray:
+        nonlocal compared
+        compared += len(mine) * len(rivals)
+        return method(self, mine, rivals)
+
+    monkeypatch.setattr(dominance._Search, "_any_beats", counted)
+    monkeypatch.setattr(dominance, "_IN_ALL", 200_000)
+    monkeypatch.setattr(dominance, "_AT_ONCE", 100_000)
+    some = beaten(shapes, types, BLOCKS, never)
+    assert compared <= 200_000
+    assert not (some & ~every).any()
+    assert some.sum() > every.sum() / 2
+
+
+def test_types_of_one_machine_each_are_not_compared() -> None:
+    types = [MachineType(f"m{m}", limit=1) for m in range(40)] + [MachineType("one")]
+    shapes = [Configuration({"a": 1}, f"m{m}") for m in range(40)]
+    with pytest.MonkeyPatch.context() as patch:
+        asked = []
+        patch.setattr(dominance._Search, "compare", lambda _, mine, rivals: asked.append(rivals))
+        beaten(shapes, types, BLOCKS, never)
+    assert [len(rivals) for rivals in asked] == [0]
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2, 3])
+def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
+    problem = Problem.from_arrays(
+        demands=[5, 6], supply=[[7, 1], [1, 9]], configurations=[[1, 2], [2, 2], [3, 1]]
+    )
+    budget = Counting(looks)
+    with pytest.raises(Stopped):
+        reduce(problem, lambda: budget.stopped)
+    assert budget.asked == looks + 1
