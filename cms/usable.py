@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Rows looked at together: nearly always the first already tell that a block serves somebody.
 _ROWS_AT_ONCE = 2**16
+#: Configurations that are compared with all others at once: a bit for each pair is kept.
+_CONTENTS_AT_ONCE = 2**12
 
 
 def serving(problem: Problem, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
@@ -124,8 +126,7 @@ def usable_types(problem: Problem) -> tuple[MachineType, ...]:
     return tuple(
         machine
         for machine in problem.machine_types
-        if machine.limit != 0
-        and not all(rivals.hold(content, machine.cost) for content in contents[machine.name])
+        if machine.limit != 0 and not rivals.hold(contents[machine.name], machine.cost)
     )
 
 
@@ -181,31 +182,44 @@ class _Rivals:
             (listed if content.is_listed else self._sets).append((cost, content))
         self._costs = [cost for cost, _ in listed]
         self._blocks = sorted({block for _, content in listed for block in content.most})
-        # Thousands of configurations are compared at once, and equal ones not even that.
-        self._first: dict[tuple[int, ...], int] = {}
-        rows = [self._row(content) for _, content in listed]
-        for at, row in enumerate(rows):
-            self._first.setdefault(row, at)
-        self._table = _table(rows, len(self._blocks))
+        self._table = self._rows([content for _, content in listed])
 
-    def _row(self, content: _Content) -> tuple[int, ...]:
-        return tuple(content.most.get(block, 0) for block in self._blocks)
+    def _rows(self, contents: Sequence[_Content]) -> NDArray[Any]:
+        """Put contents into a table, of Python's integers where one needs more than 63 bits."""
+        rows = [[content.most.get(block, 0) for block in self._blocks] for content in contents]
+        largest = max((max(row, default=0) for row in rows), default=0)
+        kind = np.int64 if largest < 2**63 else object
+        return np.array(rows, dtype=kind).reshape(len(rows), len(self._blocks))
 
-    def hold(self, content: _Content, cost: Fraction) -> bool:
-        """Whether one that is cheaper than ``cost`` holds this content."""
-        if any(rival.holds(content) for below, rival in self._sets if below < cost):
-            return True
-        cheaper = bisect_left(self._costs, cost)
-        if not cheaper or not content.most.keys() <= set(self._blocks):
+    def hold(self, contents: Sequence[_Content], cost: Fraction) -> bool:
+        """Whether each content is held by a rival cheaper than ``cost``."""
+        sets = [rival for below, rival in self._sets if below < cost]
+        left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
+        known = set(self._blocks)
+        if any(not content.most.keys() <= known for content in left):
             return False
-        row = self._row(content)
-        if self._first.get(row, cheaper) < cheaper:
-            return True
-        return bool((self._table[:cheaper] >= _table([row], len(row))).all(axis=1).any())
+        rivals = self._table[: bisect_left(self._costs, cost)]
+        starts = range(0, len(left), _CONTENTS_AT_ONCE)
+        return all(
+            _held(self._rows(left[start : start + _CONTENTS_AT_ONCE]), rivals).all()
+            for start in starts
+        )
 
 
-def _table(rows: Sequence[tuple[int, ...]], width: int) -> NDArray[Any]:
-    """Put rows into a table, of Python's integers where one needs more than 63 bits."""
-    largest = max((max(row, default=0) for row in rows), default=0)
-    kind = np.int64 if largest < 2**63 else object
-    return np.array(rows, dtype=kind).reshape(len(rows), width)
+def _held(rows: NDArray[Any], rivals: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell of each row whether some rival has no smaller entry in any column.
+
+    A row has a bit for each rival: whether its entries so far are no smaller. In a column the
+    rivals that reach a row are the last ones by size: rows and rivals are sorted, not paired.
+    """
+    held = np.full((len(rows), -(-len(rivals) // 8)), 255, dtype=np.uint8)
+    for mine, theirs in zip(rows.T, rivals.T, strict=True):
+        order = np.argsort(theirs, kind="stable")
+        smaller, which = np.unique(np.searchsorted(theirs[order], mine), return_inverse=True)
+        reach, masks = np.zeros(len(rivals), dtype=np.bool_), []
+        for first, end in zip(smaller[::-1], [len(rivals), *smaller[:0:-1]], strict=True):
+            reach[order[first:end]] = True
+            masks.append(np.packbits(reach))
+        held &= np.array(masks[::-1], dtype=np.uint8).reshape(len(smaller), -1)[which]
+    # The last byte may be longer than there are rivals.
+    return np.asarray(np.unpackbits(held, axis=1, count=len(rivals)).any(axis=1))

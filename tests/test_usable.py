@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -23,9 +24,10 @@ from cms import (
 )
 from cms.files.problems import problem_to_json
 from cms.reduction import reduce
-from cms.usable import usable_types
+from cms.usable import _held, usable_types
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
+from proofs_checks.checker.usable import _one_held_by_none
 from proofs_checks.checker.usable import round_up as independently_rounded
 from proofs_checks.checker.usable import usable as independently_usable
 from tests.oracle import optimum
@@ -167,8 +169,8 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
     ("method", "where", "parts"),
     [
         ("cp_sat", "algorithms.cp_sat:_Reference", ["_round"]),
-        ("auto", "algorithms.price_and_branch.run:Run", ["_first", "_climb", "_tree"]),
-        ("auto", "algorithms.price_and_branch.run:Run", ["_first", "_climb", "_exact_task"]),
+        ("auto", "algorithms.price_and_branch.run:_Run", ["_first", "_climb", "_tree"]),
+        ("auto", "algorithms.price_and_branch.run:_Run", ["_first", "_climb", "_exact_task"]),
     ],
 )
 def test_what_is_left_below_a_cost_between_two_steps_is_decided(
@@ -176,6 +178,7 @@ def test_what_is_left_below_a_cost_between_two_steps_is_decided(
 ) -> None:
     """Half a step below the start, the best schedule is left to the program or the tree alone."""
     module, owner = where.split(":")
+    monkeypatch.setattr("algorithms.price_and_branch.run.first_schedule", lambda *_: None)
     for part in parts:
         nothing = None if part == "_exact_task" else ()
         monkeypatch.setattr(f"{module}.{owner}.{part}", lambda *_, nothing=nothing, **__: nothing)
@@ -190,6 +193,25 @@ def test_what_is_left_below_a_cost_between_two_steps_is_decided(
     solution = solve(problem, method, start=Schedule([both, idle]))
     assert (solution.cost, solution.lower_bound) == (2, 2)
     assert solution.status is Status.OPTIMAL
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=1, max_size=12),
+    st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), max_size=20),
+)
+def test_rows_are_held_as_their_pairs_say(mine: list[list[int]], theirs: list[list[int]]) -> None:
+    # The checkers sort rows and rivals; here every pair is looked at.
+    rows, rivals = (np.array(some, dtype=np.int64).reshape(-1, 3) for some in (mine, theirs))
+    held = [
+        any(all(r >= f for r, f in zip(rival, row, strict=True)) for rival in theirs)
+        for row in mine
+    ]
+    assert _held(rows, rivals).tolist() == held
+    named = [
+        [{b: n for b, n in zip("abc", row, strict=True) if n} for row in some]
+        for some in (mine, theirs)
+    ]
+    assert _one_held_by_none(*named) is not all(held)
 
 
 def limited(problem: Problem) -> bool:

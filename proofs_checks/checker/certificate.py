@@ -13,8 +13,8 @@ from .knapsacks import cheapest_price, integers
 from .problem import Bounded, Listed, Problem, Row, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
 
-# Branches above one another that a tree may have; docs/files.md says so.
-_DEEPEST = 200
+# Branches above one another, and leaves, that a tree may have; docs/files.md says so.
+_DEEPEST, _MOST_LEAVES = 200, 20_000
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,13 @@ def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Sid
     sides above some leaf, whatever the branches are.
     """
     stack: list[tuple[object, tuple[_Side, ...]]] = [(tree, ())]
+    leaves = 0
     while stack:
         node, sides = stack.pop()
         if "branch" not in as_a(dict, node, "a node of the certificate"):
+            leaves += 1
+            if leaves > _MOST_LEAVES:
+                raise Fault(f"the certificate has more than {_MOST_LEAVES} leaves")
             yield node, sides
             continue
         if len(sides) == _DEEPEST:
@@ -192,7 +196,8 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
 def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
     rows = Counter(job.row for job in problem.jobs.values())  # equal jobs have equal h
-    bounds = [_leaf_bound(leaf, sides, problem, rows) for leaf, sides in _leaves(tree, problem)]
+    leaves = list(_leaves(tree, problem))
+    bounds = [_leaf_bound(leaf, sides, problem, rows) for leaf, sides in leaves]
     return min((bound for bound in bounds if bound is not None), default=None)
 
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from cms.certificate import LARGEST_DEPTH, LARGEST_LEAVES
 from proofs_checks.checker import Fault, certificate_bound
+from proofs_checks.checker import certificate as certificate_module
 from tests.proofs_checks.documents import SERVICES, SLICES, Document, problem
 
 F = Fraction
@@ -221,6 +223,23 @@ def test_a_tree_has_at_most_two_hundred_branches_above_one_another() -> None:
     assert certificate_bound(HARD, chain(200)) == 0
     with pytest.raises(Fault, match="more than 200 branches above one another"):
         certificate_bound(HARD, chain(201))
+
+
+def test_both_checkers_take_as_many_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    def even(leaves: int, depth: int = 0) -> Document:
+        if leaves == 1:
+            return leaf({}, *[0] * depth)
+        half = leaves // 2
+        sides = even(half, depth + 1), even(leaves - half, depth + 1)
+        return branch({"blocks_of": "a"}, 0, *sides)
+
+    assert certificate_module._MOST_LEAVES == LARGEST_LEAVES
+    assert certificate_module._DEEPEST == LARGEST_DEPTH
+    nothing = problem([{"blocks": {"a": 1}}], {})
+    monkeypatch.setattr(certificate_module, "_MOST_LEAVES", 20)
+    assert certificate_bound(nothing, even(20)) == 0
+    with pytest.raises(Fault, match="more than 20 leaves"):
+        certificate_bound(nothing, even(21))
 
 
 def test_a_deep_tree_proves_that_prices_need_not_round_up_to_the_optimum() -> None:
