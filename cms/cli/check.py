@@ -105,7 +105,7 @@ def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """Everything a solution says that does not hold."""
     from cms.check import Violation
     from cms.check import check as check_schedule
-    from cms.numbers import format_exact
+    from cms.numbers import shown
 
     if solution.problem_sha256 != problem.sha256:
         yield Violation(
@@ -118,8 +118,8 @@ def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
         yield from violations
         if not violations and (cost := solution.schedule.cost(problem)) != solution.cost:
             yield Violation(
-                "cost", "the schedule", f"the cost {format_exact(cost)}",
-                f"{format_exact(solution.cost)}, as the solution says",
+                "cost", "the schedule", f"the cost {shown(cost)}",
+                f"{shown(solution.cost)}, as the solution says",
             )  # fmt: skip
     yield from _bound_faults(problem, solution)
 
@@ -129,7 +129,7 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     from cms.certificate import round_up
     from cms.check import Violation
     from cms.errors import InvalidCertificate
-    from cms.numbers import format_exact
+    from cms.numbers import shown
 
     try:
         proved = round_up(solution.certificate.bound(problem), problem.cost_step)
@@ -147,14 +147,14 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
         return
     if solution.lower_bound > proved:
         yield Violation(
-            "bound", "the certificate", f"a bound of {format_exact(proved)}",
-            f"{format_exact(solution.lower_bound)}, as the solution says",
+            "bound", "the certificate", f"a bound of {shown(proved)}",
+            f"{shown(solution.lower_bound)}, as the solution says",
         )  # fmt: skip
     highest = max((line.lower_bound for line in solution.history), default=solution.lower_bound)
     if highest > solution.lower_bound:
         yield Violation(
-            "history", "the history", f"a lower bound of {format_exact(highest)}",
-            f"at most {format_exact(solution.lower_bound)}, the solution's",
+            "history", "the history", f"a lower bound of {shown(highest)}",
+            f"at most {shown(solution.lower_bound)}, the solution's",
         )  # fmt: skip
     if (solution.status, solution.proof) == ("infeasible", "checked"):
         yield Violation("proof", "the certificate", "a bound alone", "a proof of infeasibility")
@@ -165,7 +165,7 @@ def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violati
     """Whether the bound that is said to meet the cost does so."""
     from cms.certificate import round_up
     from cms.check import Violation
-    from cms.numbers import format_exact
+    from cms.numbers import shown
 
     if solution.status != "optimal" or solution.cost is None:
         return
@@ -176,8 +176,8 @@ def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violati
         whose = "the solver's bound"
     if stated != solution.cost:
         yield Violation(
-            "proof", whose, f"the value {format_exact(stated)}",
-            f"{format_exact(solution.cost)}, the cost of the schedule that is said to be optimal",
+            "proof", whose, f"the value {shown(stated)}",
+            f"{shown(solution.cost)}, the cost of the schedule that is said to be optimal",
         )  # fmt: skip
 
 

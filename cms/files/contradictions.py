@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from ..guarantee import Verdict
+from ..numbers import shown
 from ..solution import Proof, Solution, Status, StopReason
-from .layout import number_to_json
 from .node import Node
 
 _PROOFS = {
@@ -54,10 +54,10 @@ def _schedule(fields: Mapping[str, Node], solution: Solution) -> None:
         )
     stated = fields["machine_count"].integer_or_null()
     if stated != solution.machine_count:
-        count = "null" if solution.machine_count is None else str(solution.machine_count)
+        count = "null" if solution.machine_count is None else shown(solution.machine_count)
         raise fields["machine_count"].wrong(f"{count}, the machines of the schedule")
     if fields["gap"].number_or_null(minimum=None) != solution.gap:
-        gap = "null" if solution.gap is None else number_to_json(solution.gap)
+        gap = "null" if solution.gap is None else shown(solution.gap)
         raise fields["gap"].wrong(f"{gap}, the cost less the lower bound")
     if solution.proof not in (possible := _PROOFS[solution.status]):
         words = " or ".join(f'"{proof}"' for proof in possible)
@@ -73,14 +73,12 @@ def _bounds(fields: Mapping[str, Node], solution: Solution) -> None:
     if cost is None:
         return
     if claimed is not None and claimed > cost:
-        raise fields["claimed_bound"].wrong(
-            f"at most {number_to_json(cost)}, the cost of the schedule"
-        )
+        raise fields["claimed_bound"].wrong(f"at most {shown(cost)}, the cost of the schedule")
     if solution.status is not Status.OPTIMAL:
         return
     if solution.proof is Proof.CHECKED and solution.lower_bound != cost:
         raise fields["lower_bound"].wrong(
-            f"{number_to_json(cost)}, the cost of the schedule that is said to be proved optimal"
+            f"{shown(cost)}, the cost of the schedule that is said to be proved optimal"
         )
     if solution.proof is Proof.SOLVER and claimed is None:
         raise fields["claimed_bound"].wrong(
@@ -98,8 +96,8 @@ def _guarantee(node: Node, solution: Solution) -> None:
         allowed = given.guarantee.allows(solution.lower_bound)
         if cost > allowed:
             raise node.at("verdict").error(
-                f'{node.at("verdict").label} is "verified", but the cost {number_to_json(cost)} is '
-                f"more than factor x lower_bound + additive = {number_to_json(allowed)}",
+                f'{node.at("verdict").label} is "verified", but the cost {shown(cost)} is '
+                f"more than factor x lower_bound + additive = {shown(allowed)}",
                 expected='"open"',
             )
 
@@ -124,10 +122,8 @@ def _require_order(
     for (_, before), (at, after) in pairwise(values):
         if sign * (after - before) < 0:
             raise (
-                node.at(at)
-                .at(key)
-                .wrong(f"at {words[0]} {number_to_json(before)}, as in the line before")
+                node.at(at).at(key).wrong(f"at {words[0]} {shown(before)}, as in the line before")
             )
     if last is not None and values and sign * (last - values[-1][1]) < 0:
         at = values[-1][0]
-        raise node.at(at).at(key).wrong(f"at {words[1]} {number_to_json(last)}, the solution's")
+        raise node.at(at).at(key).wrong(f"at {words[1]} {shown(last)}, the solution's")

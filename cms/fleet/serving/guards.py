@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from ...numbers import format_exact
+from ...numbers import shown
 from ..hardware import Gpu
 from .measurements import Measured
 from .operating_point import OperatingPoint, mps_share
@@ -124,13 +124,13 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
         limit, (fastest, slowest) = service.latency_limit_ms, extremes[service.model]
         if limit > _LENIENT * slowest:
             verdict = _LIMIT_IN_MICROSECONDS
-            extreme = f"slowest operating point of {service.model}: {format_exact(slowest)} ms"
+            extreme = f"slowest operating point of {service.model}: {shown(slowest)} ms"
         elif limit < fastest and fastest <= 1000 * limit <= _LENIENT * slowest:
             verdict = _LIMIT_IN_SECONDS
-            extreme = f"fastest operating point of {service.model}: {format_exact(fastest)} ms"
+            extreme = f"fastest operating point of {service.model}: {shown(fastest)} ms"
         else:
             continue
-        example = f"{service.name}, {format_exact(limit)} ms, {extreme}"
+        example = f"{service.name}, {shown(limit)} ms, {extreme}"
         found.setdefault(verdict, []).append(example)
     return tuple(
         f"{len(own)} of {len(services)} services: {verdict}; for example: {own[0]}"
@@ -179,7 +179,7 @@ def shrinking_warnings(measured: Measured, gpus: Sequence[Gpu]) -> tuple[str, ..
 
 
 def _rate(point: OperatingPoint) -> str:
-    return f"{format_exact(point.throughput_rps)} items/s on {point.profile}"
+    return f"{shown(point.throughput_rps)} items/s on {point.profile}"
 
 
 def _is_smaller(gpu: Gpu, small: str, large: str) -> bool:

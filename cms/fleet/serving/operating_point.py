@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ...errors import InvalidProblem
 from ...frozen import FrozenMap
-from ...numbers import Number, exact, format_exact
+from ...numbers import Number, exact, shown
 from .service import NO_EXTRA, require_name
 
 __all__ = ["MPS_PREFIX", "OperatingPoint", "mps_share"]
@@ -115,7 +115,7 @@ class OperatingPoint:
         return InvalidProblem(f"{self.origin}: {what}" if self.origin else what)
 
     def __str__(self) -> str:
-        throughput, latency = format_exact(self.throughput_rps), format_exact(self.latency_ms)
+        throughput, latency = shown(self.throughput_rps), shown(self.latency_ms)
         return f"{self.model} on {self.setting}: {throughput} items/s at {latency} ms"
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from ...check import check
 from ...errors import CmsError, FileError
 from ...files.documents import check_head, read_document
-from ...files.layout import number_to_json
 from ...files.node import Node
 from ...files.problems import problem_from_json
 from ...files.solutions import solution_from_json
 from ...files.source import StrPath
 from ...frozen import FrozenMap
 from ...model import Block
+from ...numbers import shown
 from ...problem import Problem
 from ..hardware import Gpu
 from ..hardware.device_file import device_from_json
@@ -101,7 +101,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     _require_blocks(fields["problem"], problem, gpus)
     for entry, service, job in zip(fields["services"].array(), services, problem.jobs, strict=True):
         if service.rate_rps != job.demand:
-            demand = number_to_json(job.demand)
+            demand = shown(job.demand)
             raise entry.at("rate_rps").wrong(f"{demand}, as in the problem")
     serving = ServingProblem(
         problem=problem,
@@ -205,10 +205,10 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
         name, block = entry.at("service").text(), entry.at("block").text()
         supply, stated = serving.supply(name, block), entry.at("supply_rps")
         if stated.number() != supply:
-            raise stated.wrong(f"{number_to_json(supply)}, as in the problem")
+            raise stated.wrong(f"{shown(supply)}, as in the problem")
         ruled = serving.rule.supply(serving.service(name), serving.points[name, block])
         if ruled != supply:
-            raise stated.wrong(f"{number_to_json(ruled)} by the rule {serving.rule.name!r}")
+            raise stated.wrong(f"{shown(ruled)} by the rule {serving.rule.name!r}")
         if entry.at("gpu").text() != serving.instance_of(block)[0]:
             raise entry.at("gpu").wrong(f'"{serving.instance_of(block)[0]}", where {block} is')
     for service in serving.services:
@@ -264,10 +264,10 @@ def _require_derived(node: Node, plan: Plan) -> None:
     for entry, given in zip(node.at("services").array(), plan.services, strict=True):
         if entry.at("provided_rps").number() != given.provided_rps:
             raise entry.at("provided_rps").wrong(
-                f"{number_to_json(given.provided_rps)}, what its instances supply"
+                f"{shown(given.provided_rps)}, what its instances supply"
             )
         if entry.at("instances").integer() != given.instances:
-            raise entry.at("instances").wrong(f"{given.instances}, as the solution has")
+            raise entry.at("instances").wrong(f"{shown(given.instances)}, as the solution has")
     groups = [group_to_json(group) for group in plan.groups]
     for entry, group in zip(node.at("groups").array(len(groups)), groups, strict=True):
         if _group_as_written(entry) != group:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption
 from ...names import nearest
-from ...numbers import Number, exact, format_exact
+from ...numbers import Number, exact, format_exact, shown
 from .operating_point import OperatingPoint
 from .service import Service
 
@@ -92,7 +92,7 @@ class LatencyRule:
         put(self, "share", exact(share, f"the share of rule {name!r}", error=InvalidOption))
         if not 0 < self.share <= 1:
             raise InvalidOption(
-                f"the share of rule {name!r} is {format_exact(self.share)}; expected a number > 0 "
+                f"the share of rule {name!r} is {shown(self.share)}; expected a number > 0 "
                 "and <= 1: the part of the latency limit that one batch may take"
             )
         put(self, "strict", bool(strict))
@@ -120,13 +120,13 @@ class LatencyRule:
         limit = service.latency_limit_ms
         sign = "<" if self.strict else "<="
         allowed = self.share * limit
-        product = "" if self.share == 1 else f"{format_exact(self.share)} x {_short(limit)} ms = "
+        product = "" if self.share == 1 else f"{shown(self.share)} x {_short(limit)} ms = "
         needed = point.latency_ms / self.share
-        shown = Fraction(-(-needed * 100 // 1), 100)
-        relaxed = "a limit above" if self.strict and shown == needed else "a limit of"
+        relaxed = Fraction(-(-needed * 100 // 1), 100)
+        words = "a limit above" if self.strict and relaxed == needed else "a limit of"
         return (
             f"{_short(point.latency_ms)} ms is not {sign} {product}{_short(allowed)} ms; "
-            f"{relaxed} {format_exact(shown)} ms would do"
+            f"{words} {shown(relaxed)} ms would do"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -140,14 +140,13 @@ class LatencyRule:
 
     def __str__(self) -> str:
         sign = "<" if self.strict else "<="
-        share = "" if self.share == 1 else f"{format_exact(self.share)} x "
+        share = "" if self.share == 1 else f"{shown(self.share)} x "
         return f"batch latency {sign} {share}the limit"
 
 
 def _short(value: Fraction) -> str:
     """Print a number for a message: exactly if that is short, else with a few decimals."""
-    text = format_exact(value)
-    if len(text) <= 9:
+    if max(value.numerator, value.denominator) < 10**9 and len(text := format_exact(value)) <= 9:
         return text
     if 1 <= value * 10**300 <= 10**600:
         return f"{float(value):.6g}"

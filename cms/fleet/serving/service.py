@@ -9,7 +9,7 @@ from fractions import Fraction
 from ...errors import InvalidProblem
 from ...frozen import FrozenMap
 from ...names import checked_names
-from ...numbers import Number, exact, format_exact
+from ...numbers import Number, exact, shown
 
 __all__ = ["NO_EXTRA", "Service", "require_name"]
 
@@ -88,7 +88,7 @@ class Service:
         return InvalidProblem(f"{self.origin}: {what}" if self.origin else what)
 
     def __str__(self) -> str:
-        rate, limit = format_exact(self.rate_rps), format_exact(self.latency_limit_ms)
+        rate, limit = shown(self.rate_rps), shown(self.latency_limit_ms)
         model = "" if self.model == self.name else f" ({self.model})"
         return f"{self.name}{model}: {rate} items/s within {limit} ms"
 

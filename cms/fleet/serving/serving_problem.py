@@ -11,7 +11,7 @@ from ...errors import InvalidOption
 from ...frozen import FrozenMap
 from ...model import Block, Configuration, Job, MachineType, SizeBoundedConfigurations
 from ...names import nearest
-from ...numbers import Number, format_exact
+from ...numbers import Number, shown
 from ...problem import Problem
 from ..hardware import Gpu, gpu, mps_shares
 from .guards import column_warnings, limit_warnings, shrinking_warnings, unit_warnings
@@ -255,7 +255,7 @@ def _why_unservable(
         key=lambda point: (point.latency_ms, -point.throughput_rps),
     )
     return (
-        f"{service.name}: no profile meets {format_exact(service.latency_limit_ms)} ms under the "
+        f"{service.name}: no profile meets {shown(service.latency_limit_ms)} ms under the "
         f"rule {rule.name!r}; best: {fastest.setting}: {rule.refusal(service, fastest)}"
     )
 
