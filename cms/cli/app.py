@@ -60,7 +60,7 @@ def cms(
     name = "configurable-machines"
     number = version_of(name)
     if json:
-        session.print_json({"name": name, "version": number})
+        session.print_json(lambda: {"name": name, "version": number})
     else:
         session.print_text(f"{name} {number}\n")
     return Exit.ANSWER

@@ -34,12 +34,12 @@ def gpus(
         shown = find_gpu(name)
         document = {"gpus": [_gpu_to_json(shown)]}
     if session.json:
-        session.print_json(document)
+        session.print_json(lambda: document)
     else:
         from cms.fleet.report.catalogue import gpu_report, gpus_report
 
         session.print(*(gpus_report(found) if name is None else gpu_report(shown)))
-    session.write(document, output)
+    session.write(lambda: document, output)
     return Exit.ANSWER
 
 
@@ -129,10 +129,10 @@ def algorithms(context: typer.Context, output: Output = None, json: Json = False
         ]
     }
     if session.json:
-        session.print_json(document)
+        session.print_json(lambda: document)
     else:
         from cms.fleet.report.catalogue import algorithms_report
 
         session.print(*algorithms_report(found))
-    session.write(document, output)
+    session.write(lambda: document, output)
     return Exit.ANSWER

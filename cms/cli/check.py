@@ -73,10 +73,10 @@ def check(
         "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
     }
     if session.json:
-        session.print_json(document)
+        session.print_json(lambda: document)
     elif not quiet:
         session.print_text(_report(answer, faults, "machine" if plan is None else "GPU"))
-    session.write(document, output)
+    session.write(lambda: document, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
@@ -82,11 +82,11 @@ class Session:
         self.quiet = self.interrupts.quiet = quiet
         return None if to_pipe else output
 
-    def print_json(self, document: Mapping[str, Any]) -> None:
-        """Write a document to stdout, exactly as ``--output`` writes it to a file."""
-        from cms.files.layout import lay_out
+    def print_json(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
+        from cms.files.layout import document_text
 
-        self.print_text(lay_out(document))
+        self.print_text(document_text(make, "<stdout>"))
 
     def print(self, *report: RenderableType) -> None:
         """Write a report to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
@@ -103,13 +103,13 @@ class Session:
         _write(sys.stdout, text)
         self.has_answered = True
 
-    def write(self, document: Mapping[str, Any], path: Path | None) -> None:
-        """Write a document to the file of ``--output``, if there is one."""
+    def write(self, make: Callable[[], Mapping[str, Any]], path: Path | None) -> None:
+        """Make a document and write it to the file of ``--output``, if there is one."""
         if path is None:
             return
         from cms.files.layout import write_document
 
-        write_document(lambda: dict(document), path)
+        write_document(make, path)
 
     @staticmethod
     def draw(picture: str, path: Path) -> None:

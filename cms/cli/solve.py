@@ -67,13 +67,13 @@ def solve(
 
     # Only who wants the document pays for it: it can be much longer than the report.
     if session.json:
-        session.print_json(solution_to_json(solution, short_of))
+        session.print_json(lambda: solution_to_json(solution, short_of))
     elif not quiet:
         from cms.fleet.report.problems import solution_report
 
         session.print(*solution_report(posed, solution, title, short_of))
     if output is not None:
-        session.write(solution_to_json(solution, short_of), output)
+        session.write(lambda: solution_to_json(solution, short_of), output)
     if picture is not None:
         from cms.fleet.report.svg import solution_picture
 

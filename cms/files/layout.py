@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -60,7 +60,7 @@ def lay_out(document: Any) -> str:
     return "".join([*_lines(document, ""), "\n"])
 
 
-def write_document(make: Callable[[], dict[str, Any]], path: StrPath) -> None:
+def write_document(make: Callable[[], Mapping[str, Any]], path: StrPath) -> None:
     """Make a document and write it to a file, or to standard output if the path is ``-``.
 
     Parameters
@@ -75,18 +75,28 @@ def write_document(make: Callable[[], dict[str, Any]], path: StrPath) -> None:
         If the file cannot be written; or if the document holds a number of more than 4300 digits
         or is nested too deeply, since no reader would take it.
     """
+    write_bytes(document_text(make, os.fspath(path)).encode(), path)
+
+
+def document_text(make: Callable[[], Mapping[str, Any]], name: str) -> str:
+    """Make a document and lay it out; errors are as in :func:`write_document` to a file so called.
+
+    Examples
+    --------
+    >>> document_text(lambda: {"schema": 1}, "<stdout>")
+    '{\\n  "schema": 1\\n}\\n'
+    """
     try:
-        data = lay_out(make()).encode()
+        text = lay_out(make())
+        text.encode()
     except FileError as fault:
         what, expected, fix = fault.what, fault.expected, fault.fix
-        raise FileError(os.fspath(path), what, expected=expected, fix=fix) from None
+        raise FileError(name, what, expected=expected, fix=fix) from None
     except RecursionError:
-        raise FileError(
-            os.fspath(path), "the document is nested too deeply to be written"
-        ) from None
-    except ValueError as fault:  # half of a surrogate pair in a text
-        raise FileError(os.fspath(path), f"the document cannot be written: {fault}") from None
-    write_bytes(data, path)
+        raise FileError(name, "the document is nested too deeply to be written") from None
+    except ValueError as fault:  # half of a surrogate pair in a text; too many digits of a count
+        raise FileError(name, f"the document cannot be written: {fault}") from None
+    return text
 
 
 def _lines(value: Any, indent: str) -> list[str]:

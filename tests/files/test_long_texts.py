@@ -16,13 +16,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, FileError, InvalidProblem, cut
-from cms.files import Node, Source, parse_json, problem_from_json, problems
+from cms.files import Node, Source, parse_json, problem_from_json, problems, solution_from_json
+from cms.files.layout import document_text
 from cms.files.numerals import _UNIT, number_hint, number_in
 from cms.files.tables import read_table
 from cms.fleet.serving.tables import read_operating_points, read_services
 from cms.names import nearest
 from cms.numbers import LARGEST_DIGITS, parse_exact
 from cms.rows import Rows
+from tests.files.documents import SOLUTION
 
 LONG = 10**5
 READABLE = 3_000  # characters of an error, its file's name included
@@ -211,3 +213,18 @@ def test_a_cell_after_many_blanks_is_found() -> None:
     text = "a,b,c\n" + " " * LONG + 'x, "' + '""' * 500 + '",y\n'
     (row,) = read_table(Source("t.csv", text), ["a", "b", "c"])
     assert [cell.column for cell in row.values()] == [LONG + 1, LONG + 4, LONG + 1007]
+
+
+def test_a_number_worked_out_from_long_ones_is_shown_in_round_figures() -> None:
+    numbers = {"cost": f"2/{10**4299}", "lower_bound": f"1/{10**4299 + 1}", "history": []}
+    text = json.dumps(json.loads(SOLUTION) | numbers)
+    source = Source("s.json", text)
+    with pytest.raises(
+        FileError, match=r'gap is "1\.5", expected about 1\.000e-4299, the cost less'
+    ):
+        solution_from_json(Node(parse_json(source), source))
+
+
+def test_a_document_with_a_count_of_too_many_digits_is_not_written() -> None:
+    with pytest.raises(FileError, match="<stdout>: the document cannot be written"):
+        document_text(lambda: {"machine_count": 10**4300}, "<stdout>")

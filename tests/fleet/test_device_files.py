@@ -374,6 +374,7 @@ def test_a_table_that_a_driver_does_print_can_be_kept(tmp_path: Path) -> None:
         ("a.yaml", "a: !python/object:os.system 1\n", ":1:"),
         ("a.yaml", "? [1, 2]\n: 3\n", "a key is no plain text"),
         ("a.yaml", "[" * 5000, "a.yaml:1:51: a value is nested in more than 50 others"),
+        ("a.yaml", "#" * 50_001, "has 50001 characters, expected at most 50000 of YAML; write the"),
         ("a.yaml", "a: &x [*x]\n", "used again by an alias"),
         ("a.yaml", MINE_YAML + "---\nschema: 1\n", ":18:1: this is no YAML: "),
         ("a.yaml", "schema: 1\nkey: \x07\n", "this is no YAML: "),

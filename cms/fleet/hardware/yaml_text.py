@@ -13,14 +13,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...errors import FileError
 from ...files.source import Source
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node as YamlNode
 
 _TAG = "tag:yaml.org,2002:"
-# A device needs 5. The parser takes time that grows with the square of the depth.
-_DEEPEST = 50
+#: Levels and characters of a device in YAML: real ones have 5, and less than 10,000. The parser
+#: takes 20 microseconds a character, and time that grows with the square of the depth.
+DEEPEST, LONGEST = 50, 50_000
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 
 
@@ -74,8 +76,15 @@ def yaml_source(source: Source) -> YamlSource:
     from ruamel.yaml import YAML  # a fifth of the time of a whole cold run: only for users' YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    if len(source.text or "") > LONGEST:
+        raise FileError(
+            source.name,
+            f"the file has {len(source.text or '')} characters",
+            expected=f"at most {LONGEST} of YAML",
+            fix="write the device as JSON",
+        )
     writer, yaml = _Writer(source), YAML(typ="safe", pure=True)
-    yaml.max_depth = _DEEPEST  # versions that do not know it stop where Python does
+    yaml.max_depth = DEEPEST  # versions that do not know it stop where Python does
     try:
         root = yaml.compose(source.text or "")
         if root is not None:
@@ -83,7 +92,7 @@ def yaml_source(source: Source) -> YamlSource:
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         if "maximum depth" in str(fault.problem):
-            what = f"a value is nested in more than {_DEEPEST} others"
+            what = f"a value is nested in more than {DEEPEST} others"
             raise source.error(what, mark.index if mark else None) from None
         words = " ".join(str(fault.problem or fault.context).split())
         raise source.error(f"this is no YAML: {words}", mark.index if mark else None) from None
