@@ -105,7 +105,8 @@ def solve(
     a false claim pass, unless it replaces functions of this package.
 
     The method runs in a thread of its own. When it is stopped and does not end within half a
-    second, it is left behind: it may go on in the background until its native code returns.
+    second, it is left behind: it may go on in the background until its native code returns. The
+    interpreter's end waits for that, up to ten seconds of work, and Ctrl-C ends the waiting.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from .finding import Breach, require
 from .tiny import Tiny
 
 #: Seconds for one answer; every one takes a small part of it.
-_TIME_LIMIT = 60.0
+_TIME_LIMIT = 600.0
 #: By what part greedy's factors may exceed the theorem's: its gains and linear programs are in
 #: floats, known to a part of 10^-5; and logarithms are rounded up to six digits after the point.
 _FLOATS, _DIGITS = Fraction(2, 10**5), Fraction(2, 10**6)

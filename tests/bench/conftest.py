@@ -37,16 +37,21 @@ class Dies(OneByOne):
         os._exit(3)
         yield
 
-class Slow(OneByOne):
-    """Does its work, after a while."""
-    name = "slow"
-    def run(self, problem, options, budget):
-        time.sleep(0.15)
-        yield from super().run(problem, options, budget)
-
 def leave_number(number):
     with open(os.environ["BAD_PLUGIN_NUMBERS"], "a") as file:
         file.write(f"{number}\\n")
+
+class Slow(OneByOne):
+    """Does its work, after a while; where nobody is to see the end, four times only."""
+    name = "slow"
+    def run(self, problem, options, budget):
+        if "BAD_PLUGIN_STOPS" in os.environ:
+            leave_number(os.getpid())
+            with open(os.environ["BAD_PLUGIN_NUMBERS"]) as file:
+                if len(file.readlines()) > 4:
+                    time.sleep(3600)
+        time.sleep(0.15)
+        yield from super().run(problem, options, budget)
 
 class Overruns(OneByOne):
     """Waits for children far beyond its limit."""

@@ -229,8 +229,13 @@ def test_a_killed_run_goes_on_where_it_was(
 ) -> None:
     path = tmp_path / "rows" / "proof.jsonl"
     command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
+    stops = {**environment, "BAD_PLUGIN_STOPS": "1"}
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=ROOT,
+        env=stops,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as run:
         while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
             assert run.poll() is None, "it ended before it could be killed"
@@ -257,8 +262,9 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
 ) -> None:
     path = tmp_path / "rows" / "proof.jsonl"
     command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
+    stops = {**environment, "BAD_PLUGIN_STOPS": "1"}
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        command, cwd=ROOT, env=stops, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True,
     ) as run:  # fmt: skip
         while not (path.exists() and path.read_bytes()):
