@@ -256,18 +256,18 @@ def press(kind: str, moment: float, method: str | None = None, again: float | No
 def table(kinds: list[str], moments: int, seed: int, method: str | None) -> list[Press]:
     """Print the table; return all presses."""
     random_moments = random.Random(seed)
-    print("seconds from the signal to the     answer             exit")
-    print("solver        answered         median   worst   median   worst")
+    print("seconds from the signal to the            answer             exit")
+    print("solver        answered  at once      median   worst   median   worst")
     pressed: list[Press] = []
     for kind in kinds:
         presses = [press(kind, 2.0 * random_moments.random(), method) for _ in range(moments)]
         answers = sorted(one.answer for one in presses)
         exits = sorted(one.exit for one in presses)
-        bad = [one for one in presses if not (one.answered and one.at_once)]
-        good, middle = f"{moments - len(bad)} of {moments}", moments // 2
+        bad, middle = [one for one in presses if not one.answered], moments // 2
+        good, soon = f"{moments - len(bad)} of {moments}", sum(one.at_once for one in presses)
         print(
-            f"{method or kind:<12} {good:>10}     {answers[middle]:>8.2f}{answers[-1]:>8.2f} "
-            f"{exits[middle]:>8.2f}{exits[-1]:>8.2f}",
+            f"{method or kind:<12} {good:>10} {soon:>7}     {answers[middle]:>8.2f}"
+            f"{answers[-1]:>8.2f} {exits[middle]:>8.2f}{exits[-1]:>8.2f}",
             flush=True,
         )
         for one in bad:
