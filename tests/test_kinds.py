@@ -122,7 +122,12 @@ def test_rows_are_hashed_and_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) ->
     whole = kinds(rows_from(lines))
     monkeypatch.setattr(cms.kinds, "_ROWS", 8)
     asked = []
-    parts = kinds(rows_from(lines), lambda: bool(asked.append(1)))
+
+    def look() -> bool:
+        asked.append(1)
+        return False
+
+    parts = kinds(rows_from(lines), look)
     assert parts.kind_of.tolist() == whole.kind_of.tolist() == by_definition(lines)
     assert len(asked) >= 2 * 200 // 8
     with pytest.raises(Stopped):

@@ -29,7 +29,7 @@ class Share(NamedTuple):
 
     group: int
     number: int
-    weight: float
+    weight: float | Fraction
     load: tuple[int, ...]
 
 

@@ -56,6 +56,8 @@ _NOTHING = 1e-9
 _HIGHEST = 1e15
 #: With this many kinds the first pass already counts as an answer ...
 EARLY_FROM = 1_000
+#: ... as it does where a linear program over so many machines comes next ...
+_MANY_ROWS = 150
 #: ... and with this many so do passes in between.
 _OFTEN_FROM = 200_000
 
@@ -140,7 +142,8 @@ class PriceSearch:
             centre = [*vector.prices, *vector.multipliers]
             self._improve(warm.point)
             known = [self._remember(options) for options in warm.options]
-        if len(self.jobs) >= EARLY_FROM and self.best is not None:
+        early = len(self.jobs) >= EARLY_FROM or len(region.rows) >= _MANY_ROWS
+        if early and not region.path and self.best is not None:
             yield self.best
         units = block_sizes(region)
         sizes = [
@@ -248,7 +251,7 @@ class PriceSearch:
     @property
     def shares(self) -> list[Share]:
         """The fractional solution: what each group takes from which pass; weights add up to 1."""
-        weights = [] if self._master is None else self._master.weights
+        weights: Sequence[Any] = [] if self._master is None else self._master.weights
         return [
             Share(group, number, weight, cut.load)
             for (group, number, cut), weight in zip(self._cuts, weights, strict=False)

@@ -12,7 +12,7 @@ from cms.knapsack import common_denominator
 from cms.model import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -159,6 +159,7 @@ class Depot:
         """Take so many blocks of a type, or as many as there can be; return how many."""
         left = number - self._taken(i, number)
         while left > 0:
+            at: int | _Set | None
             best, at = self._holder(i, left)
             for shape in self._sets:
                 if i in shape.most and self.room[shape.machine] != 0:
@@ -247,8 +248,8 @@ class Depot:
             return 0.0, -1
         wanted = np.array([float(min(n, _CAP)) for n in missing])
         each = self.worth[self._block] * np.minimum(self._ranked, wanted[self._block])
-        score = np.bincount(self._shape, weights=each, minlength=len(self._listed))
-        score /= self._rank[self._machine]
+        gain = np.bincount(self._shape, weights=each, minlength=len(self._listed))
+        score = gain / self._rank[self._machine]
         useful = np.bincount(self._shape, weights=wanted[self._block] > 0, minlength=len(score)) > 0
         score[self._full()[self._machine] | ~useful] = -1.0
         at = int(np.argmax(score))
@@ -281,7 +282,7 @@ class _Set:
     """Machines of a size-bounded set; one of them may have room for more blocks."""
 
     def __init__(
-        self, shape: SizeBoundedConfigurations, machine: int, index: dict[str, int]
+        self, shape: SizeBoundedConfigurations, machine: int, index: Mapping[str, int]
     ) -> None:
         self.machine = machine
         blocks = [block for block in shape.sizes if shape.largest_count(block)]

@@ -257,9 +257,9 @@ class _Handing:
             entries += [(j, i, n) for i, n in taken.items()]
         self._order.short = short + [j for j in self._order.short if j not in short]
         if entries:
-            j, i, n = zip(*entries, strict=True)
-            kind: Any = np.int64 if max(n) < 2**62 else object
-            self._given.append((np.array(j), np.array(i), np.array(n, dtype=kind)))
+            served, blocks, numbers = zip(*entries, strict=True)
+            kind: Any = np.int64 if max(numbers) < 2**62 else object
+            self._given.append((np.array(served), np.array(blocks), np.array(numbers, dtype=kind)))
         return not short
 
     def _full(self) -> list[bool]:

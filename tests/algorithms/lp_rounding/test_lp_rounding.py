@@ -18,11 +18,13 @@ from cms import (
     Job,
     MachineType,
     Problem,
+    Schedule,
     Status,
     UnsupportedProblem,
     check,
     solve,
 )
+from cms.algorithm import Named
 from cms.driver import RunBudget
 from cms.errors import InvalidOption
 from cms.guarantee import Verdict
@@ -223,13 +225,14 @@ def test_a_plain_variant_that_is_stopped_ends_with_what_the_first_program_gives(
     budget, first = StoppedAfterOne(), Aggregated.solve
 
     def solved(self: Aggregated, budget: StoppedAfterOne) -> Any:
-        vertex = first(self, budget)  # type: ignore[arg-type]
+        vertex = first(self, budget)
         budget.stopped = True
         return vertex
 
     monkeypatch.setattr(Aggregated, "solve", solved)
     options = LpRoundingOptions(variant, Fraction(1), plain=True)
-    claims = [*LpRounding().run(problem, options, budget)]  # type: ignore[arg-type]
-    schedule = claims[-1].claim
-    assert check(problem, schedule) == ()
-    assert schedule.machine_count > 0
+    named = [*LpRounding().run(problem, options, budget)][-1]
+    assert isinstance(named, Named)
+    assert isinstance(named.claim, Schedule)
+    assert check(problem, named.claim) == ()
+    assert named.claim.machine_count > 0

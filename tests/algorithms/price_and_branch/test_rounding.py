@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.price_and_branch.fraction import Fractional, fractional
 from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.rounding import MOST_BOXES, Rounded, rounded
+from algorithms.price_and_branch.rounding import _FAR, MOST_BOXES, Rounded, rounded
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
@@ -31,12 +31,19 @@ def options_of(search: PriceSearch, mixture: Fractional) -> list[dict[tuple[int,
 
 
 def examine(search: PriceSearch, mixture: Fractional, result: Rounded) -> None:
-    """All jobs of every kind are there, each with an option of its kind's, or in a box."""
+    """All jobs of every kind are there, each with an option of its kind's, or in a box.
+
+    One between options far apart may take a mixture of them, rounded up, where there is no box.
+    """
     jobs, choices = search.jobs, result.choices
     allowed = options_of(search, mixture)
     placed = np.zeros(len(jobs), dtype=np.int64)
     for kind, option, count in zip(*choices, strict=True):
-        assert tuple(option.tolist()) in allowed[kind]
+        if tuple(option.tolist()) not in allowed[kind]:
+            columns = [*zip(*allowed[kind], strict=True)]
+            assert max(max(column) - min(column) for column in columns) > _FAR
+            pairs = zip(columns, option.tolist(), strict=True)
+            assert all(min(column) <= blocks <= max(column) for column, blocks in pairs)
         row = jobs.rows.row(int(kind))
         given = sum(f * n for f, n in zip(row.supply, option.tolist(), strict=True))
         assert given >= row.demand

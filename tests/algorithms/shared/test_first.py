@@ -36,8 +36,8 @@ def never() -> bool:
     return False
 
 
-def found(problem: Problem) -> Schedule | None:
-    """The first schedule, checked."""
+def found(problem: Problem) -> Any:
+    """The first schedule, checked; None if there is none."""
     schedule = first_schedule(problem, never)
     if schedule is not None:
         assert check(problem, schedule) == ()
@@ -50,7 +50,7 @@ def random_problem(seed: int, limits: bool) -> Problem:
     blocks = [f"b{i}" for i in range(rng.choice([1, 2, 4, 30]))]
     types = [
         MachineType(
-            f"m{m}", rng.choice([0, 1, 2, "0.7"]), rng.choice([0, 1, 3]) if limits else None
+            f"m{m}", rng.choice(["0", "1", "2", "0.7"]), rng.choice([0, 1, 3]) if limits else None
         )
         for m in range(rng.choice([1, 2, 5]))
     ]
@@ -140,7 +140,7 @@ def test_most_tight_fleets_that_suffice_are_found_to() -> None:
     for seed in range(40):
         loose = generate("mixed-fleet", n=12, seed=seed)
         used: dict[str | None, int] = {}
-        for shape, number in first_schedule(loose, never).machines.items():
+        for shape, number in found(loose).machines.items():
             used[shape.machine] = used.get(shape.machine, 0) + number
         types = [MachineType(m.name, m.cost, used.get(m.name, 0)) for m in loose.machine_types]
         served += found(loose.replace(machine_types=types)) is not None
@@ -244,6 +244,7 @@ def test_auto_waits_for_no_prices(monkeypatch: pytest.MonkeyPatch) -> None:
         claim = next(claims(problem, Unlimited()))
         assert type(claim) is Named
         assert claim.part == "first schedule"
+        assert isinstance(claim.claim, Schedule)
         assert check(problem, claim.claim) == ()
 
 
@@ -266,5 +267,6 @@ def test_fifty_thousand_configurations_are_read_once() -> None:
     )
     budget = Counting(10**9)
     schedule = first_schedule(problem, lambda: budget.stopped)
+    assert schedule is not None
     assert check(problem, schedule) == ()
     assert budget.asked < 100
