@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import chain
-from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,9 @@ from .arrays import described, frozen_array, number_array, refuse_bad_numbers
 from .decimals import decimal_rows
 from .errors import InvalidProblem
 from .frozen import FrozenMap
-from .numbers import LARGEST_DIGITS, exact, has_too_many_digits
+from .numbers import exact
+from .row import Row as Row
+from .row import fits_int64, reduced
 from .stopping import look, never
 
 if TYPE_CHECKING:
@@ -42,14 +42,6 @@ _FAR, FEW = 2**20, 1_000
 _ROWS = 2**17
 # An image's supply x (demand + largest supply) has this many bits, rounding included one more.
 _IMAGE_BITS = 61
-
-
-class Row(NamedTuple):
-    """One job's integers: its demand is ``demand / denominator``, its supply likewise."""
-
-    demand: int
-    supply: tuple[int, ...]
-    denominator: int
 
 
 class Image(NamedTuple):
@@ -204,7 +196,7 @@ class Rows:
                 continue
             row = self.wide[j]
             chosen = (row.supply[i] for i in columns)
-            wide[to] = _reduced(
+            wide[to] = reduced(
                 Fraction(row.demand, row.denominator),
                 [Fraction(min(f, row.demand) if cut else f, row.denominator) for f in chosen],
                 f"job number {to}",
@@ -228,7 +220,7 @@ class Rows:
         denominators, wide = self.denominators.copy(), {**self.wide}
         for j, row in rows.items():
             wide.pop(j, None)
-            if _fits(row):
+            if fits_int64(row):
                 demands[j], supplies[j], denominators[j] = row
             else:
                 wide[j] = row
@@ -290,7 +282,7 @@ class Rows:
         """
         return cls._from_rows(
             [
-                _reduced(demand, supply, _job(job_names, j))
+                reduced(demand, supply, _job(job_names, j))
                 for j, (demand, supply) in enumerate(rows)
             ],
             n_blocks,
@@ -298,7 +290,7 @@ class Rows:
 
     @classmethod
     def _from_rows(cls, rows: Sequence[Row], n_blocks: int) -> Rows:
-        fits = [_fits(row) for row in rows]
+        fits = [fits_int64(row) for row in rows]
         empty = Row(0, (0,) * n_blocks, 0)
         stored = [row if fit else empty for row, fit in zip(rows, fits, strict=True)]
         n = len(rows)
@@ -370,8 +362,8 @@ class Rows:
         wide = {}
         for j in found.hard:
             fractions = [Fraction(str(value)) for value in (demands[j], *supply[j])]
-            row = _reduced(fractions[0], fractions[1:], _job(job_names, j))
-            if _fits(row):
+            row = reduced(fractions[0], fractions[1:], _job(job_names, j))
+            if fits_int64(row):
                 found.demands[j], found.supplies[j] = row.demand, row.supply
                 found.denominators[j] = row.denominator
             else:
@@ -379,33 +371,9 @@ class Rows:
         return cls(found.demands, found.supplies, found.denominators, wide)
 
 
-def _fits(row: Row) -> bool:
-    """Whether a row's integers are int64."""
-    return max(row.demand, row.denominator, *row.supply, 0) < 2**63
-
-
 def _job(job_names: Sequence[str] | None, j: int) -> str:
     """Word which job a row is, for an error."""
     return f"job number {j}" if job_names is None else f"job {job_names[j]!r}"
-
-
-def _reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
-    denominator = 1
-    integers: list[int] = []
-    for f in chain((demand,), supply):
-        if denominator % f.denominator:
-            # not all at once: what is refused must not first grow as long as the whole row
-            denominator = lcm(denominator, f.denominator)
-            if has_too_many_digits(denominator):
-                break
-    else:
-        integers = [f.numerator * (denominator // f.denominator) for f in (demand, *supply)]
-    if not integers or has_too_many_digits(max(integers)):
-        raise InvalidProblem(
-            f"the numbers of {job} have more than {LARGEST_DIGITS} digits over their common "
-            "denominator; round them"
-        )
-    return Row(integers[0], tuple(integers[1:]), denominator)
 
 
 def _images(rows: Rows) -> _Images:
