@@ -114,16 +114,18 @@ def test_what_a_stopped_algorithm_says_within_the_grace_still_counts(
 
 
 def test_an_algorithm_that_never_stops_claiming_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = threading.Event()
+    began, closed = threading.Event(), threading.Event()
 
     def endless(problem: Problem, budget: Budget) -> Iterator[Claim]:
         try:
             while True:
+                began.set()
                 yield serving(8, 6)
         finally:
             closed.set()
 
-    clock = Clock(TICK).rule(monkeypatch)
+    # What has not begun is not closed either.
+    clock = Clock(TICK, until=lambda: math.inf if began.is_set() else 0.0).rule(monkeypatch)
     solution = solved(endless, time_limit=0.1)
     assert clock.now <= 0.1 + GRACE_SECONDS + LOOKS * TICK
     assert solution.stop_reason is StopReason.TIME_LIMIT
