@@ -136,7 +136,7 @@ def test_cancels_are_called_until_their_block_is_left(monkeypatch: pytest.Monkey
     """The first call may come before a solver has begun; it must not be the last."""
     calls = []
     solver_begins_at = 3
-    stopped = threading.Event()
+    registered, stopped = threading.Event(), threading.Event()
 
     def cancel() -> None:
         calls.append(threading.current_thread())
@@ -145,10 +145,11 @@ def test_cancels_are_called_until_their_block_is_left(monkeypatch: pytest.Monkey
 
     def native(problem: Problem, budget: Budget) -> Iterator[Claim]:
         with budget.on_stop(cancel):
+            registered.set()
             assert stopped.wait(NEVER)
         yield serving(8, 5)
 
-    Clock(TICK, until=0.1).rule(monkeypatch)
+    Clock(TICK, until=lambda: 0.1 if registered.is_set() else 0.0).rule(monkeypatch)
     solution = solved(native, time_limit=0.1)
     assert solution.cost == 5
     assert len(calls) == solver_begins_at
