@@ -37,10 +37,10 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     if kind == "blocks_of":
         return kind, known_name(problem.blocks, what, "the block of a branch")
     if kind == "blocks_of_job":
-        fields = record(what, "a branch", "block job")
+        fields = record(what, "a branch", "block job", own=False)
         block = known_name(problem.blocks, fields["block"], "the block of a branch")
         return kind, (block, known_name(problem.jobs, fields["job"], "the job of a branch"))
-    fields = record(what, "a branch", "blocks", "machine")
+    fields = record(what, "a branch", "blocks", "machine", own=False)
     machine = problem.machine_or_only(fields.get("machine"))
     known_name(problem.machine_types, machine, "the machine type of a branch")
     listed = Listed(machine, multiset(fields["blocks"], "the configuration of a branch"))

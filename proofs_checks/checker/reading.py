@@ -30,8 +30,10 @@ class Fault(ValueError):
 
 def rational(text: str) -> Fraction:
     """Read ``12``, ``12.5``, ``1e3`` or ``1/3``."""
-    if len(text) > 3 * _LARGEST_DIGITS:
-        raise Fault(f"a text of {len(text)} characters is no number; write 12, 12.5, 1e3 or 1/3")
+    if len(text) > _LARGEST_DIGITS and any(
+        sum(map(str.isdigit, part)) > _LARGEST_DIGITS for part in re.split("[/eE]", text)
+    ):
+        raise Fault(f"{show(text)} has more than {_LARGEST_DIGITS} digits")
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise Fault(f"{show(text)} is not a number; write 12, 12.5, 1e3 or 1/3")
@@ -181,7 +183,9 @@ def _keys(required: str, optional: str) -> tuple[list[str], set[str]]:
     return required.split(), {*required.split(), *optional.split()}
 
 
-def record(value: object, what: str, required: str, optional: str = "") -> dict[str, Any]:
+def record(
+    value: object, what: str, required: str, optional: str = "", *, own: bool = True
+) -> dict[str, Any]:
     """Return an object with these keys; those that start with ``x-`` are the user's own.
 
     Any other is refused, so that a misspelt ``limit`` does not silently mean no limit.
@@ -192,7 +196,7 @@ def record(value: object, what: str, required: str, optional: str = "") -> dict[
         if key not in table:
             raise Fault(f"{what} has no {show(key)}")
     for key in table:
-        if key not in known and not key.startswith("x-"):
+        if key not in known and not (own and key.startswith("x-")):
             raise Fault(f"{what} has the unknown key {show(key)}")
     return table
 

@@ -196,6 +196,12 @@ def test_multipliers_that_do_not_hold_are_refused() -> None:
             branch({"blocks_of_job": {"block": "a", "job": "k"}}, 0, leaf({}, 0), leaf({}, 0)),
             "the job of a branch is 'k'",
         ),
+        (
+            branch(
+                {"blocks_of_job": {"block": "a", "job": "j", "x-own": 1}}, 0, leaf({}), leaf({})
+            ),
+            "a branch has the unknown key 'x-own'",
+        ),
         ({**branch({"blocks_of": "a"}, 0, leaf({}, 0), leaf({}, 0)), "below": ...}, "Ellipsis"),
     ],
 )

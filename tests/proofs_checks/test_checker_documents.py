@@ -267,7 +267,7 @@ def test_a_small_file_does_not_fill_the_memory_with_zeros() -> None:
     assert "make a table of which only 0 entries are given" in fault
 
 
-@pytest.mark.parametrize("text", ["1" * 5000, "1." + "0" * 10**6, "1/" + "7" * 4301, "1e400"])
+@pytest.mark.parametrize("text", ["1" * 5000, "1." + "0" * 4300, "1/" + "7" * 4301, "1e400"])
 def test_numbers_have_at_most_as_many_digits_as_the_first_reader_takes(text: str) -> None:
     faults = checker.check_problem(changed(SERVICES, "jobs", 0, "demand", to=text))
     assert bool(faults) is (text != "1e400")
