@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cms.guarantee import GuaranteeVerdict
     from cms.problem import Problem
 
-#: Jobs up to which the independent checker, slow on purpose, rechecks an answer.
+#: Jobs up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 2_000
 
 
