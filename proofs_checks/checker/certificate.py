@@ -49,7 +49,7 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     # Machines of this configuration are counted by name, those of a size-bounded set are not.
     if any(c.allows(listed.blocks) for c in problem.size_bounded if c.machine == machine):
         raise Fault(f"the configuration of a branch, {show(listed.blocks)}, is in a set as well")
-    return kind, (machine, listed.blocks)
+    return kind, (machine, frozenset(listed.blocks.items()))
 
 
 def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Side, ...]]]:
@@ -85,6 +85,11 @@ class _Leaf:
     limit_price: dict[str, Fraction]  # of every machine type: σ
     weighted: list[tuple[_Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
 
+    def key(self) -> tuple[object, ...]:
+        """All that its bound depends on."""
+        counting = tuple((side, w) for side, w in self.weighted if w)
+        return tuple(self.price.values()), tuple(self.limit_price.values()), counting
+
     def added(self, kind: str, what: object) -> Fraction:
         """The s·μ of the sides on this quantity."""
         return sum((w for side, w in self.weighted if (side.kind, side.what) == (kind, what)), ZERO)
@@ -112,9 +117,7 @@ def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Lea
     return _Leaf(price, limit_price, weighted)
 
 
-def _leaf_bound(
-    leaf: object, sides: tuple[_Side, ...], problem: Problem, rows: Counter[Row]
-) -> Fraction | None:
+def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
     """What a leaf proves for the schedules on its sides of the branches; None: there are none.
 
     Let a schedule have x_C machines of configuration C, of machine type m, and give job j y_ij
@@ -132,7 +135,6 @@ def _leaf_bound(
     cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
     is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
     """
-    read = _read_leaf(leaf, sides, problem)
     bound = sum((w * side.limit for side, w in read.weighted), ZERO)
     bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
     special = {side.what[1] for side, _ in read.weighted if side.kind == "blocks_of_job"}
@@ -183,7 +185,7 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
             sizes = list(c.sizes.values())
             worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, allowed - worth)
         else:
-            worth += leaf.added("machines_of", (c.machine, c.blocks))
+            worth += leaf.added("machines_of", (c.machine, frozenset(c.blocks.items())))
             worth += sum((worth_of[i] * n for i, n in c.blocks.items()), ZERO)
         if worth > allowed:
             return (
@@ -197,8 +199,14 @@ def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
     rows = Counter(job.row for job in problem.jobs.values())  # equal jobs have equal h
     leaves = list(_leaves(tree, problem))
-    bounds = [_leaf_bound(leaf, sides, problem, rows) for leaf, sides in leaves]
-    return min((bound for bound in bounds if bound is not None), default=None)
+    # Leaves of equal prices, below the same sides that count, prove the same.
+    bounds: dict[object, Fraction | None] = {}
+    for leaf, sides in leaves:
+        read = _read_leaf(leaf, sides, problem)
+        key = read.key()
+        if key not in bounds:
+            bounds[key] = _leaf_bound(read, problem, rows)
+    return min((bound for bound in bounds.values() if bound is not None), default=None)
 
 
 def certificate_bound(problem_doc: Any, tree: Any) -> Fraction | None:

@@ -336,6 +336,35 @@ def optimum(demands: tuple[int, int], supply: tuple[Document, Document]) -> int 
     return best
 
 
+def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a tree that the package judges in a second takes minutes, as a side is written often."""
+    asked = []
+    price = certificate_module.cheapest_price
+
+    def counted(*arguments: Any) -> int | None:
+        asked.append(arguments)
+        return price(*arguments)
+
+    monkeypatch.setattr(certificate_module, "cheapest_price", counted)
+    listed = {"blocks": {"a": 2}}
+    document = problem([listed], {"x": (3, {"a": 1})})
+    kinds = [
+        {"blocks_of": "a"},
+        {"machines_of": listed},
+        {"blocks_of_job": {"block": "a", "job": "x"}},
+    ]
+    tree = leaf({"a": F(1, 4)}, *[0] * 12)
+    for number in range(12):
+        tree = branch(kinds[number % 3], number, tree, tree)
+    assert certificate_bound(document, tree) == F(3, 4)
+    assert len(asked) <= 2  # for the job's own prices, and for those of all others
+    # A multiplier that counts tells leaves apart.
+    tree = branch(kinds[1], 1, leaf({"a": F(1, 4)}, F(1, 2)), leaf({"a": F(1, 4)}, F(1, 2)))
+    assert certificate_bound(document, tree) == F(7, 4)  # one machine is too few
+    tree = branch(kinds[1], 1, leaf({"a": F(1, 2)}, 0), leaf({"a": F(1, 4)}, F(1, 2)))
+    assert certificate_bound(document, tree) == F(3, 2)
+
+
 @settings(max_examples=400)  # half of the trees do not hold
 @given(
     st.tuples(st.integers(0, 4), st.integers(0, 4)),
