@@ -17,10 +17,10 @@ from fractions import Fraction
 from typing import NamedTuple, cast, get_args
 
 from .algorithm import Named, SolverBound, Support
-from .aside import GRACE_SECONDS, Aside
+from .aside import GRACE_SECONDS, Aside, in_words
 from .certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
 from .columns import Columns
-from .errors import InvalidCertificate, InvalidSchedule
+from .errors import InvalidCertificate, InvalidOption, InvalidSchedule
 from .guarantee import Guarantee
 from .model import AnyConfiguration, Configuration, MachineType, SizeBoundedConfigurations
 from .names import NumberedNames, checked_name
@@ -149,6 +149,11 @@ def taken_answer(answer: object) -> object:
 def own_options(options: Mapping[str, object]) -> Mapping[str, object]:
     """Return options whose values have nothing in common with those given that could be changed.
 
+    Raises
+    ------
+    InvalidOption
+        If one cannot be copied, like a lock.
+
     Examples
     --------
     >>> given = {"parts": [Fraction(1, 2)]}
@@ -158,9 +163,15 @@ def own_options(options: Mapping[str, object]) -> Mapping[str, object]:
     """
     # `copy` takes a Fraction for something that cannot be changed.
     fractions: dict[int, object] = {}
-    for value in _fractions_in(options):
-        fractions[id(value)] = _rebuilt_fraction(value)
-    return copy.deepcopy(options, fractions)
+    try:
+        for value in _fractions_in(options):
+            fractions[id(value)] = _rebuilt_fraction(value)
+        return copy.deepcopy(options, fractions)
+    except Exception as fault:
+        raise InvalidOption(
+            "options of a third party's method are copied for it, and these cannot be: "
+            f"{in_words(fault)}"
+        ) from fault
 
 
 def schedule_digest(schedule: Schedule | None) -> str:

@@ -55,7 +55,8 @@ def parse_exact(text: str) -> Fraction:
     >>> parse_exact("310.5"), parse_exact("1/3")
     (Fraction(621, 2), Fraction(1, 3))
     """
-    stripped = text.strip()
+    # A subclass could answer for itself, also when it is asked for its numerator.
+    stripped = str.__str__(text).strip()
     if len(stripped) > LARGEST_DIGITS and any(
         len(part) - part.count(".") > LARGEST_DIGITS
         for part in re.split("[/eE]", stripped.lstrip("+-"), maxsplit=1)
@@ -223,7 +224,7 @@ def exact(
         result = Fraction(plain) if plain.is_finite() and not _is_huge(plain) else None
     elif isinstance(value, float | np.floating):
         # str() of a numpy scalar is the shortest decimal of its own precision
-        result = Fraction(str(value)) if np.isfinite(value) else None
+        result = Fraction(str.__str__(str(value))) if np.isfinite(value) else None
     elif isinstance(value, str):
         try:
             result = parse_exact(value)

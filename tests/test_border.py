@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import numbers
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from cms.border import Border
 from cms.certificate import BlockPrices, Branch
 from cms.check import check
 from cms.columns import Columns
-from cms.errors import AlgorithmError
+from cms.errors import AlgorithmError, InvalidOption
 from cms.model import AnyConfiguration, Configuration, MachineType, SizeBoundedConfigurations
 from cms.names import NumberedNames
 from cms.problem import Problem
@@ -180,6 +181,39 @@ def claims_lying_prices(given: Problem, budget: Budget) -> Iterator[Claim]:
     yield leaf
 
 
+class Text(str, numbers.Rational):  # type: ignore[misc]
+    """A text that Fraction takes for a number, and asks for its numerator."""
+
+    numerator = property(lambda self: Few(1000))
+    denominator = property(lambda self: 1)
+
+    def strip(self, _: Any = None) -> Any:
+        return self
+
+
+Text.__abstractmethods__ = frozenset()
+
+
+class Few(int):
+    """A number that is nothing on two blocks of a machine."""
+
+    def __mul__(self, other: Any) -> Any:
+        return 0 if other == 2 else int(self) * other
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: object) -> bool:
+        return True
+
+    __gt__ = __lt__
+
+
+def claims_prices_in_lying_texts(given: Problem, budget: Budget) -> Iterator[Claim]:
+    leaf = BlockPrices({"b": 1})
+    leaf.prices._items["b"] = Text("1/2")  # type: ignore[abstract]
+    yield leaf
+
+
 def claims_a_lying_bound(given: Problem, budget: Budget) -> Iterator[Claim]:
     tree = Branch(MachinesOfType("machine"), 0, BlockPrices({"b": 1}, {}, [1]), QUARTER_BELOW)
     put(tree, "at_most", Flattery(10**9))
@@ -227,6 +261,7 @@ QUARTER_BELOW = BlockPrices({"b": "1/4"}, {}, [0])
         changes_the_best,
         changes_the_budget,
         claims_lying_prices,
+        claims_prices_in_lying_texts,
         claims_a_lying_bound,
         claims_lying_counts,
         claims_a_lying_name,
@@ -336,6 +371,14 @@ def test_options_are_an_algorithms_own() -> None:
     options = {"parts": [Fraction(1, 2)]}
     solve(problem(), Takes(), options=options)
     assert options == {"parts": [Fraction(1, 2)]}
+
+
+def test_options_that_cannot_be_copied_are_refused_in_words() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    for value in (threading.Lock(), endless):
+        with pytest.raises(InvalidOption, match="options of a third party's method are copied"):
+            solve(problem(), OneByOne(), options={"choose": value})
 
 
 def test_the_names_of_the_jobs_as_they_were_given_need_not_be_looked_up() -> None:
