@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import threading
+import time
 from collections.abc import Callable
 
 from .left_behind import leave_behind
+from .stopping import never
 
 #: Seconds that other people's code has to end once it is to, before it is left behind.
 GRACE_SECONDS = 0.5
+#: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
+POLL_SECONDS = 0.05
 
 
 class Aside:
@@ -61,12 +64,19 @@ class Aside:
 
     def join(self, timeout: float) -> None:
         """Wait for its end, but not longer than so many seconds."""
-        self._ended.wait(None if timeout == math.inf else timeout)
+        self._ended.wait(timeout)
 
-    def ends_within(self, seconds: float) -> bool:
-        """Start, and tell whether it ends in so many seconds; if not, it is left behind."""
+    def ends_within(self, seconds: float, hurry: Callable[[], bool] = never) -> bool:
+        """Start, and tell whether it ends in so many seconds; if not, it is left behind.
+
+        Once ``hurry`` is true, it has the grace's time at most.
+        """
+        end = time.monotonic() + seconds
         self.start()
-        self.join(seconds)
+        while self.is_alive() and (left := end - time.monotonic()) > 0:
+            if hurry():
+                end, hurry = min(end, time.monotonic() + GRACE_SECONDS), never
+            self.join(min(left, POLL_SECONDS))
         if self.is_alive():
             leave_behind(self)
             return False
@@ -103,8 +113,9 @@ def in_words(fault: BaseException) -> str:
     >>> in_words(KeyError("b7"))
     "KeyError: 'b7'"
     """
-    kind = type(fault).__name__
+    kind = "an exception without a name"
     try:
+        kind = str.__str__(type(fault).__name__)
         return f"{kind}: {fault}"
-    except Exception:  # noqa: BLE001 (an exception that cannot be printed is an answer as well)
+    except BaseException:  # noqa: BLE001 (its words may raise what ends a thread; it is one all the same)
         return kind

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .algorithm import Algorithm
 from .aside import GRACE_SECONDS as GRACE_SECONDS
-from .aside import Aside, in_words
+from .aside import POLL_SECONDS, Aside, in_words
 from .border import Border
 from .errors import AlgorithmError, InvalidOption, UnsupportedProblem
 from .interrupt import CtrlC
@@ -28,9 +28,6 @@ from .left_behind import leave_behind
 from .problem import Problem
 from .schedule import Schedule
 from .solution import Incumbent, StopReason
-
-#: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
-_POLL_SECONDS = 0.05
 
 
 class CancelEvent(Protocol):
@@ -47,6 +44,10 @@ class Limits(NamedTuple):
     seconds: float
     gap: Fraction
     cancel: CancelEvent | None
+
+    def interrupted(self, interrupt: CtrlC) -> bool:
+        """Whether the caller wants the run to end."""
+        return interrupt.pressed or (self.cancel is not None and self.cancel.is_set())
 
 
 class _Knowing(Protocol):
@@ -295,14 +296,13 @@ class Driver:
         return self._end_of_time()
 
     def _end_of_time(self) -> StopReason | None:
-        cancel = self._limits.cancel
-        if self._interrupt.pressed or (cancel is not None and cancel.is_set()):
+        if self._limits.interrupted(self._interrupt):
             return StopReason.INTERRUPTED
         return StopReason.TIME_LIMIT if self._budget.remaining() <= 0 else None
 
     def _listen(self) -> StopReason:
         while True:
-            self._hear(min(_POLL_SECONDS, self._budget.remaining()))
+            self._hear(min(POLL_SECONDS, self._budget.remaining()))
             reason = self.reason_to_stop()
             if reason is not None:
                 return self._wind_up(reason)
@@ -375,7 +375,7 @@ class Driver:
             left = end - time.monotonic()
             if left <= 0:
                 break
-            self._hear(min(_POLL_SECONDS, left))
+            self._hear(min(POLL_SECONDS, left))
         if self._ledger.proved:
             return StopReason.PROVED  # by a claim of the last half second
         late_press = reason is StopReason.TIME_LIMIT and self._interrupt.pressed
@@ -392,7 +392,7 @@ class Driver:
             self._worker.go_on()  # from a claim heard, or from the next one, which nobody will hear
             if not self._worker.thread.is_alive() or time.monotonic() >= end:
                 return
-            self._worker.thread.join(_POLL_SECONDS)
+            self._worker.thread.join(POLL_SECONDS)
 
     def _stop(self) -> None:
         """Have the algorithm stopped; a third party's cancels run aside, and may take long."""
@@ -407,7 +407,7 @@ class Driver:
         if calls is None or not (calls.is_alive() or calls.said):
             calls = self._cancelling = Aside(self._theirs.stop)
             calls.start()
-            calls.join(_POLL_SECONDS)
+            calls.join(POLL_SECONDS)
         if calls.said:
             raise self._bad_cancel(calls.said) from calls.fault
 

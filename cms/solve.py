@@ -174,7 +174,15 @@ def run_checked(
 
     with CtrlC() as interrupt:
         border = None if trusted else Border(problem, start)
-        asking = _Asking(algorithm, name, chosen, problem, border, started + limits.seconds)
+        asking = _Asking(
+            algorithm,
+            name,
+            chosen,
+            problem,
+            border,
+            started + limits.seconds,
+            lambda: limits.interrupted(interrupt),
+        )
         support = asking.answer("support", Support)
         if not support.ok:
             raise UnsupportedProblem(f"method {name!r} cannot take this problem: {support.reason}")
@@ -249,7 +257,7 @@ def _seconds(time_limit: object) -> float:
         # Compared before it becomes a float, which has no room for every number.
         far = not isinstance(given, bool | str) and bool(given > LONGEST_TIME_LIMIT)
         seconds = math.inf if far else math.nan if isinstance(given, bool | str) else float(given)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):  # a decimal's NaN refuses to be compared
         seconds = math.nan
     if not seconds >= 0:
         raise InvalidOption(
@@ -289,18 +297,19 @@ class _Asking:
         problem: Problem,
         border: Border | None,
         end: float,
+        interrupted: Callable[[], bool],
     ) -> None:
         self.name, self.given = name, problem if border is None else border.given
         self._algorithm, self._options, self._end = algorithm, options, end
-        self._aside = border is not None
+        self._aside, self._interrupted = border is not None, interrupted
 
     def answer(self, question: str, expected: type[Any]) -> Any:
-        """Ask ``support`` or ``guarantee``, a third party not longer than there is time."""
+        """Ask ``support`` or ``guarantee``, a third party not longer than the run may take."""
         if not self._aside:
             return self._answer(question, expected)
         call = Aside(lambda: taken_answer(self._answer(question, expected)))
         now = time.monotonic()
-        if not call.ends_within(max(self._end - now, 0.0) + GRACE_SECONDS):
+        if not call.ends_within(max(self._end - now, 0.0) + GRACE_SECONDS, self._interrupted):
             raise AlgorithmError(self.name, f"{question}() has not answered in time")
         if isinstance(call.fault, CmsError):
             raise call.fault

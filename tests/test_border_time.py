@@ -75,6 +75,62 @@ def test_the_answer_does_not_wait_for_an_algorithms_code(run: Run) -> None:
     assert (solution.stop_reason, solution.cost) == ("time_limit", 4)
 
 
+class Nameless(type):
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        raise SystemExit
+
+
+class Silent(Exception):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+class WithoutAName(Exception, metaclass=Nameless):
+    pass
+
+
+@pytest.mark.parametrize("fault", [Silent, WithoutAName], ids=["no words", "no name"])
+def test_an_exception_whose_words_end_the_thread_ends_the_run(fault: type[Exception]) -> None:
+    def run(given: Problem, budget: Budget) -> Iterator[Claim]:
+        yield serves(4)
+        raise fault
+
+    with pytest.raises(AlgorithmError, match="raised"):
+        solve(problem(), Scripted(run), time_limit=None)
+
+
+@pytest.mark.parametrize("fault", [Silent, WithoutAName], ids=["no words", "no name"])
+def test_what_cannot_be_digested_has_changed_whatever_it_raises(fault: type[Exception]) -> None:
+    class Raises:
+        def __len__(self) -> int:
+            raise fault
+
+    def run(given: Problem, budget: Budget) -> Iterator[Claim]:
+        yield serves(4)
+        put(given, "rows", Raises())
+
+    with pytest.raises(AlgorithmError, match="changed the problem it was given"):
+        solve(problem(), Scripted(run))
+
+
+@pytest.mark.parametrize("question", ["support", "guarantee"])
+def test_a_question_does_not_outlast_a_cancel(question: str) -> None:
+    cancel = threading.Event()
+
+    class Thinks(Scripted):
+        pass
+
+    def think(*_: object) -> None:
+        cancel.set()
+        wait()
+
+    setattr(Thinks, question, think)
+    with pytest.raises(AlgorithmError, match=rf"{question}\(\) has not answered in time"):
+        solve(problem(), Thinks([serves(3), HALF]), time_limit=None, cancel=cancel)
+    assert not RELEASED.is_set()
+
+
 def test_a_question_that_is_not_answered_in_time_names_the_algorithm() -> None:
     class Thinks(OneByOne):
         def support(self, given: Problem, options: object) -> Support:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -293,6 +294,7 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
     ("arguments", "words"),
     [
         ({"time_limit": float("nan")}, "time_limit is nan; expected seconds >= 0"),
+        ({"time_limit": Decimal("nan")}, "time_limit is Decimal('NaN'); expected seconds >= 0"),
         ({"time_limit": -1}, "time_limit is -1"),
         ({"time_limit": "soon"}, "time_limit is 'soon'"),
         ({"time_limit": True}, "time_limit is True"),
