@@ -3,8 +3,8 @@
 Every claim is a rendezvous: the algorithm goes on when the driver has checked it. So an algorithm
 never runs ahead of what is known, and the history of a run does not depend on the scheduler of the
 operating system. The thread can be left behind: native code that does not react cannot hold up the
-answer. A third party's claims are rebuilt and checked in that thread too, so that no claim can hold
-up the answer either.
+answer, as long as it lets go of the interpreter. A third party's claims are rebuilt and checked in
+that thread too, so that no claim can hold up the answer either.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .algorithm import Algorithm
 from .aside import GRACE_SECONDS as GRACE_SECONDS
 from .aside import POLL_SECONDS, Aside, in_words
 from .border import Border
-from .errors import AlgorithmError, InvalidOption, UnsupportedProblem
+from .errors import AlgorithmError, InvalidOption, UnsupportedProblem, is_ours
 from .interrupt import CtrlC
 from .ledger import Ledger, News
 from .left_behind import leave_behind
@@ -196,7 +196,7 @@ class _Worker:
                 if close is not None:
                     close()
         except BaseException as fault:  # noqa: BLE001 (raised again in the caller's thread)
-            own = isinstance(fault, UnsupportedProblem | InvalidOption)
+            own = isinstance(fault, UnsupportedProblem | InvalidOption) and is_ours(fault)
             self.messages.put(_Ended(fault, in_words(fault), own))
         else:
             self.messages.put(_Ended())

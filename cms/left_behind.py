@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import signal
+import threading
 import time
 from typing import Protocol
 
@@ -42,12 +43,13 @@ class Left(Protocol):
 
 
 _threads: list[Left] = []
+_lock = threading.Lock()
 
 
 def leave_behind(thread: Left) -> None:
     """Give up a thread; the interpreter's exit will see to it."""
-    _threads[:] = [other for other in _threads if other.is_alive()]
-    _threads.append(thread)
+    with _lock:
+        _threads[:] = [*(other for other in _threads if other.is_alive()), thread]
     # Again each time, to come before what was registered since: libraries clear up at exit, too.
     atexit.unregister(_see_off)
     atexit.register(_see_off)

@@ -13,7 +13,14 @@ from .algorithm import Algorithm, Support
 from .aside import GRACE_SECONDS, Aside, in_words
 from .border import Border, own_options, taken_answer
 from .driver import CancelEvent, Driver, Limits, RunBudget
-from .errors import AlgorithmError, CmsError, GuaranteeBreached, InvalidOption, UnsupportedProblem
+from .errors import (
+    AlgorithmError,
+    CmsError,
+    GuaranteeBreached,
+    InvalidOption,
+    UnsupportedProblem,
+    is_ours,
+)
 from .frozen import FrozenMap
 from .guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from .interrupt import CtrlC
@@ -311,7 +318,7 @@ class _Asking:
         now = time.monotonic()
         if not call.ends_within(max(self._end - now, 0.0) + GRACE_SECONDS, self._interrupted):
             raise AlgorithmError(self.name, f"{question}() has not answered in time")
-        if isinstance(call.fault, CmsError):
+        if call.fault is not None and is_ours(call.fault):
             raise call.fault
         if call.fault is not None:
             raise AlgorithmError(self.name, f"{question}() raised {call.said}") from call.fault

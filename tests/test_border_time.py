@@ -11,7 +11,7 @@ import pytest
 
 from cms.algorithm import Budget, Claim, Support
 from cms.certificate import BlockPrices
-from cms.errors import AlgorithmError
+from cms.errors import AlgorithmError, InvalidOption, UnsupportedProblem
 from cms.guarantee import Guarantee
 from cms.problem import Problem
 from cms.solve import solve
@@ -185,3 +185,16 @@ def test_what_an_algorithm_leaves_changed_is_found_out_whatever_it_is() -> None:
 
         with pytest.raises(AlgorithmError, match="changed the problem it was given"):
             solve(problem(), Scripted(run))
+
+
+@pytest.mark.parametrize("kind", [UnsupportedProblem, InvalidOption])
+def test_a_refusal_of_a_third_partys_own_kind_is_told_in_words(kind: type[Exception]) -> None:
+    class Refusal(kind):  # type: ignore[misc, valid-type]
+        """Its words would run in the caller's thread, whenever somebody prints it."""
+
+    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        raise Refusal("never")
+        yield
+
+    with pytest.raises(AlgorithmError, match="raised Refusal: never"):
+        solve(problem(), Scripted(run))
