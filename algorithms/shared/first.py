@@ -269,19 +269,15 @@ class _Handing:
         """Take blocks for one job; None, and nothing taken, if there are too few."""
         depot, left = self._depot, row.demand
         taken: dict[int, int] = {}
-        gone: set[int] = set()
+        price, largest = np.array(prices), max(row.supply, default=0)
+        at_work = np.where(price == inf, depot.worth, price) * _IDLE
+        useless = [not f for f in row.supply]
+        price[useless] = at_work[useless] = inf
+        shares = _shares(row, left)
         while left > 0:
-            best, i = inf, -1
-            most = min(left, max(row.supply, default=0))
-            for at, f in enumerate(row.supply):
-                if f and at not in gone:
-                    price = prices[at]
-                    if depot.idle[at]:
-                        price = _IDLE * (depot.worth[at] if price == inf else price)
-                    ratio = price / max(_LEAST, min(f, left) / most)
-                    if ratio < best:
-                        best, i = ratio, at
-            if i < 0:
+            ratio = np.where([number > 0 for number in depot.idle], at_work, price) / shares
+            i = int(np.argmin(ratio)) if len(ratio) else -1
+            if i < 0 or ratio[i] == inf or self._stopped():
                 for at, number in taken.items():
                     depot.idle[at] += number
                 return None
@@ -290,8 +286,10 @@ class _Handing:
             if got:
                 taken[i] = taken.get(i, 0) + got
                 left -= got * row.supply[i]
+                if 0 < left < largest:
+                    shares = _shares(row, left)
             else:
-                gone.add(i)
+                price[i] = at_work[i] = inf
         # What later blocks have made superfluous goes back.
         for i in sorted(taken, key=lambda i: row.supply[i]):
             spare = min(taken[i], -left // row.supply[i])
@@ -299,6 +297,12 @@ class _Handing:
             taken[i] -= spare
             left += spare * row.supply[i]
         return {i: number for i, number in taken.items() if number}
+
+
+def _shares(row: Row, left: int) -> NDArray[np.float64]:
+    """Return what a block of each type gives of the most that one does; next to none at least."""
+    most = max(1, min(left, max(row.supply, default=0)))
+    return np.array([max(_LEAST, min(f, left) / most) for f in row.supply])
 
 
 def _chosen(

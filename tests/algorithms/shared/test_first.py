@@ -270,3 +270,20 @@ def test_fifty_thousand_configurations_are_read_once() -> None:
     assert schedule is not None
     assert check(problem, schedule) == ()
     assert budget.asked < 100
+
+
+def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> None:
+    """It is one job: what is asked between jobs alone would be asked once."""
+    blocks = [f"b{i}" for i in range(200)]
+    problem = Problem(
+        configurations=[Configuration({block: 1}, block) for block in blocks],
+        jobs=[Job("x", 150, dict.fromkeys(blocks, 1))],
+        machine_types=[MachineType(block, limit=1) for block in blocks],
+    )
+    looks = []
+    schedule = first_schedule(problem, lambda: bool(looks.append(1)))
+    assert schedule is not None
+    assert schedule.machine_count == 150
+    assert len(looks) >= 150
+    budget = iter([False] * 50)
+    assert first_schedule(problem, lambda: next(budget, True)) is None
