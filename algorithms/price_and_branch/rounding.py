@@ -155,7 +155,7 @@ class _Rounding:
             box = _box(options, [part / left for part in parts])
             # The last members of the row of jobs are those in boxes.
             self._boxes += [Box(int(kind), *box) for kind in np.repeat(kinds, amounts)[-left:]]
-        elif far and left <= MOST_BOXES:
+        elif far and 0 < left <= MOST_BOXES:
             # Few jobs: their mixture, rounded up, costs less than another option of theirs.
             mean = [
                 ceil(sum(p * int(n) for p, n in zip(parts, c, strict=True)) / left)
@@ -167,7 +167,7 @@ class _Rounding:
             self._options.append(
                 np.repeat(np.array([mean], dtype=options.dtype), len(mine), axis=0)
             )
-        else:
+        elif left:
             vectors = (options / self._unit).astype(np.float64)
             self._error += np.array([near(part) for part in parts]) @ vectors
             for _ in range(left):

@@ -10,7 +10,7 @@ import pytest
 from algorithms.price_and_branch.fraction import Fractional, fractional
 from algorithms.price_and_branch.prices import PriceSearch
 from algorithms.price_and_branch.rounding import _FAR, MOST_BOXES, Rounded, rounded
-from cms import Configuration, Job, Problem
+from cms import Configuration, Job, MachineType, Problem, solve
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
 from tests.families import FAMILIES, instance
@@ -181,3 +181,17 @@ def test_numbers_beyond_int64_are_rounded(exponent: int) -> None:
     mixture = fractional(search)
     for most in (0, MOST_BOXES):
         examine(search, mixture, rounded(search, mixture, 0, most_boxes=most))
+
+
+def test_kinds_that_are_far_apart_and_split_without_rest_need_no_mixture() -> None:
+    """The machines of no cost meet the demand exactly as often as whole parts say."""
+    problem = Problem(
+        configurations=[
+            Configuration({"c": 1}, "m"),
+            Configuration({"a": 9 * 10**15 + 9, "b": 3}, "n"),
+        ],
+        jobs=[Job("x", 6 * 10**9, {"a": 5, "b": 4, "c": 4})],
+        machine_types=[MachineType("m", 0, 2), MachineType("n", Fraction(9, 10**12))],
+    )
+    solution = solve(problem, "price_and_branch", threads=1)
+    assert solution.status == "optimal"
