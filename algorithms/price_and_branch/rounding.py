@@ -168,7 +168,8 @@ class _Rounding:
                 np.repeat(np.array([mean], dtype=options.dtype), len(mine), axis=0)
             )
         elif left:
-            vectors = (options / self._unit).astype(np.float64)
+            # a unit beyond the floats divides whole numbers of Python, but none of numpy
+            vectors = (options.astype(object) / self._unit).astype(np.float64)
             self._error += np.array([near(part) for part in parts]) @ vectors
             for _ in range(left):
                 at = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))

@@ -195,3 +195,23 @@ def test_kinds_that_are_far_apart_and_split_without_rest_need_no_mixture() -> No
     )
     solution = solve(problem, "price_and_branch", threads=1)
     assert solution.status == "optimal"
+
+
+def test_small_options_are_weighed_beside_one_that_no_float_holds() -> None:
+    huge = 10**400
+    problem = Problem(
+        configurations=[
+            Configuration({"a": huge // 7}, "n"),
+            Configuration({"a": 2, "b": 1, "c": 2}, "m"),
+            Configuration({"a": 1, "b": 1}, "n"),
+        ],
+        jobs=[
+            Job("x", huge, {"a": 1, "b": huge // 2, "c": huge // 2}),
+            Job("y", 14, {"a": 8, "b": 9, "c": 3}),
+            Job("z", 17, {"a": 4, "b": 9, "c": 1}),
+            Job("w", 16, {"a": 1, "b": 8, "c": 5}),
+        ],
+        machine_types=[MachineType("m", 1, 3), MachineType("n", 9)],
+    )
+    solution = solve(problem, "price_and_branch", threads=1)
+    assert solution.status == "optimal"
