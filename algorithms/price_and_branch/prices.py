@@ -53,7 +53,7 @@ _MATTERS = Fraction(1, 20)
 #: Shares of cuts, and numbers of machines, below this are the linear program's noise.
 _NOTHING = 1e-9
 #: No multiplier and no limit's price exceeds it: beside longer numbers GLOP may not return.
-_HIGHEST = 1e15
+_HIGHEST = 1e21
 #: With this many kinds the first pass already counts as an answer ...
 EARLY_FROM = 1_000
 #: ... as it does where a linear program over so many machines comes next ...
