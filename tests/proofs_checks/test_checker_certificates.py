@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cms.certificate import LARGEST_DEPTH, LARGEST_LEAVES
 from proofs_checks.checker import Fault, certificate_bound
 from proofs_checks.checker import certificate as certificate_module
+from proofs_checks.checker.knapsacks import cheapest_price
 from tests.proofs_checks.documents import SERVICES, SLICES, Document, problem
 
 F = Fraction
@@ -339,7 +340,7 @@ def optimum(demands: tuple[int, int], supply: tuple[Document, Document]) -> int 
 def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a tree that the package judges in a second takes minutes, as a side is written often."""
     asked = []
-    price = certificate_module.cheapest_price
+    price = cheapest_price
 
     def counted(*arguments: Any) -> int | None:
         asked.append(arguments)
@@ -348,7 +349,7 @@ def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(certificate_module, "cheapest_price", counted)
     listed = {"blocks": {"a": 2}}
     document = problem([listed], {"x": (3, {"a": 1})})
-    kinds = [
+    kinds: list[Document] = [
         {"blocks_of": "a"},
         {"machines_of": listed},
         {"blocks_of_job": {"block": "a", "job": "x"}},
