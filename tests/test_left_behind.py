@@ -97,8 +97,10 @@ def test_python_code_that_never_looks_up_ends_with_the_interpreter(
 
 
 WAITING = """
-import sys, threading, time
-from cms.left_behind import leave_behind
+import threading, time
+from cms import left_behind
+
+left_behind._ASLEEP = 600.0
 
 class Asleep(threading.Thread):
     def join(self, seconds):
@@ -107,7 +109,7 @@ class Asleep(threading.Thread):
 
 thread = Asleep(target=time.sleep, args=(600,), daemon=True)
 thread.start()
-leave_behind(thread)
+left_behind.leave_behind(thread)
 """
 
 
@@ -122,6 +124,6 @@ def child() -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to a child is POSIX")
 def test_ctrl_c_while_the_exit_waits_ends_the_process(child: subprocess.Popen[str]) -> None:
     assert child.stdout is not None
-    assert child.stdout.readline() == "waiting\n"  # for five seconds, if nobody minds
+    assert child.stdout.readline() == "waiting\n"  # for ten minutes, if nobody minds
     child.send_signal(signal.SIGINT)
     assert child.wait() == -signal.SIGINT

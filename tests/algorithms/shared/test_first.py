@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -280,10 +281,10 @@ def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> Non
         jobs=[Job("x", 150, dict.fromkeys(blocks, 1))],
         machine_types=[MachineType(block, limit=1) for block in blocks],
     )
-    looks = []
-    schedule = first_schedule(problem, lambda: bool(looks.append(1)))
+    looks = itertools.count()
+    schedule = first_schedule(problem, lambda: next(looks) < 0)
     assert schedule is not None
     assert schedule.machine_count == 150
-    assert len(looks) >= 150
+    assert next(looks) >= 150
     budget = iter([False] * 50)
     assert first_schedule(problem, lambda: next(budget, True)) is None
