@@ -7,15 +7,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from cms.errors import cut
+from cms.errors import FileError, cut
 
 from .interrupt import EXIT_CODE, Interrupts
 from .options import usage_error
@@ -91,7 +91,7 @@ class Session:
     def print(self, *report: RenderableType) -> None:
         """Write a report to stdout: in colour on a terminal that wants it, 100 wide elsewhere."""
         console = self.console(sys.stdout)
-        with console.capture() as capture:
+        with _naming_stdout(), console.capture() as capture:
             for part in report:
                 console.print(part)
         # Rich fills every table cell up to its column's width.
@@ -100,7 +100,8 @@ class Session:
 
     def print_text(self, text: str) -> None:
         """Write text to stdout; a reader that has gone away is no error."""
-        _write(sys.stdout, text)
+        with _naming_stdout():
+            _write(sys.stdout, text)
         self.has_answered = True
 
     def write(self, make: Callable[[], Mapping[str, Any]], path: Path | None) -> None:
@@ -154,6 +155,19 @@ class Session:
             emoji=False,
             legacy_windows=False,
         )
+
+
+@contextmanager
+def _naming_stdout() -> Iterator[None]:
+    """Say what it is that cannot be written; the system's words alone name nothing."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as fault:
+        why = fault.strerror or str(fault)
+        fix = "free some space, or write to another place"
+        raise FileError("<stdout>", f"cannot be written: {why}", fix=fix) from None
 
 
 def _columns(stream: TextIO | None) -> int:

@@ -66,7 +66,10 @@ def number_hint(text: str) -> str | None:
     if is_missing(text):
         return "write the number, or leave the whole entry out"
     if len(text) > LARGEST_DIGITS:
-        return f"a number has at most {LARGEST_DIGITS} digits: round it, or choose a larger unit"
+        too_long = (
+            f"a number has at most {LARGEST_DIGITS} digits: round it, or choose a larger unit"
+        )
+        return too_long if text[0] in "+-.0123456789" else None
     if match := _THOUSANDS.fullmatch(text):
         separator = match[1]
         joined = shortened(text.replace(separator, ""))

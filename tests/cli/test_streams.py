@@ -67,14 +67,25 @@ def test_a_closed_standard_output_is_said(problem: str, monkeypatch: pytest.Monk
         write_problem(read_problem(problem), "-")
 
 
+class Full(io.StringIO):
+    def write(self, text: str) -> int:
+        if not text:
+            return 0
+        raise OSError(28, "No space left on device")
+
+
+def test_a_full_standard_output_is_named(
+    problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert run(["solve", problem]) == 1
+    assert "<stdout>: cannot be written: No space left on device" in error_of(capsys)
+
+
 @pytest.mark.parametrize("arguments", ["frob", "solve nothing.json", "check {}"])
 def test_the_exit_code_is_the_same_where_nobody_can_be_told_why(
     arguments: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Full(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(28, "No space left on device")
-
     words = arguments.format(problem).split()
     code = run(words)
     for stream in (Full(), None):
