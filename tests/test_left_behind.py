@@ -97,9 +97,10 @@ def test_python_code_that_never_looks_up_ends_with_the_interpreter(
 
 
 WAITING = """
-import threading, time
+import signal, threading, time
 from cms import left_behind
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 left_behind._ASLEEP = 600.0
 
 class Asleep(threading.Thread):
