@@ -113,6 +113,10 @@ def observe(
     return seen
 
 
+#: Seconds of the watching thread's work in which an algorithm at work gets more than the grace.
+_ASLEEP = 4 * GRACE_SECONDS
+
+
 class _Watched:
     """The algorithm itself, with a note of everything that passes."""
 
@@ -133,16 +137,16 @@ class _Watched:
     def goes_on(self) -> bool:
         """Whether it works for more than the grace after it was stopped, or does not end at all.
 
-        Meanwhile this thread works too, so that what passes on a clock that counts work is time for
-        the algorithm as well, also if that sleeps.
+        Meanwhile this thread works too. Of what passes on a clock that counts work, an algorithm
+        that works gets about as much as this thread, however busy the machine is; one that has done
+        nothing when this thread has done far more sleeps.
         """
         begun = time.thread_time()
-        while not self.over.is_set() and time.thread_time() - begun < GRACE_SECONDS:
-            pass
-        if not self.over.is_set():
-            return True
-        ours = time.thread_time() - begun
-        return self._over_at - self._stopped_at - ours > GRACE_SECONDS
+        while not self.over.is_set():
+            ours = time.thread_time() - begun
+            if ours > _ASLEEP or time.process_time() - self._stopped_at - ours > GRACE_SECONDS:
+                return True
+        return self._over_at - self._stopped_at - (time.thread_time() - begun) > GRACE_SECONDS
 
     def _stop(self) -> None:
         self._stopped_at = min(self._stopped_at, time.process_time())
