@@ -155,8 +155,9 @@ class _Rounding:
             box = _box(options, [part / left for part in parts])
             # The last members of the row of jobs are those in boxes.
             self._boxes += [Box(int(kind), *box) for kind in np.repeat(kinds, amounts)[-left:]]
-        elif far and 0 < left <= MOST_BOXES:
-            # Few jobs: their mixture, rounded up, costs less than another option of theirs.
+        elif far and not self._most_boxes and 0 < left <= MOST_BOXES:
+            # Nothing is left to a program, and the jobs are few: their mixture, rounded up, costs
+            # less than another option of theirs. Where the error is carried on, that costs more.
             mean = [
                 ceil(sum(p * int(n) for p, n in zip(parts, c, strict=True)) / left)
                 for c in options.T

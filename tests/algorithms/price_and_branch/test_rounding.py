@@ -10,7 +10,7 @@ import pytest
 from algorithms.price_and_branch.fraction import Fractional, fractional
 from algorithms.price_and_branch.prices import PriceSearch
 from algorithms.price_and_branch.rounding import _FAR, MOST_BOXES, Rounded, rounded
-from cms import Configuration, Job, MachineType, Problem, solve
+from cms import Configuration, Job, MachineType, Problem, Status, solve
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
 from tests.families import FAMILIES, instance
@@ -215,3 +215,11 @@ def test_small_options_are_weighed_beside_one_that_no_float_holds() -> None:
     )
     solution = solve(problem, "price_and_branch", threads=1)
     assert solution.status == "optimal"
+
+
+def test_many_jobs_between_far_options_carry_the_error_on() -> None:
+    """Rounded up one by one they would take a machine more than the bound."""
+    problem = generate("near-ties", n=956, seed=3432838323, m=30)
+    solution = solve(problem, "price_and_branch", threads=1)
+    assert solution.status is Status.OPTIMAL
+    assert solution.history[-1].source == "price_and_branch: rounding"
