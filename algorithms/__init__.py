@@ -1,7 +1,7 @@
 """The algorithms of the package, one module or folder an idea.
 
 Nothing here is imported by name: every algorithm is an entry point of the group ``cms.algorithms``
-and is reached through :func:`cms.solve` or :func:`cms.registry.load_algorithm`, just as an
+and is reached through :func:`cms.solve` or :func:`cms.plugin.registry.load_algorithm`, just as an
 algorithm of somebody else's distribution is.
 """
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from .price_and_branch import PriceAndBranch, PriceAndBranchOptions
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget, Claim, Support
-    from cms.guarantee import Guarantee
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget, Claim, Support
+    from cms.plugin.guarantee import Guarantee
+    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named, Support
-from cms.certificate import next_below, round_up
+from cms.certificate.certificate import next_below, round_up
 from cms.errors import UnsupportedProblem
-from cms.reduction import Reduction, reduce
+from cms.plugin.algorithm import Named, Support
+from cms.reduction.reduction import Reduction, reduce
 
 from .price_and_branch.certificates import certificate, ray
 from .price_and_branch.closing import Found, Task, close, improvements, schedule_of
@@ -30,9 +30,9 @@ from .shared.machines import listed
 from .shared.program import Settings
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget, Claim
-    from cms.guarantee import Guarantee
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.guarantee import Guarantee
+    from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
 _MOST_SHAPES = 20_000

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from cms.errors import CmsError
-from cms.registry import load_algorithm
+from cms.plugin.registry import load_algorithm
 
 from .peers import GROUPS, PEERS
 from .results import ResultsError

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from cms.registry import OWN_DISTRIBUTION
+from cms.plugin.registry import OWN_DISTRIBUTION
 
 _DISTRIBUTIONS = (
     "configurable-machines", "numpy", "scipy", "ortools", "numba", "PySCIPOpt", "gurobipy",

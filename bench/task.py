@@ -10,11 +10,11 @@ from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cms.frozen import FrozenMap
-from cms.registry import NamedProblem, load_instance
+from cms.plugin.registry import NamedProblem, load_instance
+from cms.values.frozen import FrozenMap
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: The generators of random instances.
 FAMILIES = "instances.families"

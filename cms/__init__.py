@@ -21,9 +21,8 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from .algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
-from .certificate import BlockPrices, Branch, Certificate
-from .check import Violation, check
+from .certificate.certificate import BlockPrices, Branch, Certificate
+from .certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from .errors import (
     AlgorithmError,
     CmsError,
@@ -36,8 +35,10 @@ from .errors import (
     UnknownMethod,
     UnsupportedProblem,
 )
-from .guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from .model import (
+from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
+from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from .plugin.registry import NamedProblem, algorithms, instances, load_instance
+from .problem.parts import (
     Block,
     Configuration,
     DemandFunction,
@@ -45,14 +46,13 @@ from .model import (
     MachineType,
     SizeBoundedConfigurations,
 )
-from .problem import Problem
-from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from .reduction import Reduction, reduce
-from .registry import NamedProblem, algorithms, instances, load_instance
-from .schedule import MachineGroup, Schedule
-from .shortage import Shortage, shortage
-from .solution import Incumbent, Proof, Solution, Status, StopReason
-from .solve import solve
+from .problem.problem import Problem
+from .reduction.reduction import Reduction, reduce
+from .schedule.check import Violation, check
+from .schedule.schedule import MachineGroup, Schedule
+from .shortage.shortage import Shortage, shortage
+from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
+from .solving.solve import solve
 
 if TYPE_CHECKING:
     from .files import read_problem, read_solution, write_problem, write_solution

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from cms import BlockPrices, Configuration, Problem, Schedule, check
-from cms.kinds import kinds
-from cms.knapsack import price_jobs
-from cms.knapsack_compiled import Kernel
-from cms.reduction import reduce
+from cms.knapsack.compiled import Kernel
+from cms.knapsack.kinds import kinds
+from cms.knapsack.pricing import price_jobs
+from cms.reduction.reduction import reduce
 from instances.families import generate
 
 

@@ -1,7 +1,7 @@
 """Problems to try things on: published scenarios, the theory's worst cases, random families.
 
 Named instances are entry points of the group ``cms.instances``; ``cms plan --published S5`` and
-:func:`cms.registry.load_instance` find them there without importing this package by name.
+:func:`cms.load_instance` find them there without importing this package by name.
 """
 
 # Checked when our entry points load: see the same marker in `algorithms`.

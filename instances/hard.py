@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
-from cms.frozen import FrozenMap
-from cms.model import AnyConfiguration, Configuration, Job, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.registry import NamedProblem
+from cms.plugin.registry import NamedProblem
+from cms.problem.parts import AnyConfiguration, Configuration, Job, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.values.frozen import FrozenMap
 
 _SOURCE = "derived and checked for this project"
 

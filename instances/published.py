@@ -24,8 +24,8 @@ from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.scenario import Scenario
 from cms.fleet.serving.service import Service
 from cms.fleet.serving.tables import read_operating_points
-from cms.frozen import FrozenMap
-from cms.numbers import format_exact
+from cms.values.frozen import FrozenMap
+from cms.values.numbers import format_exact
 
 __all__ = ["scenario"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from cms.frozen import FrozenMap
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
-from cms.registry import NamedProblem
+from cms.plugin.registry import NamedProblem
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
+from cms.values.frozen import FrozenMap
 
 from .hard import equal_jobs
 

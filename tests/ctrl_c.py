@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from cms.algorithm import Budget, Claim
-from cms.check import check
-from cms.edge_problems import CROWDS
-from cms.problem import Problem
-from cms.solution import Incumbent, StopReason
-from cms.solve import solve
+from cms.plugin.algorithm import Budget, Claim
+from cms.problem.problem import Problem
+from cms.schedule.check import check
+from cms.solving.solution import Incumbent, StopReason
+from cms.solving.solve import solve
+from cms.testing.edge_problems import CROWDS
 from tests.plugins import OneByOne
 from tests.scripted import blocks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cms import Problem
-from cms.registry import NamedProblem
+from cms.plugin.registry import NamedProblem
 from instances import hard
 
 _KNOWN = {one.name: one for one in vars(hard).values() if isinstance(one, NamedProblem)}

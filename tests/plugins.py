@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from cms.algorithm import Budget, Claim, SolverBound, Support
-from cms.certificate import BlockPrices
-from cms.guarantee import Guarantee
-from cms.model import Configuration, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.schedule import Schedule
+from cms.certificate.certificate import BlockPrices
+from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
+from cms.plugin.guarantee import Guarantee
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cms.columns import Columns
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
-from cms.rows import Rows
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
+from cms.problem.rows import Rows
+from cms.schedule.columns import Columns
 
 
 def refusal(error: type[Exception], make: Callable[..., object], *args: Any, **named: Any) -> str:

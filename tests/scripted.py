@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from cms.algorithm import Budget, Claim, Support
-from cms.certificate import BlockPrices
-from cms.guarantee import Guarantee
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
-from cms.schedule import MachineGroup, Schedule
-from cms.solve import run_checked, solve
+from cms.certificate.certificate import BlockPrices
+from cms.plugin.algorithm import Budget, Claim, Support
+from cms.plugin.guarantee import Guarantee
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solve import run_checked, solve
 from tests.plugins import OneByOne
 
 PAIR = Configuration({"b": 2})

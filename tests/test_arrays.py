@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cms.arrays import number_array
 from cms.errors import InvalidProblem
-from cms.rows import Row, Rows
+from cms.problem.rows import Row, Rows
+from cms.values.arrays import number_array
 from tests.samples import rows_of
 
 

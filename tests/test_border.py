@@ -14,18 +14,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cms.algorithm import Budget, Claim, Named, SolverBound, Support
-from cms.border import Border
-from cms.certificate import BlockPrices, Branch
-from cms.check import check
-from cms.columns import Columns
+from cms.certificate.certificate import BlockPrices, Branch
+from cms.certificate.quantity import BlocksOf, MachinesOfType
 from cms.errors import AlgorithmError, InvalidOption
-from cms.model import AnyConfiguration, Configuration, MachineType, SizeBoundedConfigurations
-from cms.names import NumberedNames
-from cms.problem import Problem
-from cms.quantity import BlocksOf, MachinesOfType
-from cms.schedule import MachineGroup, Schedule
-from cms.solve import solve
+from cms.plugin.algorithm import Budget, Claim, Named, SolverBound, Support
+from cms.plugin.border import Border
+from cms.problem.parts import (
+    AnyConfiguration,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from cms.problem.problem import Problem
+from cms.schedule.check import check
+from cms.schedule.columns import Columns
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solve import solve
+from cms.values.names import NumberedNames
 from tests.plugins import OneByOne
 from tests.scripted import HALF, QUARTER, Run, Scripted, serving
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cms.algorithm import Budget, Claim, Support
-from cms.certificate import BlockPrices
+from cms.certificate.certificate import BlockPrices
 from cms.errors import AlgorithmError, InvalidOption, UnsupportedProblem
-from cms.guarantee import Guarantee
-from cms.problem import Problem
-from cms.solve import solve
+from cms.plugin.algorithm import Budget, Claim, Support
+from cms.plugin.guarantee import Guarantee
+from cms.problem.problem import Problem
+from cms.solving.solve import solve
 from tests.plugins import OneByOne
 from tests.scripted import HALF, QUARTER, Run, Scripted
 from tests.test_border import problem, put, serves
@@ -163,7 +163,7 @@ def test_a_check_that_takes_long_is_given_up_when_the_time_is_over(
 
     def run(given: Problem, budget: Budget) -> Iterator[Claim]:
         yield serves(4)
-        monkeypatch.setattr("cms.leaf_proofs.price_jobs", slow)
+        monkeypatch.setattr("cms.certificate.leaf_proofs.price_jobs", slow)
         yield QUARTER
 
     solution = solve(problem(), Scripted(run), time_limit=0.1)

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from cms import knapsack
-from cms.certificate import (
+from cms.certificate.certificate import (
     LARGEST_DEPTH,
     BlockPrices,
     Branch,
@@ -19,11 +18,12 @@ from cms.certificate import (
     first_certificate,
     round_up,
 )
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from cms.errors import InvalidCertificate
-from cms.model import Configuration, Job, MachineType
-from cms.model import SizeBoundedConfigurations as SizeBounded
-from cms.problem import Problem
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.knapsack import pricing as knapsack
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
+from cms.problem.problem import Problem
 from tests.samples import refusal, triple, two_types
 
 THIRD = Fraction(1, 3)

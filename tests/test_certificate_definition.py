@@ -15,12 +15,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 from cms.errors import InvalidCertificate
-from cms.model import AnyConfiguration, Configuration, DemandFunction, Job, MachineType
-from cms.model import SizeBoundedConfigurations as SizeBounded
-from cms.problem import Problem
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.problem.parts import AnyConfiguration, Configuration, DemandFunction, Job, MachineType
+from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
+from cms.problem.problem import Problem
 from tests.samples import refusal
 
 Path = tuple[tuple[Quantity, int, int], ...]

@@ -14,12 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate import BlockPrices, Branch, Certificate
-from cms.errors import InvalidCertificate
-from cms.model import Configuration
-from cms.model import SizeBoundedConfigurations as SizeBounded
-from cms.problem import Problem
-from cms.quantity import (
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.quantity import (
     BlocksOf,
     BlocksOfJob,
     MachinesOf,
@@ -27,6 +23,10 @@ from cms.quantity import (
     Quantity,
     quantity_from_json,
 )
+from cms.errors import InvalidCertificate
+from cms.problem.parts import Configuration
+from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
+from cms.problem.problem import Problem
 from tests.samples import refusal, two_types
 
 refused = partial(refusal, InvalidCertificate)

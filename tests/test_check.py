@@ -12,9 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cms.check import Violation, check
-from cms.columns import Columns
-from cms.model import (
+from cms.problem.parts import (
     AnyConfiguration,
     Configuration,
     DemandFunction,
@@ -22,9 +20,11 @@ from cms.model import (
     MachineType,
     SizeBoundedConfigurations,
 )
-from cms.numbers import format_exact
-from cms.problem import Problem
-from cms.schedule import MachineGroup, Schedule
+from cms.problem.problem import Problem
+from cms.schedule.check import Violation, check
+from cms.schedule.columns import Columns
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.values.numbers import format_exact
 
 ONE = Configuration({"b": 1})
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cms.check import check
-from cms.columns import Columns, whole_array
 from cms.errors import InvalidSchedule
-from cms.model import Configuration, Job, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.schedule import MachineGroup, Schedule
+from cms.problem.parts import Configuration, Job, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.schedule.check import check
+from cms.schedule.columns import Columns, whole_array
+from cms.schedule.schedule import MachineGroup, Schedule
 from tests.samples import PAIR, columns, ints, refusal
 
 refused = partial(refusal, InvalidSchedule)

@@ -7,10 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from cms import Configuration, MachineType, Problem, dominance
-from cms.dominance import beaten
-from cms.reduction import reduce
-from cms.stopping import Stopped
+from cms import Configuration, MachineType, Problem
+from cms.reduction import dominance
+from cms.reduction.dominance import beaten
+from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from tests.algorithms.price_and_branch.parts import Counting
 
 BLOCKS = {block: i for i, block in enumerate("abc")}

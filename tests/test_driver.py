@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from cms.algorithm import Budget, Claim
-from cms.driver import GRACE_SECONDS
 from cms.errors import AlgorithmError, InvalidSchedule
-from cms.problem import Problem
-from cms.solution import Incumbent, Status, StopReason
-from cms.solve import solve
+from cms.plugin.algorithm import Budget, Claim
+from cms.problem.problem import Problem
+from cms.solving.driver import GRACE_SECONDS
+from cms.solving.solution import Incumbent, Status, StopReason
+from cms.solving.solve import solve
 from tests.plugins import OneByOne
 from tests.scripted import HALF, QUARTER, Clock, blocks, serving, solved, told
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.guarantee import Guarantee, Reference, Verdict, judge
+from cms.plugin.guarantee import Guarantee, Reference, Verdict, judge
 
 numbers = st.fractions(min_value=0, max_value=20, max_denominator=6)
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cms.kinds
-from cms.kinds import kinds
-from cms.rows import Rows
-from cms.stopping import Stopped
+import cms.knapsack.kinds
+from cms.knapsack.kinds import kinds
+from cms.problem.rows import Rows
+from cms.running.stopping import Stopped
 from tests.samples import rows_of
 
 Line = tuple[int, list[int]]
@@ -82,7 +82,7 @@ def test_rows_that_only_look_alike_are_two_kinds(one: Line, other: Line) -> None
 @pytest.mark.parametrize("same", [0, 7])
 def test_equal_hashes_are_no_proof(same: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        cms.kinds, "_hashes", lambda rows, _: np.full(len(rows), same, dtype=np.uint64)
+        cms.knapsack.kinds, "_hashes", lambda rows, _: np.full(len(rows), same, dtype=np.uint64)
     )
     rng = random.Random(same)
     lines = [(rng.randint(0, 9), [rng.randint(0, 9), rng.randint(0, 9)]) for _ in range(60)]
@@ -120,7 +120,7 @@ def test_rows_are_hashed_and_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) ->
     rng = random.Random(3)
     lines = [(rng.randint(0, 3), [rng.randint(0, 3), rng.randint(0, 2)]) for _ in range(200)]
     whole = kinds(rows_from(lines))
-    monkeypatch.setattr(cms.kinds, "_ROWS", 8)
+    monkeypatch.setattr(cms.knapsack.kinds, "_ROWS", 8)
     asked = []
 
     def look() -> bool:

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import cms.knapsack
-import cms.knapsack_search
-from cms.knapsack import Cheapest, cheapest_option, common_denominator
-from cms.knapsack_pair import cheapest_pair
+import cms.knapsack.pricing
+import cms.knapsack.search
+from cms.knapsack.pair import cheapest_pair
+from cms.knapsack.pricing import Cheapest, cheapest_option, common_denominator
 from proofs_checks.checker import cheapest_option as second_opinion
 
 
@@ -33,7 +33,7 @@ def _by_search_or_lists(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in zip(("_FEW_NODES", "_STEPS"), request.param, strict=True):
-            patch.setattr(cms.knapsack_search, name, limit)
+            patch.setattr(cms.knapsack.search, name, limit)
         yield
 
 
@@ -133,7 +133,7 @@ def test_thousands_of_random_jobs_get_their_cheapest_options(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With 0, every demand is first reduced by what some cheapest option is known to contain.
-    monkeypatch.setattr(cms.knapsack_search, "MANY_BLOCKS", many)
+    monkeypatch.setattr(cms.knapsack.search, "MANY_BLOCKS", many)
     rng = random.Random(many)
     for _ in range(2_000):
         k, unit, off = rng.randint(2, 5), rng.choice([1, 3, 100]), rng.choice([0, 1, 20])
@@ -208,7 +208,7 @@ def test_the_effort_does_not_depend_on_how_far_apart_supplies_are(
         rows = [(2_500_000_000, 3), (price, size), *more]
         demand = rng.randint(1, 300) * size + rng.randint(-1, 1)
         prices, supply = [p for p, _ in rows], [f for _, f in rows]
-        plain = cms.knapsack._Plain(prices)
+        plain = cms.knapsack.pricing._Plain(prices)
         found = plain.cheapest(supply, demand)
         assert found is not None
         assert plain.effort < 2_000, (prices, supply, demand)
@@ -232,10 +232,10 @@ def test_a_demand_of_many_nearly_tied_blocks_is_exact(deviation: int) -> None:
 def test_where_memory_for_lists_ends_the_value_is_a_bound_and_the_option_serves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cms.knapsack_search, "_FEW_NODES", 5)
+    monkeypatch.setattr(cms.knapsack.search, "_FEW_NODES", 5)
     rng, loose = random.Random(1), 0
     for entries in (1, 2, 5, 40):
-        for module in (cms.knapsack, cms.knapsack_search):
+        for module in (cms.knapsack.pricing, cms.knapsack.search):
             monkeypatch.setattr(module, "SHORT_LIST", 1)
             monkeypatch.setattr(module, "LONGEST_LIST", entries)
         for _ in range(80):

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate import LARGEST_LEAVES, BlockPrices, Branch, Certificate
+from cms.certificate.certificate import LARGEST_LEAVES, BlockPrices, Branch, Certificate
+from cms.certificate.conditions import Condition
+from cms.certificate.leaf_proofs import LeafProofs, Proved
+from cms.certificate.quantity import BlocksOfJob, MachinesOfType, Quantity
 from cms.errors import InvalidCertificate
-from cms.knapsack import price_jobs
-from cms.leaf_proofs import LeafProofs, Proved
-from cms.price_conditions import Condition
-from cms.quantity import BlocksOfJob, MachinesOfType, Quantity
+from cms.knapsack.pricing import price_jobs
 from tests.samples import refusal, triple
 
 refused = partial(refusal, InvalidCertificate)
@@ -46,7 +46,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         asked.append(more["stopped"])
         return price_jobs(*given, **more)
 
-    monkeypatch.setattr("cms.leaf_proofs.price_jobs", counted)
+    monkeypatch.setattr("cms.certificate.leaf_proofs.price_jobs", counted)
     return asked
 
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.algorithm import SolverBound
-from cms.certificate import BlockPrices, first_certificate
-from cms.check import Violation, check
+from cms.certificate.certificate import BlockPrices, first_certificate
 from cms.errors import AlgorithmError
-from cms.ledger import Ledger
-from cms.model import Configuration
-from cms.problem import Problem
-from cms.schedule import Schedule
-from cms.solution import Proof, Status
+from cms.plugin.algorithm import SolverBound
+from cms.problem.parts import Configuration
+from cms.problem.problem import Problem
+from cms.schedule.check import Violation, check
+from cms.schedule.schedule import Schedule
+from cms.solving.ledger import Ledger
+from cms.solving.solution import Proof, Status
 from tests.scripted import blocks, serving
 
 DEMAND = 13  # 7 machines

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from cms import left_behind
+from cms.running import left_behind
 from tests.source_tree import ROOT
 
 
@@ -98,7 +98,7 @@ def test_python_code_that_never_looks_up_ends_with_the_interpreter(
 
 WAITING = """
 import signal, threading, time
-from cms import left_behind
+from cms.running import left_behind
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 left_behind._ASLEEP = 600.0

@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import pytest
 
-from cms import machine_code
+from cms.knapsack import machine_code
 from tests.source_tree import ROOT
 
 SOURCE = "def triple(number):\n    return 3 * number\n"
@@ -169,7 +169,7 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(
     process: Process, tmp_path: Path
 ) -> None:
     code = (
-        "import sys; from cms import machine_code\n"
+        "import sys; from cms.knapsack import machine_code\n"
         "scope, text = {'__name__': 'builtins'}, open(sys.argv[1]).read()\n"
         "exec(compile(text, sys.argv[1], 'exec'), scope)\n"
         "function = machine_code.compiled(scope['triple'], [sys.argv[1]])\n"

@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
-from cms.frozen import FrozenMap
-from cms.model import (
+from cms.problem.parts import (
     Configuration,
     DemandFunction,
     Job,
     MachineType,
     SizeBoundedConfigurations,
 )
+from cms.values.frozen import FrozenMap
 from tests.samples import refusal
 
 refused = partial(refusal, InvalidProblem)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cms.errors import InvalidProblem
-from cms.names import NumberedNames, checked_name, checked_names, nearest
+from cms.values.names import NumberedNames, checked_name, checked_names, nearest
 
 
 class Colour(str, enum.Enum):  # noqa: UP042 - which prints as its value

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidCertificate, InvalidProblem
-from cms.numbers import (
+from cms.values.numbers import (
     LARGEST_DIGITS,
     common_step,
     exact,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cms.errors import AlgorithmError, InvalidOption
-from cms.numbers import exact
-from cms.options import option_fields, read_options
+from cms.plugin.options import option_fields, read_options
+from cms.values.numbers import exact
 from tests.plugins import OneByOne
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
-from cms.registry import NamedProblem
+from cms.plugin.registry import NamedProblem
 from instances import hard, small
 from tests.oracle import by_hand, optimum
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import cms.packing
-from cms.packing import fullest_machine
+import cms.knapsack.packing
+from cms.knapsack.packing import fullest_machine
 from proofs_checks.checker import dearest_filling
 
 F = Fraction
@@ -39,7 +39,7 @@ def by_listing(
 
 
 def refuse_false_content(
-    found: cms.packing.Fullest,
+    found: cms.knapsack.packing.Fullest,
     prices: Sequence[F],
     sizes: Sequence[F],
     capacity: F,
@@ -58,7 +58,7 @@ def refuse_false_content(
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to find it: a table over capacities, and the search for what has no short one."""
     if request.param == "search":
-        monkeypatch.setattr(cms.packing, "_MOST_CELLS", -1)
+        monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
     return str(request.param)
 
 
@@ -104,12 +104,12 @@ def test_beyond_the_node_limit_the_value_is_an_upper_bound(
     max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut = 0
-    monkeypatch.setattr(cms.packing, "_MOST_CELLS", -1)
+    monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
     for seed in range(60):
         rng = random.Random(seed)
         sizes = [F(rng.randint(7, 40)) for _ in range(5)]
         prices = [size + F(rng.randint(-3, 3), 10) for size in sizes]
-        monkeypatch.setattr(cms.packing, "NODE_LIMIT", rng.randint(0, 6))
+        monkeypatch.setattr(cms.knapsack.packing, "NODE_LIMIT", rng.randint(0, 6))
         found = fullest_machine(prices, sizes, F(100), max_blocks)
         exact = dearest_filling(prices, sizes, F(100), max_blocks)
         assert found.value >= exact, seed

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cms.knapsack
-import cms.knapsack_compiled
-import cms.rows
-from cms.kinds import kinds
-from cms.knapsack import Pricing, cheapest_option, largest_price, price_jobs
-from cms.rows import SAFE, Rows
+import cms.knapsack.compiled
+import cms.knapsack.pricing
+import cms.problem.rows
+from cms.knapsack.kinds import kinds
+from cms.knapsack.pricing import Pricing, cheapest_option, largest_price, price_jobs
+from cms.problem.rows import SAFE, Rows
 from proofs_checks.checker import cheapest_option as second_opinion
 
 Raw = list[tuple[int, list[int]]]
@@ -146,9 +146,12 @@ def test_one_demand_of_10_to_15_among_thousands_is_priced_exactly() -> None:
 
 
 def test_compiled_code_is_named_after_all_files_that_it_comes_from() -> None:
-    files = {Path(source).name for source in cms.knapsack_compiled._sources}
-    assert files == {"knapsack_compiled.py", "knapsack_search.py", "knapsack_pair.py"}
-    assert type(cms.knapsack_compiled._compiled_price_rows._cache).__module__ == "cms.machine_code"
+    files = {Path(source).name for source in cms.knapsack.compiled._sources}
+    assert files == {"compiled.py", "search.py", "pair.py"}
+    assert (
+        type(cms.knapsack.compiled._compiled_price_rows._cache).__module__
+        == "cms.knapsack.machine_code"
+    )
 
 
 @pytest.mark.parametrize("zeros", [2, 4, 6])
@@ -168,7 +171,7 @@ def test_compiled_code_finds_the_pairs_that_the_plain_one_finds(zeros: int) -> N
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cms.knapsack, cms.rows):
+    for module in (cms.knapsack.pricing, cms.problem.rows):
         monkeypatch.setattr(module, "FEW", 3)
     rng = random.Random(seed)
     k = rng.randint(1, 4)
@@ -185,15 +188,15 @@ def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     prices = [rng.randint(0, 1000) for _ in range(k)]
     special = {3: [2 * price + 1 for price in prices]}
     exact = price(rows, prices, compiled=False, special=special)
-    monkeypatch.setattr(cms.knapsack, "COMPILED_FROM", 1)
+    monkeypatch.setattr(cms.knapsack.pricing, "COMPILED_FROM", 1)
     by_hand: list[int] = []
-    one_by_one = cms.knapsack._Tally.price
+    one_by_one = cms.knapsack.pricing._Tally.price
 
     def spy(tally: Any, jobs: Sequence[int], *rest: Any) -> bool:
         by_hand.extend(jobs)
         return one_by_one(tally, jobs, *rest)
 
-    monkeypatch.setattr(cms.knapsack._Tally, "price", spy)
+    monkeypatch.setattr(cms.knapsack.pricing._Tally, "price", spy)
     outer = price(rows, prices, special=special)
     assert by_hand == sorted({3} | rows.far)
     inner = price(rows, prices, inner=True, special=special)
@@ -250,7 +253,7 @@ def test_at_the_largest_price_compiled_code_prices_all_but_a_few_rows() -> None:
     rows = Rows(demand, supply, np.ones(5_000, dtype=np.int64), {})
     largest = largest_price(rows)
     assert largest.bit_length() >= 40
-    kernel = cms.knapsack_compiled.Kernel([largest] * 3, 1, None)
+    kernel = cms.knapsack.compiled.Kernel([largest] * 3, 1, None)
     marks = np.zeros(5_000, dtype=np.int8)
     kernel.price(rows.demands, rows.supplies, None, marks, None)
     by_hand = np.flatnonzero(marks)
@@ -329,7 +332,7 @@ def test_parts_of_the_jobs_add_up_to_all_of_them() -> None:
 def test_the_number_of_threads_changes_nothing(
     threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cms.knapsack_compiled, "_SHARD", 16)
+    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 16)
     rng = random.Random(4)
     raw = random_rows(rng, 300, 4, 50) + nearly_tied(rng, 100, (1, 2, 3, 4), 1e-3)
     rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
@@ -351,14 +354,14 @@ def test_a_thread_comes_back_in_between_where_rows_are_hard(
 
     one = price(rows, prices, compiled=True, stopped=stopped)
     assert len(asked) == 1
-    monkeypatch.setattr(cms.knapsack_compiled, "_EFFORT", 50)
+    monkeypatch.setattr(cms.knapsack.compiled, "_EFFORT", 50)
     assert_same(one, price(rows, prices, compiled=True, stopped=stopped))
     assert len(asked) > 10
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack_compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
     rows = as_rows([(5, [2])] * 9, 1)
     asked: list[int] = []
 
@@ -375,7 +378,7 @@ def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.Monk
 
 
 def test_an_error_in_a_thread_is_an_error_of_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack_compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
 
     def stopped() -> bool:
         raise KeyboardInterrupt
@@ -389,13 +392,14 @@ def test_plain_pricing_that_takes_too_long_goes_on_compiled(
 ) -> None:
     rows = as_rows(random_rows(random.Random(8), 30, 3, 40), 3)
     plain = price(rows, [3, 5, 9], compiled=False)
-    monkeypatch.setattr(cms.knapsack, "_PATIENCE", 10)
+    monkeypatch.setattr(cms.knapsack.pricing, "_PATIENCE", 10)
     assert_same(plain, price(rows, [3, 5, 9], compiled=False))
 
 
 def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
     code = (
-        "import sys, numpy as np; from cms.rows import Rows; from cms.knapsack import price_jobs\n"
+        "import sys, numpy as np; from cms.problem.rows import Rows\n"
+        "from cms.knapsack.pricing import price_jobs\n"
         "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
         "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
         "assert 'numba' not in sys.modules"
@@ -405,8 +409,8 @@ def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
 
 def test_few_jobs_do_not_wait_for_compiling_where_its_module_is_imported() -> None:
     code = (
-        "import numpy as np, cms.knapsack_compiled as compiled; from cms.rows import Rows\n"
-        "from cms.knapsack import price_jobs\n"
+        "import numpy as np, cms.knapsack.compiled as compiled; from cms.problem.rows import Rows\n"
+        "from cms.knapsack.pricing import price_jobs\n"
         "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
         "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
         "assert not compiled.loaded()"

@@ -16,10 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
-from cms.model import Configuration, DemandFunction, Job, MachineType, SizeBoundedConfigurations
-from cms.names import NumberedNames
-from cms.problem import Problem
-from cms.rows import Row, Rows
+from cms.problem.parts import (
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from cms.problem.problem import Problem
+from cms.problem.rows import Row, Rows
+from cms.values.names import NumberedNames
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays, refusal
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from cms.model import (
+from cms.problem.parts import (
     AnyConfiguration,
     Configuration,
     DemandFunction,
@@ -25,8 +25,8 @@ from cms.model import (
     MachineType,
     SizeBoundedConfigurations,
 )
-from cms.names import NumberedNames
-from cms.problem import Problem
+from cms.problem.problem import Problem
+from cms.values.names import NumberedNames
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cms.errors import InvalidProblem
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
 from tests.samples import refusal
 
 HALVES = Configuration({"half": 2})

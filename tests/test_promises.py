@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cms
-from cms.registry import load_instance
+from cms.plugin.registry import load_instance
 from proofs_checks.checker import check_problem, check_solution, parse_document
 
 METHODS = ("auto", "cp_sat")

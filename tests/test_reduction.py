@@ -16,8 +16,8 @@ from cms import (
     check,
     solve,
 )
-from cms.certificate import first_certificate
-from cms.reduction import reduce
+from cms.certificate.certificate import first_certificate
+from cms.reduction.reduction import reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.property.schedules import random_schedule

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import cms.registry
+import cms.plugin.registry
 from cms.errors import AlgorithmError, UnknownMethod
-from cms.registry import (
+from cms.plugin.registry import (
     NamedProblem,
     PluginError,
     UnknownInstance,
@@ -25,8 +25,8 @@ from cms.registry import (
     load_algorithm,
     load_instance,
 )
-from cms.solution import Status
-from cms.solve import solve
+from cms.solving.solution import Status
+from cms.solving.solve import solve
 from cms.testing import check_algorithm
 from tests.scripted import blocks
 
@@ -34,8 +34,8 @@ ROOT = Path(__file__).resolve().parent.parent
 Install = Callable[..., None]
 
 PLUGIN = """
-from cms.algorithm import SolverBound
-from cms.registry import NamedProblem
+from cms import SolverBound
+from cms import NamedProblem
 from tests.plugins import OneByOne
 from tests.scripted import blocks
 
@@ -85,11 +85,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
             (home / f"{module}.py").write_text(textwrap.dedent(text))
             installed.append(module)
         monkeypatch.syspath_prepend(home)
-        cms.registry._entries.cache_clear()
+        cms.plugin.registry._entries.cache_clear()
 
-    cms.registry._entries.cache_clear()
+    cms.plugin.registry._entries.cache_clear()
     yield put
-    cms.registry._entries.cache_clear()
+    cms.plugin.registry._entries.cache_clear()
     for module in installed:
         sys.modules.pop(module, None)
 
@@ -164,14 +164,14 @@ def test_an_unknown_instance_lists_those_there_are(install: Install) -> None:
 
 
 def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    cms.registry._entries.cache_clear()
+    cms.plugin.registry._entries.cache_clear()
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
     try:
         assert algorithms() == ()
         with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):
             load_algorithm("auto")
     finally:
-        cms.registry._entries.cache_clear()
+        cms.plugin.registry._entries.cache_clear()
 
 
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
@@ -229,7 +229,7 @@ def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: textbook\nVersion: 1.0\n")
     (info / "top_level.txt").write_text("algorithms\n")
-    code = "from cms.registry import load_algorithm; load_algorithm('auto')"
+    code = "from cms.plugin.registry import load_algorithm; load_algorithm('auto')"
     run = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.arrays import frozen_array
 from cms.errors import InvalidProblem
-from cms.knapsack import cheapest_option
-from cms.rows import SAFE, Row, Rows
+from cms.knapsack.pricing import cheapest_option
+from cms.problem.rows import SAFE, Row, Rows
+from cms.values.arrays import frozen_array
 from tests.samples import rows_of
 
 
@@ -222,7 +222,7 @@ def test_a_part_of_any_rows_is_that_of_their_fractions(
     jobs = [j % len(lines) for j in jobs]
     rows = rows_of([d for d, _ in lines], [fs for _, fs in lines])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cms.rows._ROWS", 2)  # in pieces
+        patch.setattr("cms.problem.rows._ROWS", 2)  # in pieces
         part = rows.select(np.array(jobs, dtype=np.int64), blocks, cut=cut)
     chosen = [
         (

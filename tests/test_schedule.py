@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cms.check import check
 from cms.errors import InvalidSchedule
-from cms.frozen import FrozenMap
-from cms.model import Configuration, MachineType, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.schedule import MachineGroup, Schedule, machine_cost
+from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.schedule.check import check
+from cms.schedule.schedule import MachineGroup, Schedule, machine_cost
+from cms.values.frozen import FrozenMap
 from tests.samples import PAIR, columns, halves, ints, refusal
 
 WHOLE = Configuration({"7g": 1}, "a100")

@@ -23,7 +23,7 @@ from cms import (
     shortage,
     solve,
 )
-from cms.algorithm import Budget, Claim
+from cms.plugin.algorithm import Budget, Claim
 from tests import families
 from tests.samples import triple
 from tests.scripted import Clock, Scripted, blocks, serving

@@ -8,16 +8,16 @@ from fractions import Fraction
 
 import pytest
 
-from cms.algorithm import SolverBound
-from cms.certificate import BlockPrices
-from cms.check import check
+from cms.certificate.certificate import BlockPrices
 from cms.errors import FileError
 from cms.files import solution_to_json
-from cms.guarantee import Guarantee, GuaranteeVerdict, Verdict
-from cms.model import Configuration, MachineType
-from cms.schedule import MachineGroup, Schedule
-from cms.solution import GROUPS_SHOWN, Solution
-from cms.solve import solve
+from cms.plugin.algorithm import SolverBound
+from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict
+from cms.problem.parts import Configuration, MachineType
+from cms.schedule.check import check
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import GROUPS_SHOWN, Solution
+from cms.solving.solve import solve
 from tests.scripted import HALF, QUARTER, blocks, serving, told
 
 

@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from cms.algorithm import Budget, Claim, SolverBound, Support
-from cms.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.quantity import MachinesOfType
 from cms.errors import (
     AlgorithmError,
     GuaranteeBreached,
     InvalidOption,
     UnsupportedProblem,
 )
-from cms.guarantee import Guarantee, Verdict
-from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
-from cms.options import read_options
-from cms.problem import Problem
-from cms.quantity import MachinesOfType
-from cms.registry import algorithm_of, algorithms
-from cms.schedule import MachineGroup, Schedule
-from cms.solution import Proof, Status, StopReason
-from cms.solve import run_checked, solve
+from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
+from cms.plugin.guarantee import Guarantee, Verdict
+from cms.plugin.options import read_options
+from cms.plugin.registry import algorithm_of, algorithms
+from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import Proof, Status, StopReason
+from cms.solving.solve import run_checked, solve
 from tests import plugins
 from tests.plugins import OneByOne
 from tests.scripted import HALF, PAIR, QUARTER, Scripted, blocks, serving, solved, told

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.check import check
 from cms.errors import InvalidSchedule
-from cms.model import Configuration, Job
-from cms.problem import Problem
-from cms.schedule import Schedule
+from cms.problem.parts import Configuration, Job
+from cms.problem.problem import Problem
+from cms.schedule.check import check
+from cms.schedule.schedule import Schedule
 from tests.samples import PAIR, halves, ints, refusal
 
 refused = partial(refusal, InvalidSchedule)

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from cms.algorithm import Support
-from cms.edge_problems import EDGE_PROBLEMS
-from cms.observation import observe
-from cms.registry import NamedProblem, algorithms
-from cms.solution import Status
-from cms.solve import solve
+from cms.plugin.algorithm import Support
+from cms.plugin.registry import NamedProblem, algorithms
+from cms.solving.solution import Status
+from cms.solving.solve import solve
 from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
+from cms.testing.edge_problems import EDGE_PROBLEMS
+from cms.testing.observation import observe
 from tests import plugins
 from tests.plugins import OneByOne
 
@@ -55,7 +55,7 @@ def test_half_a_second_is_counted_in_the_algorithms_own_work(
     seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if it got no share of the machine before the driver's grace is over."""
-    monkeypatch.setattr("cms.driver.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("cms.solving.driver.GRACE_SECONDS", 0.0)
     problem = EDGE_PROBLEMS[-1].make()
     seen = observe(plugins.WorksOn(seconds), False, problem, options={}, time_limit=0.01)
     assert (seen.started, seen.late) == (True, late)

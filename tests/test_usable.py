@@ -23,8 +23,8 @@ from cms import (
     solve,
 )
 from cms.files.problems import problem_to_json
-from cms.reduction import reduce
-from cms.usable import _held, usable_types
+from cms.problem.usable import _held, usable_types
+from cms.reduction.reduction import reduce
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.usable import _one_held_by_none

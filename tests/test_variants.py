@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
-from cms.schedule import MachineGroup, Schedule
-from cms.variants import (
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.shortage.variants import (
     PARTS,
     at_share,
     beyond_limits,

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Support
-from cms.guarantee import Guarantee
+from cms.plugin.algorithm import Support
+from cms.plugin.guarantee import Guarantee
 
 from .prepared import Prepared, prepared
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget, Claim
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.problem.problem import Problem
 
 _ROUTES = ("auto", "points", "cells")
 

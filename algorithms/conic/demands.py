@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack import cheapest_option, common_denominator
+from cms.knapsack.pricing import cheapest_option, common_denominator
 
 from ..shared.demands import Demand
 

@@ -8,10 +8,10 @@ from math import gcd
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 if TYPE_CHECKING:
-    from cms.model import SizeBoundedConfigurations
+    from cms.problem.parts import SizeBoundedConfigurations
 
 #: How many blocks of each type; also a difference of two such vectors.
 Point: TypeAlias = tuple[int, ...]

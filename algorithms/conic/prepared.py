@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.algorithm import Support
-from cms.model import SizeBoundedConfigurations
-from cms.reduction import Reduction, reduce
+from cms.plugin.algorithm import Support
+from cms.problem.parts import SizeBoundedConfigurations
+from cms.reduction.reduction import Reduction, reduce
 
 from ..shared.demands import Demand, demands_of
 from ..shared.machines import maximal_contents
@@ -15,7 +15,7 @@ from .demands import simple_count
 from .polytope import Point, Polytope, contents
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: The program has a variable for every job and block type: the theory's O(1) jobs.
 MOST_JOBS = 100

@@ -8,12 +8,12 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named, SolverBound
-from cms.certificate import BlockPrices
+from cms.certificate.certificate import BlockPrices
 from cms.errors import UnsupportedProblem
-from cms.knapsack import common_denominator
-from cms.model import Configuration, MachineType
-from cms.schedule import Schedule
+from cms.knapsack.pricing import common_denominator
+from cms.plugin.algorithm import Named, SolverBound
+from cms.problem.parts import Configuration, MachineType
+from cms.schedule.schedule import Schedule
 
 from ..dantzig_wolfe import rounded, solve_dantzig_wolfe
 from ..shared.program import Outcome, Settings
@@ -25,7 +25,7 @@ from .prepared import MOST_MAXIMAL, too_many_contents
 from .valuable import valuable
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .prepared import Prepared
 

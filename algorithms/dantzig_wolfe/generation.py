@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
-from cms.certificate import BlockPrices
+from cms.certificate.certificate import BlockPrices
 
 from ..shared.guesses import GROUPS, MOST_SINGLE
 from ..shared.region import configuration_of
@@ -24,9 +24,9 @@ from .vertex import undivided, vertex_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.algorithm import Budget
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
     from .master import Proposal
     from .passes import Groups, Point
@@ -64,7 +64,7 @@ class Fractional:
         positive and add up to 1.
     leaf : BlockPrices
         Exact prices, a certificate of the reduced problem;
-        :meth:`cms.reduction.Reduction.restore_prices` makes it one of the original.
+        :meth:`cms.Reduction.restore_prices` makes it one of the original.
     bound : Fraction
         What these prices prove: ``leaf.bound(problem)``.
     """
@@ -82,7 +82,7 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> Fractional | None:
     Parameters
     ----------
     problem : Problem
-        As :func:`cms.reduction.reduce` leaves it; without limits on machine types.
+        As :func:`cms.reduce` leaves it; without limits on machine types.
     budget : Budget
 
     Returns

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 from ..shared.floats import near
 

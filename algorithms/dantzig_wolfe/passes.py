@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.knapsack import price_jobs
+from cms.knapsack.pricing import price_jobs
 
 from ..shared.choices import shortened
 from ..shared.guesses import full_machines, group_totals, ranges, whole
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.algorithm import Budget
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget
+    from cms.problem.problem import Problem
 
     from ..shared.region import Vector
 

@@ -18,8 +18,8 @@ from .vertex import cheapest_holder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
     from .generation import Fractional, Option
 

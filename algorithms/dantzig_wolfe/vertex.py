@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 from ..shared.simplex import cheapest
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named, Support
-from cms.numbers import exact
-from cms.reduction import reduce
+from cms.plugin.algorithm import Named, Support
+from cms.reduction.reduction import reduce
+from cms.values.numbers import exact
 
 from ..linear.aggregated import (
     Aggregated,
@@ -28,10 +28,10 @@ from .opened import Opened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.algorithm import Budget, Claim
-    from cms.guarantee import Guarantee
-    from cms.problem import Problem
-    from cms.reduction import Reduction
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.guarantee import Guarantee
+    from cms.problem.problem import Problem
+    from cms.reduction.reduction import Reduction
 
     from ..linear.aggregated import Counts
 

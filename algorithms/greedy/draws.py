@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..linear.pseudoforest import Edge
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 from ..linear.program import LinearProgram
 from ..shared.simplex import cheapest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..linear.pseudoforest import Edge
 

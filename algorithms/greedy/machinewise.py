@@ -28,7 +28,7 @@ from .factors import kappa
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..linear.aggregated import Counts
     from ..linear.pseudoforest import Edge

@@ -14,7 +14,7 @@ from .inner import INNER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..linear.aggregated import Counts
     from ..linear.tables import Tables

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
 _Edge: TypeAlias = tuple[int, int]
 #: Parts so near to a whole number are whole.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cms.guarantee import Guarantee
+from cms.plugin.guarantee import Guarantee
 
 from .factors import harmonic_above, inflated_factor, rounded_up
 from .inner import FACTORS, MISSED

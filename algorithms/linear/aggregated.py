@@ -11,8 +11,8 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.algorithm import Named
-from cms.guarantee import Guarantee
+from cms.plugin.algorithm import Named
+from cms.plugin.guarantee import Guarantee
 
 from ..shared.recognise import recognised
 from ..shared.region import Region
@@ -22,8 +22,8 @@ from .pseudoforest import exact_assignment, round_pseudoforest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from cms.algorithm import Budget
-    from cms.reduction import Reduction
+    from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
 
     from .pseudoforest import Edge
     from .tables import Tables
@@ -64,8 +64,7 @@ class Aggregated:
 
     Examples
     --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from cms.reduction import reduce
+    >>> from cms import Configuration, Job, Problem, reduce
     >>> from algorithms.linear.tables import Tables
     >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
     >>> problem = Problem(configurations=shapes, jobs=[Job("bert", 10, {"3g": 4, "1g": 1})])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 from ..shared.floats import near
 from ..shared.simplex import cheapest
@@ -22,7 +22,7 @@ from .program import LinearProgram
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .program import Answer
     from .pseudoforest import Edge

@@ -9,7 +9,7 @@ from ..shared.program import AFTER_THE_END
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
 #: A vertex is wanted as the simplex method leaves it: what presolving took out and put back need
 #: not be one.

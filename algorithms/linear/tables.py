@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.algorithm import Support
-from cms.columns import whole_array
-from cms.reduction import reduce
-from cms.schedule import Schedule
+from cms.plugin.algorithm import Support
+from cms.reduction.reduction import reduce
+from cms.schedule.columns import whole_array
+from cms.schedule.schedule import Schedule
 
 from ..shared.costs import supported_costs
 from ..shared.machines import listed
@@ -20,9 +20,9 @@ from ..shared.machines import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from cms.model import Configuration
-    from cms.problem import Problem
-    from cms.reduction import Reduction
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
+    from cms.reduction.reduction import Reduction
 
 #: Maximal multisets of size-bounded sets that are listed one by one.
 MOST_SHAPES = 2_000
@@ -155,8 +155,7 @@ def schedule(
 
     Examples
     --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from cms.reduction import reduce
+    >>> from cms import Configuration, Job, Problem, reduce
     >>> small = reduce(
     ...     Problem(configurations=Configuration({"half": 2}), jobs=[Job("bert", 3, {"half": 2})])
     ... )

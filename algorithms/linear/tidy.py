@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .aggregated import Counts
     from .pseudoforest import Edge
@@ -124,8 +124,8 @@ def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> Hande
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from cms.driver import RunBudget
-    >>> from cms.ledger import Ledger
+    >>> from cms.solving.driver import RunBudget
+    >>> from cms.solving.ledger import Ledger
     >>> from algorithms.linear.tables import Tables
     >>> problem = Problem(
     ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 2, {"half": 1})]

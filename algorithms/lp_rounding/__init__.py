@@ -7,10 +7,10 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named, SolverBound, Support
-from cms.guarantee import Guarantee
-from cms.numbers import exact
-from cms.reduction import reduce
+from cms.plugin.algorithm import Named, SolverBound, Support
+from cms.plugin.guarantee import Guarantee
+from cms.reduction.reduction import reduce
+from cms.values.numbers import exact
 
 from ..linear.aggregated import (
     Aggregated,
@@ -32,9 +32,9 @@ from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cms.algorithm import Budget, Claim
-    from cms.problem import Problem
-    from cms.reduction import Reduction
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.problem.problem import Problem
+    from cms.reduction.reduction import Reduction
 
     from ..linear.aggregated import Counts, Fixed, Vertex
     from ..linear.pseudoforest import Edge

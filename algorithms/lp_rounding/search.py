@@ -13,7 +13,7 @@ from ..linear.aggregated import Aggregated
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..linear.aggregated import Vertex
     from ..linear.tables import Tables

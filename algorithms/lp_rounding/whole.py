@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack import common_denominator
-from cms.numbers import common_step
+from cms.knapsack.pricing import common_denominator
+from cms.values.numbers import common_step
 
 from ..linear.aggregated import FixedMachines, repaired
 from ..shared.program import LARGEST, Program, Settings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..linear.aggregated import Fixed, Vertex
     from ..linear.tables import Tables

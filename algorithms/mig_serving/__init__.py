@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named, Support
-from cms.reduction import reduce
+from cms.plugin.algorithm import Named, Support
+from cms.reduction.reduction import reduce
 
 from ..linear.tables import Tables, without_limits
 from .candidates import MOST_NUMBERS, Candidates, fitting
@@ -19,10 +19,10 @@ from .tree_search import TreeSearch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cms.algorithm import Budget, Claim
-    from cms.guarantee import Guarantee
-    from cms.problem import Problem
-    from cms.reduction import Reduction
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.guarantee import Guarantee
+    from cms.problem.problem import Problem
+    from cms.reduction.reduction import Reduction
 
     from .services import Filled
 

@@ -11,7 +11,7 @@ from cms.errors import UnsupportedProblem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .candidates import Candidates
     from .options import MigServingFastOptions

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from random import Random
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .candidates import Candidates
     from .options import MigServingOptions

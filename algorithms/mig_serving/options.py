@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cms.numbers import exact
+from cms.values.numbers import exact
 
 _SCORES = ("capped", "plain")
 _BACKUPS = ("minimum", "mean")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cms.knapsack import common_denominator
-from cms.schedule import MachineGroup, Schedule
+from cms.knapsack.pricing import common_denominator
+from cms.schedule.schedule import MachineGroup, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .candidates import Candidates
     from .options import MigServingOptions

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Support
+from cms.plugin.algorithm import Support
 
 from .run import claims
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget, Claim
-    from cms.guarantee import Guarantee
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.guarantee import Guarantee
+    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True)

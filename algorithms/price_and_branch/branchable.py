@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cms.problem import Problem
-from cms.reduction import Reduction, held_blocks
-from cms.usable import serving
+from cms.problem.problem import Problem
+from cms.problem.usable import serving
+from cms.reduction.reduction import Reduction, held_blocks
 
 
 def branchable(problem: Problem) -> Reduction:
@@ -28,7 +28,7 @@ def branchable(problem: Problem) -> Reduction:
 
     Examples
     --------
-    >>> from cms.model import Configuration, Job
+    >>> from cms import Configuration, Job
     >>> given = Problem(
     ...     configurations=[Configuration({"3g": 1}), Configuration({"3g": 1, "1g": 2})],
     ...     jobs=[Job("bert", 10, {"3g": 60}), Job("idle", 0, {"1g": 5})],

@@ -13,8 +13,8 @@ import heapq
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cms.certificate import LARGEST_DEPTH, first_certificate, next_below, round_up
-from cms.price_conditions import Condition
+from cms.certificate.certificate import LARGEST_DEPTH, first_certificate, next_below, round_up
+from cms.certificate.conditions import Condition
 
 from ..shared.jobs import Jobs
 from ..shared.region import Region
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.algorithm import Budget
-    from cms.certificate import Certificate
-    from cms.problem import Problem
-    from cms.schedule import Schedule
+    from cms.certificate.certificate import Certificate
+    from cms.plugin.algorithm import Budget
+    from cms.problem.problem import Problem
+    from cms.schedule.schedule import Schedule
 
 #: Splits of each rank that are tried where the totals of machine types are whole already.
 _TRIED = 2
@@ -76,8 +76,8 @@ def prove_cost(
     cost step of 1/2 that is no proof of 2 machines.
 
     >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.driver import RunBudget
-    >>> from cms.ledger import Ledger
+    >>> from cms.solving.driver import RunBudget
+    >>> from cms.solving.ledger import Ledger
     >>> given = Problem(
     ...     configurations=[
     ...         *(Configuration({a: 1, b: 1}, "m") for a, b in ("xy", "yz", "xz")),
@@ -118,8 +118,8 @@ def prove_infeasible(
     but no two machines.
 
     >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.driver import RunBudget
-    >>> from cms.ledger import Ledger
+    >>> from cms.solving.driver import RunBudget
+    >>> from cms.solving.ledger import Ledger
     >>> numbers = range(1, 8)
     >>> given = Problem(
     ...     configurations=[

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named
+from cms.plugin.algorithm import Named
 
 from .found import PricePoint
 from .prices import PriceSearch
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget
-    from cms.reduction import Reduction
+    from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
 
     from ..shared.jobs import Jobs
 
@@ -46,9 +46,9 @@ def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:
     Examples
     --------
     >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.driver import RunBudget
-    >>> from cms.ledger import Ledger
-    >>> from cms.reduction import reduce
+    >>> from cms.solving.driver import RunBudget
+    >>> from cms.solving.ledger import Ledger
+    >>> from cms import reduce
     >>> from algorithms.shared.jobs import Jobs
     >>> problem = Problem(
     ...     configurations=Configuration({"a": 2}),

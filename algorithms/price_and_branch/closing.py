@@ -19,9 +19,9 @@ from ..shared.program import LARGEST, Outcome, Program, Settings, TooLarge, term
 from .rounding import Box
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget
-    from cms.rows import Row
-    from cms.schedule import Schedule
+    from cms.plugin.algorithm import Budget
+    from cms.problem.rows import Row
+    from cms.schedule.schedule import Schedule
 
     from ..shared.jobs import Jobs
     from .shapes import Shapes
@@ -340,7 +340,7 @@ def shortened(row: Row, *, outer: bool = False) -> Row:
 
     Examples
     --------
-    >>> from cms.rows import Row
+    >>> from cms.problem.rows import Row
     >>> shortened(Row(6, (4, 9), 1))
     Row(demand=6, supply=(4, 6), denominator=1)
     >>> one_third = Row(3 * 10**40, (10**40,), 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cms.algorithm import SolverBound
+from cms.plugin.algorithm import SolverBound
 
 from ..shared.choices import no_choices
 from ..shared.region import Region
@@ -15,7 +15,7 @@ from .rounding import Box
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from ..shared.jobs import Jobs
     from .found import PricePoint

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
 
-from cms.knapsack import cheapest_option, common_denominator
+from cms.knapsack.pricing import cheapest_option, common_denominator
 
 from .options import minimal_options
 

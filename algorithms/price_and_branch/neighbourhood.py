@@ -11,7 +11,7 @@ from .closing import Found, Task, close
 from .near import NearOptions
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
     from .found import PricePoint
     from .fraction import Fractional

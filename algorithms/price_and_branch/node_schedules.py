@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.certificate import next_below
+from cms.certificate.certificate import next_below
 
 from ..shared.choices import choices_of
 from .closing import Task, close, schedule_of
@@ -18,8 +18,8 @@ from .rounding import rounded
 from .shapes import Shapes
 
 if TYPE_CHECKING:
-    from cms.algorithm import Budget
-    from cms.schedule import Schedule
+    from cms.plugin.algorithm import Budget
+    from cms.schedule.schedule import Schedule
 
     from ..shared.jobs import Jobs
     from .found import PricePoint

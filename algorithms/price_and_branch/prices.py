@@ -14,9 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cms.certificate import round_up
-from cms.knapsack import cheapest_option, price_jobs
-from cms.numbers import has_too_many_digits
+from cms.certificate.certificate import round_up
+from cms.knapsack.pricing import cheapest_option, price_jobs
+from cms.values.numbers import has_too_many_digits
 
 from ..shared.choices import shortened
 from ..shared.floats import near
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.algorithm import Budget
-    from cms.price_conditions import Condition
+    from cms.certificate.conditions import Condition
+    from cms.plugin.algorithm import Budget
 
     from ..shared.jobs import Jobs
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.check import check
-from cms.model import Configuration
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from cms.schedule import Schedule
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.problem.parts import Configuration
+from cms.schedule.check import check
+from cms.schedule.schedule import Schedule
 
 from ..shared.floats import near
 from .equations import solve_exactly
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
-    from cms.quantity import Quantity
+    from cms.certificate.quantity import Quantity
+    from cms.problem.problem import Problem
 
     from ..shared.region import Row
     from .found import Share

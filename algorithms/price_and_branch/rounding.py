@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 from ..shared.choices import Choices
 from ..shared.floats import near

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.algorithm import Claim, Named
-from cms.certificate import next_below, round_up
-from cms.reduction import Reduction, reduce
-from cms.stopping import Stopped
+from cms.certificate.certificate import next_below, round_up
+from cms.plugin.algorithm import Claim, Named
+from cms.reduction.reduction import Reduction, reduce
+from cms.running.stopping import Stopped
 
 from ..shared.first import first_schedule
 from ..shared.jobs import Jobs
@@ -30,8 +30,8 @@ from .shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cms.algorithm import Budget
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget
+    from cms.problem.problem import Problem
 
 
 _LADDER = (

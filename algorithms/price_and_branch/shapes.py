@@ -6,7 +6,7 @@ from fractions import Fraction
 from operator import ge
 from typing import TYPE_CHECKING
 
-from cms.numbers import common_step
+from cms.values.numbers import common_step
 
 from ..shared.machines import listed
 from ..shared.region import Row, configuration_of
@@ -14,8 +14,8 @@ from ..shared.region import Row, configuration_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
     from ..shared.region import Region, Vector
     from .fraction import Fractional

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
 
 from ..shared.region import Region
 from .found import PricePoint
@@ -16,9 +16,9 @@ from .prices import PriceSearch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.algorithm import Budget
-    from cms.price_conditions import Condition
-    from cms.reduction import Reduction
+    from cms.certificate.conditions import Condition
+    from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
 
     from ..shared.jobs import Jobs
     from .quantities import Split

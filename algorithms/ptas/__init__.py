@@ -7,13 +7,13 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Named, SolverBound, Support
-from cms.certificate import round_up
+from cms.certificate.certificate import round_up
 from cms.errors import UnsupportedProblem
-from cms.guarantee import Guarantee
-from cms.numbers import common_step, exact
-from cms.reduction import reduce
-from cms.schedule import Schedule
+from cms.plugin.algorithm import Named, SolverBound, Support
+from cms.plugin.guarantee import Guarantee
+from cms.reduction.reduction import reduce
+from cms.schedule.schedule import Schedule
+from cms.values.numbers import common_step, exact
 
 from ..dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
 from ..linear.tables import Tables, without_limits
@@ -26,8 +26,8 @@ from .fleet import MOST_SHAPES, Fleet, Found
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.algorithm import Budget, Claim
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.problem.problem import Problem
 
     from ..dantzig_wolfe import Fractional
 

@@ -17,7 +17,7 @@ from .fleet import Fleet, Found
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
 #: Where costs have no short common denominator, they count in this part of the least one at most.
 _FINEST = 2**20

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cms.errors import UnsupportedProblem
-from cms.reduction import reduce
-from cms.schedule import Schedule
+from cms.reduction.reduction import reduce
+from cms.schedule.schedule import Schedule
 
 from .fleet import Fleet, Found
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.algorithm import Budget
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
     Table = NDArray[np.int64]
 

@@ -6,16 +6,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.errors import UnsupportedProblem
-from cms.numbers import common_step
-from cms.schedule import Schedule
+from cms.schedule.schedule import Schedule
+from cms.values.numbers import common_step
 
 from ..dantzig_wolfe.rounding import with_missing
 from ..shared.demands import demands_of
 from ..shared.machines import listed
 
 if TYPE_CHECKING:
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
 MOST_SHAPES = 20_000

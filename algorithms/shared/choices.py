@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.schedule import Schedule
+from cms.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
     from .jobs import Jobs
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cms.algorithm import Support
+from cms.plugin.algorithm import Support
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: Costs are multiples of the cheapest in linear programs; a float holds no more than 1e308.
 _FURTHEST = 10**100

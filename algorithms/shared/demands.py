@@ -6,7 +6,7 @@ from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 
 class Demand(NamedTuple):

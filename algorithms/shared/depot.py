@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.knapsack import common_denominator
-from cms.model import Configuration, SizeBoundedConfigurations
+from cms.knapsack.pricing import common_denominator
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: Larger numbers count as this where floats rank what to take next; what is counted is exact.
 _CAP = 10**200

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.schedule import Schedule
+from cms.schedule.schedule import Schedule
 
 from .depot import Depot
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
-    from cms.rows import Row, Rows
+    from cms.problem.problem import Problem
+    from cms.problem.rows import Row, Rows
 
 #: Numbers of a table of supply that are looked at between two looks at the budget.
 _AT_ONCE = 2**20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cms.knapsack import COMPILED_FROM, common_denominator
+from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 
 from .recognise import recognised
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.kinds import kinds
-from cms.knapsack import COMPILED_FROM, largest_price
-from cms.stopping import never
+from cms.knapsack.kinds import kinds
+from cms.knapsack.pricing import COMPILED_FROM, largest_price
+from cms.running.stopping import never
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: Prices are tried as multiples of 2**-40; on compiled rows of 2**-b, with b as large as fits.
 _GRID_BITS = 40

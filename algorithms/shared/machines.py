@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack import common_denominator
-from cms.model import Configuration, SizeBoundedConfigurations
-from cms.usable import useful_blocks
+from cms.knapsack.pricing import common_denominator
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
+from cms.problem.usable import useful_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: Steps of the enumeration for each content allowed, before it gives up.
 _STEPS_A_CONTENT = 10

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
-    from cms.algorithm import Budget
+    from cms.plugin.algorithm import Budget
 
 #: CP-SAT's own limit on the values of variables and of linear expressions is 2**63; stay clear.
 LARGEST = 2**60

@@ -1,7 +1,7 @@
 """The price region: which block prices keep every machine within its cost (theory 6.1, 6.8, 6.9).
 
 Below branches the region has one more dimension a branch, the multiplier of its condition; the
-conditions are those that :mod:`cms.price_conditions` checks.
+conditions are those that :mod:`cms.certificate.conditions` checks.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from fractions import Fraction
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from cms.certificate import BlockPrices
-from cms.knapsack import common_denominator
-from cms.model import Configuration, SizeBoundedConfigurations
-from cms.packing import fullest_machine
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from cms.usable import useful_blocks
+from cms.certificate.certificate import BlockPrices
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.knapsack.packing import fullest_machine
+from cms.knapsack.pricing import common_denominator
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
+from cms.problem.usable import useful_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cms.price_conditions import Condition
-    from cms.problem import Problem
+    from cms.certificate.conditions import Condition
+    from cms.problem.problem import Problem
 
 #: Up to here nobody asks whether a limit binds.
 _LARGE_LIMIT = 10**9

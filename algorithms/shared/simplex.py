@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack import common_denominator
+from cms.knapsack.pricing import common_denominator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,14 +14,14 @@ from cms import BlockPrices, check, solve
 from cms.files.problems import problem_to_json
 from cms.files.solutions import solution_to_json
 from cms.fleet import gpu
-from cms.knapsack import price_jobs
-from cms.reduction import reduce
+from cms.knapsack.pricing import price_jobs
+from cms.reduction.reduction import reduce
 from instances.families import generate
 from proofs_checks.checker import check_solution
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
-    from cms.solution import Solution
+    from cms.problem.problem import Problem
+    from cms.solving.solution import Solution
 
 #: In the order of the families' blocks, 1 to 7 slices: close to what a search ends with, and no
 #: machine of cost 2^20 is worth more.

@@ -10,15 +10,15 @@ import numpy as np
 
 from algorithms.shared.machines import listed
 from cms.errors import UnsupportedProblem
-from cms.numbers import common_step
-from cms.reduction import Reduction, reduce
-from cms.schedule import Schedule
+from cms.reduction.reduction import Reduction, reduce
+from cms.schedule.schedule import Schedule
+from cms.values.numbers import common_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cms.model import Configuration
-    from cms.problem import Problem
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
 
 #: Contents of machines of a size-bounded set beyond which the program is not built.
 MOST_SHAPES = 100_000

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cms.errors import UnsupportedProblem
-from cms.model import Configuration
-from cms.schedule import Schedule
+from cms.problem.parts import Configuration
+from cms.schedule.schedule import Schedule
 
 from .rule import MOST_INSTANCES, Instance, Placement, Services, refuse_limits
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from cms import BlockPrices
 from .rule import Services
 
 if TYPE_CHECKING:
-    from cms.certificate import Certificate
-    from cms.problem import Problem
+    from cms.certificate.certificate import Certificate
+    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

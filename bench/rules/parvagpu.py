@@ -12,8 +12,8 @@ from cms.errors import UnsupportedProblem
 from .rule import MOST_INSTANCES, Instance, Placement, Services
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
-    from cms.schedule import Schedule
+    from cms.problem.problem import Problem
+    from cms.schedule.schedule import Schedule
 
 #: A GPU with at most so many slices in use is emptied by the last step.
 _SPARSE = 4

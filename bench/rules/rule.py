@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cms.errors import InvalidOption, UnsupportedProblem
 from cms.fleet import gpu
-from cms.model import Configuration
-from cms.schedule import Schedule
+from cms.problem.parts import Configuration
+from cms.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
-    from cms.certificate import Certificate
-    from cms.problem import Problem
+    from cms.certificate.certificate import Certificate
+    from cms.problem.problem import Problem
 
 #: Instances that are placed one by one, at most.
 MOST_INSTANCES = 100_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench.environment import cores, versions
 from bench.row import Outcome, Row
 from bench.task import Kind, Task
-from cms.problem import Problem
+from cms.problem.problem import Problem
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer

@@ -10,14 +10,14 @@ from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.row import Outcome
 from bench.rules import BOUNDS, RULES
 from bench.task import Task
-from cms.check import check
 from cms.errors import UnsupportedProblem
-from cms.solution import Proof, Status
+from cms.schedule.check import check
+from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Stage, Tell
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 _Made = TypeVar("_Made")
 

@@ -11,14 +11,14 @@ from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.peers import PEERS, CompactProgram, PeerAnswer
 from bench.row import Outcome
 from bench.task import Task
-from cms.check import check
 from cms.errors import InvalidSchedule, UnsupportedProblem
-from cms.solution import Proof, Status
+from cms.schedule.check import check
+from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Stage, Tell
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: A bound in floating point this little (relatively) above a whole number means that number.
 _NOISE = 1e-6

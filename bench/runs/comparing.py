@@ -19,7 +19,7 @@ from .stage import Facts, Stage, Tell
 from .warming import warm_up
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 
 def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:

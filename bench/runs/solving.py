@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.row import Outcome
 from bench.task import Task
-from cms.certificate import round_up
-from cms.check import check
+from cms.certificate.certificate import round_up
 from cms.errors import UnsupportedProblem
 from cms.files import number_to_json, write_problem, write_solution
-from cms.solution import Incumbent, Proof, Solution, Status
-from cms.solve import solve
+from cms.schedule.check import check
+from cms.solving.solution import Incumbent, Proof, Solution, Status
+from cms.solving.solve import solve
 from proofs_checks.checker import check_solution, parse_document
 
 from .stage import Facts, Stage, Tell
 from .warming import warm_up
 
 if TYPE_CHECKING:
-    from cms.guarantee import GuaranteeVerdict
-    from cms.problem import Problem
+    from cms.plugin.guarantee import GuaranteeVerdict
+    from cms.problem.problem import Problem
 
 #: Jobs up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 2_000

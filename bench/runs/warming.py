@@ -11,9 +11,9 @@ import numpy as np
 
 from cms.errors import CmsError
 from cms.fleet import gpu
-from cms.model import Configuration
-from cms.problem import Problem
-from cms.solve import solve
+from cms.problem.parts import Configuration
+from cms.problem.problem import Problem
+from cms.solving.solve import solve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from bench.row import Outcome, Row
 from bench.rules import RULES
 from bench.tables import Column, Table, exact, grouped, seconds
 from bench.task import NAMED, Kind, Source, Task
-from cms.registry import load_algorithm
+from cms.plugin.registry import load_algorithm
 
 from .quality import label
 from .suite import Settings, Suite

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProblem
-from cms.registry import UnknownInstance
+from cms.plugin.registry import UnknownInstance
 
 from .catalogue import algorithms, gpus
 from .check import check

@@ -107,7 +107,7 @@ def _json_value(default: object) -> object:
 
 def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
     """List the algorithms that are installed, with their options."""
-    from cms.registry import algorithm_details
+    from cms.plugin.registry import algorithm_details
 
     session = session_of(context)
     output = session.begin(output, json=json)

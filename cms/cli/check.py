@@ -16,10 +16,10 @@ from .options import Json, Output, Quiet, usage_error
 from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
-    from cms.check import Violation
     from cms.files import Node
-    from cms.problem import Problem
-    from cms.solution import Solution
+    from cms.problem.problem import Problem
+    from cms.schedule.check import Violation
+    from cms.solving.solution import Solution
 
 _File = Annotated[
     Path,
@@ -103,9 +103,9 @@ def _read_whole(plan: Node) -> None:
 
 def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """Everything a solution says that does not hold."""
-    from cms.check import Violation
-    from cms.check import check as check_schedule
-    from cms.numbers import shown
+    from cms.schedule.check import Violation
+    from cms.schedule.check import check as check_schedule
+    from cms.values.numbers import shown
 
     if solution.problem_sha256 != problem.sha256:
         yield Violation(
@@ -126,10 +126,10 @@ def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
 
 def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """What does not follow from the certificate; what is stated counts, not what could be."""
-    from cms.certificate import round_up
-    from cms.check import Violation
+    from cms.certificate.certificate import round_up
     from cms.errors import InvalidCertificate
-    from cms.numbers import shown
+    from cms.schedule.check import Violation
+    from cms.values.numbers import shown
 
     try:
         proved = round_up(solution.certificate.bound(problem), problem.cost_step)
@@ -163,9 +163,9 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
 
 def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """Whether the bound that is said to meet the cost does so."""
-    from cms.certificate import round_up
-    from cms.check import Violation
-    from cms.numbers import shown
+    from cms.certificate.certificate import round_up
+    from cms.schedule.check import Violation
+    from cms.values.numbers import shown
 
     if solution.status != "optimal" or solution.cost is None:
         return

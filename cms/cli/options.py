@@ -128,7 +128,7 @@ def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
     {'a100-80gb': Fraction(3, 2)}
     """
     from cms.errors import CmsError
-    from cms.numbers import exact
+    from cms.values.numbers import exact
 
     result = {}
     for key, value in pairs(texts, "--cost", "a100-80gb=1.5").items():
@@ -152,7 +152,7 @@ def limits(texts: Sequence[str] | None) -> dict[str, int]:
     >>> limits(["a100-80gb=8"])
     {'a100-80gb': 8}
     """
-    from cms.numbers import LARGEST_DIGITS
+    from cms.values.numbers import LARGEST_DIGITS
 
     result = {}
     for key, value in pairs(texts, "--max-gpus", "a100-80gb=8").items():

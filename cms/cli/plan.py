@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cms.names import nearest
+from cms.values.names import nearest
 
 from .catalogue import find_gpu
 from .options import (
@@ -35,7 +35,7 @@ from .session import Session, refuse_two_readers, refuse_unwritable, session_of
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
     from cms.fleet.serving import Plan, ServingProblem
-    from cms.shortage import Shortage
+    from cms.shortage.shortage import Shortage
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def _from_files(
 def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
     """Build a published scenario; what the user wishes replaces what it says itself."""
     from cms.fleet.serving import Scenario, as_problem
-    from cms.registry import load_instance
+    from cms.plugin.registry import load_instance
 
     scenario = load_instance(name)
     if not isinstance(scenario, Scenario):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from cms.fleet.report.words import at_least, decimal, percent
 
 if TYPE_CHECKING:
-    from cms.solution import Incumbent
+    from cms.solving.solution import Incumbent
 
 FIRST_LINE_SECONDS = 2.0
 """A run that is over before this time logs nothing."""

@@ -21,10 +21,10 @@ from .session import Session
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cms.problem import Problem
-    from cms.schedule import Schedule
-    from cms.shortage import Shortage
-    from cms.solution import Incumbent, Solution
+    from cms.problem.problem import Problem
+    from cms.schedule.schedule import Schedule
+    from cms.shortage.shortage import Shortage
+    from cms.solving.solution import Incumbent, Solution
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class Search:
         UsageError
             If one of them is wrong.
         """
-        from cms.numbers import exact
+        from cms.values.numbers import exact
 
         try:
             absolute = exact(gap, "the gap")
@@ -182,13 +182,13 @@ class _Ear:
 
 
 def _solve(problem: Problem, arguments: dict[str, Any], ear: _Ear) -> Solution:
-    from cms.solve import solve
+    from cms.solving.solve import solve
 
     return solve(problem, **arguments, on_improvement=ear)
 
 
 def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
-    from cms.shortage import shortage
+    from cms.shortage.shortage import shortage
 
     return shortage(problem, **arguments)
 
@@ -250,8 +250,8 @@ def _values(how: Search) -> dict[str, object]:
     """
     if not how.options:
         return {}
-    from cms.options import option_fields
-    from cms.registry import load_algorithm
+    from cms.plugin.options import option_fields
+    from cms.plugin.registry import load_algorithm
 
     defaults = option_fields(load_algorithm(how.method)[0])
     return {name: _value(text, defaults.get(name)) for name, text in how.options.items()}

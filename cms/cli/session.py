@@ -23,7 +23,7 @@ from .options import usage_error
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from cms.solution import Solution
+    from cms.solving.solution import Solution
 
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""

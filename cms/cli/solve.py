@@ -25,7 +25,7 @@ from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 _File = Annotated[
     Path | None,
@@ -88,7 +88,7 @@ def _problem(path: Path | None, published: str | None) -> tuple[str, Problem]:
         from cms.files import read_problem
 
         return path.name, read_problem(path)
-    from cms.registry import NamedProblem, load_instance
+    from cms.plugin.registry import NamedProblem, load_instance
 
     assert published is not None
     named = load_instance(published)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
-from ..quantity import Quantity, quantity_from_json
+from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
+from ..certificate.quantity import Quantity, quantity_from_json
 from .node import Node
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 
-from ..guarantee import Verdict
-from ..numbers import shown
-from ..solution import Proof, Solution, Status, StopReason
+from ..plugin.guarantee import Verdict
+from ..solving.solution import Proof, Solution, Status, StopReason
+from ..values.numbers import shown
 from .node import Node
 
 _PROOFS = {

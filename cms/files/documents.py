@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..names import nearest
+from ..values.names import nearest
 from .json_text import parse_json
 from .node import Node
 from .source import StrPath, read_source

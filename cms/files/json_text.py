@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from ..errors import FileError
-from ..numbers import LARGEST_DIGITS, parse_exact
+from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .source import Source
 from .wording import quoted
 

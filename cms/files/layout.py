@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import FileError
-from ..numbers import LARGEST_DIGITS, format_exact, has_too_many_digits, shown
+from ..values.numbers import LARGEST_DIGITS, format_exact, has_too_many_digits, shown
 from .source import StrPath, write_bytes
 
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CmsError, FileError, InvalidProblem
-from ..names import checked_names, nearest
-from ..numbers import format_exact
+from ..values.names import checked_names, nearest
+from ..values.numbers import format_exact
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
 from .source import Source

@@ -1,7 +1,7 @@
 """Text in a file becomes an exact number here, and what is not a number gets a reason.
 
-The grammar is :func:`cms.numbers.parse_exact`'s; this file adds the habits of spreadsheets and
-measuring tools that are *not* read, each with what to write instead: a decimal comma could be a
+The grammar is :func:`cms.values.numbers.parse_exact`'s; this file adds the habits of spreadsheets
+and measuring tools that are *not* read, each with what to write instead: a decimal comma could be a
 thousands separator, and a guess would be wrong by a factor of a thousand.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from ..numbers import LARGEST_DIGITS, parse_exact
+from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .wording import shortened
 
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'

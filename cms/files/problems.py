@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import FileError
-from ..model import (
+from ..problem.parts import (
     DEFAULT_MACHINE,
     AnyConfiguration,
     Configuration,
     MachineType,
     SizeBoundedConfigurations,
 )
-from ..names import nearest
-from ..problem import Problem
-from ..rows import Rows
+from ..problem.problem import Problem
+from ..problem.rows import Rows
+from ..values.names import nearest
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
@@ -54,7 +54,7 @@ def read_problem(path: StrPath) -> Problem:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from cms.model import Job
+    >>> from cms import Job
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
     >>> problem = Problem(
     ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model import Configuration
-from ..schedule import MachineGroup, Schedule
+from ..problem.parts import Configuration
+from ..schedule.schedule import MachineGroup, Schedule
 from .node import Node
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..problem import Problem
-from ..shortage import Shortage
-from ..solution import Proof
+from ..problem.problem import Problem
+from ..shortage.shortage import Shortage
+from ..solving.solution import Proof
 from .layout import number_to_json
 from .node import Node
 from .wording import one_of

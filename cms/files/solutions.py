@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from ..shortage import Shortage
-from ..solution import Incumbent, Proof, Solution, Status, StopReason
+from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from ..shortage.shortage import Shortage
+from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
 from .contradictions import refuse_contradictions
 from .documents import check_head, head, read_document

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..errors import FileError
-from ..names import nearest
+from ..values.names import nearest
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 

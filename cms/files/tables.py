@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ..errors import FileError
-from ..names import nearest
+from ..values.names import nearest
 from .csv_records import cell_offset, records
 from .numerals import is_missing, number_hint, number_in
 from .source import Source, StrPath, read_source

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cms.errors import InvalidOption
-from cms.names import nearest
+from cms.values.names import nearest
 
 from .a100 import Arbitrary, EqualJobs, HugeDemands, NearTies, Sparse, Sublinear, Superlinear
 from .family import Family
@@ -29,7 +29,7 @@ from .shares import SizeBounded, SizeBoundedMixed
 from .suite import VARIANTS, suite
 
 if TYPE_CHECKING:
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 __all__ = ["VARIANTS", "Family", "UnknownFamily", "families", "family", "generate", "suite"]
 

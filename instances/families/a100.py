@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.numbers import Number
+from cms.values.numbers import Number
 
 from .family import Family, Tabular
 from .machines import Machines, mig
@@ -16,7 +16,7 @@ from .rows import Draw, drawn, power_law, table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 # Of the measured models bert gains least from size (7g gives 3.7 x 1g: an exponent of 0.68) and
 # densenet169 most (13.7 x 1g: 1.34).

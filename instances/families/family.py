@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cms.errors import InvalidOption
-from cms.names import nearest
-from cms.numbers import Number, exact, format_exact, whole
+from cms.values.names import nearest
+from cms.values.numbers import Number, exact, format_exact, whole
 
 from .machines import Machines
 from .rows import Draw, drawn, whole_machine
@@ -19,7 +19,7 @@ from .rows import Draw, drawn, whole_machine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 # Products of supply, m and the spread stay far below 2^63 within these.
 _LARGEST_M, _LARGEST_SIGMA = 10**6, 2

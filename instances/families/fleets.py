@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cms.model import MachineType
-from cms.numbers import Number, exact
+from cms.problem.parts import MachineType
+from cms.values.numbers import Number, exact
 
 from .a100 import EXPONENTS, NOISE
 from .family import Demanding
@@ -19,7 +19,7 @@ from .rows import drawn, pieces, whole_machine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 LIMITS = ("none", "ample", "tight")
 _SLOWEST, _FASTEST = 0.7, 3.0

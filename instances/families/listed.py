@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.model import Configuration, MachineType
+from cms.problem.parts import Configuration, MachineType
 
 from .family import Tabular
 from .machines import Machines, made

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cms.fleet.hardware import gpu, mps_shares
-from cms.model import AnyConfiguration, Block, Configuration, MachineType
-from cms.problem import Problem
+from cms.problem.parts import AnyConfiguration, Block, Configuration, MachineType
+from cms.problem.problem import Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def made(
 
     Examples
     --------
-    >>> from cms.model import SizeBoundedConfigurations
+    >>> from cms import SizeBoundedConfigurations
     >>> shapes = [Configuration({"a": 2, "b": 1}), SizeBoundedConfigurations({"b": 4}, 9)]
     >>> made(["a", "b"], shapes, [], [1, 4]).counts
     array([[2, 1],

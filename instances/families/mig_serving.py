@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.numbers import Number, exact
+from cms.values.numbers import Number, exact
 
 from .a100 import EXPONENTS, NOISE
 from .family import Family
@@ -18,7 +18,7 @@ from .rows import drawn, power_law
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 #: What a slice gives the middle model, in units of 1/100 request/s.
 SPEED = 10_000

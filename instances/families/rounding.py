@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.model import AnyConfiguration, Configuration, MachineType, SizeBoundedConfigurations
+from cms.problem.parts import (
+    AnyConfiguration,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 
 from .family import Family
 from .machines import Machines, made, mig
@@ -17,7 +22,7 @@ from .rows import drawn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cms.problem import Problem
+    from cms.problem.problem import Problem
 
 _MACHINE = (MachineType("machine"),)
 # Slices that a job of "hair" and "full" takes on average, of the 7 of a machine.

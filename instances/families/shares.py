@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.model import MachineType
-from cms.numbers import Number, exact
+from cms.problem.parts import MachineType
+from cms.values.numbers import Number, exact
 
 from .family import Tabular
 from .machines import A100, Machines, joined, mig, mps

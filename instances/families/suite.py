@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from cms.errors import InvalidOption
-from cms.numbers import whole
+from cms.values.numbers import whole
 
 #: The parameters a family is drawn with, in turn. No family is here whose problems are infeasible,
 #: nor ``mig-serving``, which has a benchmark suite to itself: published tables are of this choice,

@@ -27,7 +27,7 @@ from cms import (
     check,
     solve,
 )
-from cms.usable import useful_blocks
+from cms.problem.usable import useful_blocks
 from tests.property.problems import share
 
 Exact = int | Fraction

@@ -38,9 +38,9 @@ from cms import (
     reduce,
     solve,
 )
-from cms.guarantee import judge
-from cms.options import read_options
-from cms.registry import algorithm_of
+from cms.plugin.guarantee import judge
+from cms.plugin.options import read_options
+from cms.plugin.registry import algorithm_of
 from proofs_checks import bounds
 from proofs_checks.tiny import Tiny
 from tests.families import FAMILIES, instance

@@ -16,7 +16,7 @@ import pytest
 
 import algorithms.shared.guesses
 import algorithms.shared.jobs
-import cms.knapsack
+import cms.knapsack.pricing
 from cms import Problem, Proof, Solution, Status, check, solve
 from cms.files import problem_to_json, solution_to_json
 from cms.files.layout import lay_out
@@ -33,7 +33,7 @@ def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Price jobs as in small problems, or by compiled code on the rows' images as in large ones."""
     if request.param == "compiled":
         for module in (
-            cms.knapsack,
+            cms.knapsack.pricing,
             algorithms.shared.jobs,
             algorithms.shared.guesses,
         ):

@@ -16,10 +16,10 @@ from bench.rules import BOUNDS, RULES
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Job, MachineType, Problem, solve
-from cms.certificate import Certificate
+from cms.certificate.certificate import Certificate
 from cms.errors import UnsupportedProblem
 from cms.fleet import gpu
-from cms.model import SizeBoundedConfigurations
+from cms.problem.parts import SizeBoundedConfigurations
 from instances.families import generate
 
 BOUND = BOUNDS["partition_free"]

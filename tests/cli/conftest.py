@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cms.files import write_problem
-from cms.model import Configuration, Job
-from cms.problem import Problem
+from cms.problem.parts import Configuration, Job
+from cms.problem.problem import Problem
 from tests.cli.shared import POINTS, SERVICES
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from cms.cli.app import run
 from cms.files import read_solution, write_problem
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ def test_a_bug_is_one_line_and_not_a_traceback(
     def broken() -> None:
         raise RuntimeError("the floor is lava")
 
-    monkeypatch.setattr("cms.registry.algorithm_details", broken)
+    monkeypatch.setattr("cms.plugin.registry.algorithm_details", broken)
     assert run(["algorithms"]) == 1
     assert "RuntimeError: the floor is lava (this is a bug" in error_of(capsys)
     monkeypatch.setenv("CMS_TRACEBACK", "1")

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from cms import BlocksOfJob, Branch, MachinesOf, solve
-from cms.certificate import BlockPrices
+from cms.certificate.certificate import BlockPrices
 from cms.cli.app import run
 from cms.files import problem_to_json, solution_to_json
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.shortage import shortage
-from cms.solution import Proof, Status, StopReason
+from cms.shortage.shortage import shortage
+from cms.solving.solution import Proof, Status, StopReason
 from proofs_checks.checker.__main__ import main as second_checker
 
 Document = dict[str, Any]

@@ -12,7 +12,7 @@ import pytest
 
 from cms.cli.app import run
 from cms.fleet.serving import read_plan
-from cms.numbers import format_exact
+from cms.values.numbers import format_exact
 from instances import published
 from tests.cli.shared import POINTS, ROOT, SERVICES
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from cms.cli.progress import Progress, progress_line
-from cms.solution import Incumbent
+from cms.solving.solution import Incumbent
 
 
 def incumbent(cost: int | None, bound: int, source: str = "auto") -> Incumbent:

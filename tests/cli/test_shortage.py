@@ -15,8 +15,8 @@ from cms.cli.app import run
 from cms.errors import UnsupportedProblem
 from cms.files import read_solution, write_problem
 from cms.fleet.serving import read_plan
-from cms.model import Configuration, Job, MachineType
-from cms.problem import Problem
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
 from proofs_checks import checker
 
 REMEDY = "2 more few machines would do (proved fewest), or 33.3 % of every demand (proved most)"

@@ -6,19 +6,19 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from cms.certificate import BlockPrices, Branch, Certificate
-from cms.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from cms.model import (
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from cms.problem.parts import (
     AnyConfiguration,
     Configuration,
     Job,
     MachineType,
     SizeBoundedConfigurations,
 )
-from cms.problem import Problem
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
-from cms.schedule import MachineGroup, Schedule
-from cms.solution import Incumbent, Proof, Solution, Status, StopReason
+from cms.problem.problem import Problem
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import Incumbent, Proof, Solution, Status, StopReason
 
 PROBLEM = """\
 {

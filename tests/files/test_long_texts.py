@@ -21,9 +21,9 @@ from cms.files.layout import document_text
 from cms.files.numerals import _UNIT, number_hint, number_in
 from cms.files.tables import read_table
 from cms.fleet.serving.tables import read_operating_points, read_services
-from cms.names import nearest
-from cms.numbers import LARGEST_DIGITS, parse_exact
-from cms.rows import Rows
+from cms.problem.rows import Rows
+from cms.values.names import nearest
+from cms.values.numbers import LARGEST_DIGITS, parse_exact
 from tests.files.documents import SOLUTION
 
 LONG = 10**5

@@ -25,8 +25,8 @@ from cms.files import (
     write_document,
     write_problem,
 )
-from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
-from cms.problem import Problem
+from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.problem.problem import Problem
 from tests.files.documents import PROBLEM, problems
 
 

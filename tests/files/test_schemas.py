@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from cms.files import lay_out, problem_to_json, solution_to_json
-from cms.problem import Problem
-from cms.solution import Solution
+from cms.problem.problem import Problem
+from cms.solving.solution import Solution
 from tests.files.documents import PROBLEM, SOLUTION, problems, solutions
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schemas"

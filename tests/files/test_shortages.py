@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cms import FileError, Problem, Proof, Schedule, Shortage, shortage, solve
 from cms.cli.app import run
 from cms.files import lay_out, problem_to_json, solution_from_json, solution_to_json
-from cms.frozen import FrozenMap
+from cms.values.frozen import FrozenMap
 from proofs_checks import checker
 from tests.files.test_schemas import require_valid, validator
 from tests.scripted import blocks

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cms.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.certificate.quantity import BlocksOf
 from cms.errors import FileError
 from cms.files import (
     Node,
@@ -26,10 +27,9 @@ from cms.files import (
     write_document,
     write_solution,
 )
-from cms.guarantee import Guarantee, GuaranteeVerdict, Verdict
-from cms.quantity import BlocksOf
-from cms.schedule import Schedule
-from cms.solution import Solution, Status
+from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict
+from cms.schedule.schedule import Schedule
+from cms.solving.solution import Solution, Status
 from tests.files.documents import SOLUTION, certificates, schedules, solutions
 
 

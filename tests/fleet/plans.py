@@ -10,11 +10,11 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from cms.certificate import BlockPrices
+from cms.certificate.certificate import BlockPrices
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.model import Configuration
-from cms.schedule import MachineGroup, Schedule
-from cms.solution import Proof, Solution, Status, StopReason
+from cms.problem.parts import Configuration
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import Proof, Solution, Status, StopReason
 
 A100 = "a100-80gb"
 NASTY = "<b>&\"'[red]x[/red] 漢字"

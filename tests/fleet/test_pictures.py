@@ -16,10 +16,10 @@ from cms.fleet.report.palette import colour
 from cms.fleet.report.problems import solution_report
 from cms.fleet.report.svg import plan_picture, solution_picture
 from cms.fleet.serving import Plan, Service, as_problem
-from cms.model import Configuration, Job, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.solution import Status
-from cms.solve import solve
+from cms.problem.parts import Configuration, Job, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.solving.solution import Status
+from cms.solving.solve import solve
 from tests.fleet.plans import NASTY, many_services, mixed_plan, point, printed, solution
 
 

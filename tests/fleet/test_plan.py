@@ -30,8 +30,8 @@ from cms.fleet import (
     write_plan,
 )
 from cms.fleet.serving.plan_reading import plan_from_json
-from cms.model import Configuration
-from cms.schedule import MachineGroup, Schedule
+from cms.problem.parts import Configuration
+from cms.schedule.schedule import MachineGroup, Schedule
 from instances import published
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"

@@ -15,12 +15,12 @@ from cms import (
     shortage,
     solve,
 )
-from cms.algorithm import SolverBound
 from cms.fleet.report.problems import solution_report
 from cms.fleet.report.reasons import MOST_REASONS, plan_reasons, solution_reasons
 from cms.fleet.report.svg import plan_picture, solution_picture
 from cms.fleet.report.terminal import plan_report
 from cms.fleet.serving import Plan, Service, as_problem
+from cms.plugin.algorithm import SolverBound
 from tests.fleet.plans import A100, point, printed
 from tests.scripted import told
 

@@ -20,10 +20,10 @@ from cms.fleet.report.svg import plan_picture
 from cms.fleet.report.terminal import MOST_BARS, plan_report
 from cms.fleet.report.words import printable
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.model import Configuration
-from cms.schedule import MachineGroup, Schedule
-from cms.solution import Status, StopReason
-from cms.solve import solve
+from cms.problem.parts import Configuration
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import Status, StopReason
+from cms.solving.solve import solve
 from tests.fleet.plans import A100, NASTY, made, many_services, mixed_plan, point, printed, solution
 
 

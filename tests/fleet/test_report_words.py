@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate import BlockPrices, Branch
+from cms.certificate.certificate import BlockPrices, Branch
+from cms.certificate.quantity import MachinesOfType
 from cms.cli.progress import progress_line
 from cms.fleet.hardware import gpu
 from cms.fleet.report.catalogue import gpu_report
 from cms.fleet.report.problems import solution_report
 from cms.fleet.report.scarcity import scarcest_line, worth_line, worths
 from cms.fleet.report.words import at_least, circumstances, decimal, fraction, percent, verdict
-from cms.model import Configuration, Job, MachineType, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.quantity import MachinesOfType
-from cms.schedule import MachineGroup, Schedule
-from cms.solution import Incumbent, Proof, Status, StopReason
-from cms.solve import solve
+from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.solution import Incumbent, Proof, Status, StopReason
+from cms.solving.solve import solve
 from tests.fleet.plans import A100, printed, solution
 
 ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])

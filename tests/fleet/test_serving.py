@@ -24,7 +24,7 @@ from cms.fleet import (
     as_problem,
     gpu,
 )
-from cms.model import MachineType, SizeBoundedConfigurations
+from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
 A100, H100, A30 = "a100-80gb", "h100-80gb", "a30-24gb"
 

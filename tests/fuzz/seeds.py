@@ -10,13 +10,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from cms import BlocksOfJob, Branch, Configuration, Job, MachinesOf, Problem, solve
-from cms.certificate import BlockPrices
+from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.model import MachineType, SizeBoundedConfigurations
-from cms.shortage import shortage
-from cms.solution import Proof, Status, StopReason
+from cms.problem.parts import MachineType, SizeBoundedConfigurations
+from cms.shortage.shortage import shortage
+from cms.solving.solution import Proof, Status, StopReason
 from tests.cli.shared import POINTS
 from tests.cli.shared import SERVICES as SERVICE_COLUMNS
 from tests.families import instance

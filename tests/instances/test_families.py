@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
-from cms.model import Configuration
-from cms.problem import Problem
+from cms.problem.parts import Configuration
+from cms.problem.problem import Problem
 from instances.families import Family, UnknownFamily, families, family, generate, suite
 from instances.families.mig_serving import SPREADS
 from instances.families.rounding import KINDS

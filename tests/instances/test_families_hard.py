@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, linprog, milp
 
 from cms import BlockPrices, Status, check, solve
-from cms.problem import Problem
+from cms.problem.problem import Problem
 from instances.families import generate
 from instances.families.fleets import machines_for
 from instances.families.machines import mig

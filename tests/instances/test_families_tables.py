@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from cms.fleet.serving import Service, as_problem
-from cms.model import Configuration
-from cms.problem import Problem
+from cms.problem.parts import Configuration
+from cms.problem.problem import Problem
 from instances import published
 from instances.families import generate
 from instances.families.machines import A100, mig

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from cms import BlockPrices, Status, check, solve
-from cms.model import Configuration, SizeBoundedConfigurations
-from cms.problem import Problem
-from cms.registry import NamedProblem
-from cms.schedule import Schedule
+from cms.plugin.registry import NamedProblem
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
+from cms.problem.problem import Problem
+from cms.schedule.schedule import Schedule
 from instances import hard, small
 
 Floats = NDArray[np.float64]

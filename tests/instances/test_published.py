@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from cms import BlockPrices, Proof, Status, check, solve
 from cms.fleet.serving import ServingProblem
-from cms.model import Configuration
+from cms.problem.parts import Configuration
 from instances import published
 
 SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cms.certificate import LARGEST_DEPTH, LARGEST_LEAVES
+from cms.certificate.certificate import LARGEST_DEPTH, LARGEST_LEAVES
 from proofs_checks.checker import Fault, certificate_bound
 from proofs_checks.checker import certificate as certificate_module
 from proofs_checks.checker.knapsacks import cheapest_price

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cms.knapsack import cheapest_option as first_checkers
+from cms.knapsack.pricing import cheapest_option as first_checkers
 from proofs_checks.checker import cheapest_option, dearest_filling
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from cms import BlockPrices, Branch, Certificate, Problem
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 from tests.property.definition import Side, job_prices, knows, machines_of, worth
 
 #: A little more than 1, to leave prices that are tight.

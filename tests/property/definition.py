@@ -1,7 +1,7 @@
 """What a certificate proves, evaluated straight from the definition by listing everything.
 
 Every machine a problem allows, every option of every job: no knapsacks, no common code with
-``cms.certificate`` or with the second checker, and fit for tiny problems only.
+``cms.certificate.certificate`` or with the second checker, and fit for tiny problems only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from cms import BlockPrices, Branch, Certificate, Configuration, Problem
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 from tests.oracle import Vector, given, multisets, options
 
 INVALID, INFEASIBLE = "invalid", "infeasible"

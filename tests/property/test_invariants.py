@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import cms
 from cms import BlockPrices, Configuration, Job, Problem, Reference, solve
-from cms.certificate import round_up
-from cms.knapsack import price_jobs
-from cms.reduction import held_blocks
+from cms.certificate.certificate import round_up
+from cms.knapsack.pricing import price_jobs
+from cms.reduction.reduction import held_blocks
 from tests.algorithms.test_guarantees import normalised, program
 from tests.instances.test_hard import compact
 from tests.oracle import given as gives

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...errors import InvalidOption
-from ...frozen import FrozenMap
-from ...model import Configuration
-from ...names import nearest
+from ...problem.parts import Configuration
+from ...values.frozen import FrozenMap
+from ...values.names import nearest
 from . import enumeration
 from .enumeration import Counts, LayoutCounts, Places, Shape, Table
 from .profile import Evidence, Layout, Placement, Profile

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import InvalidOption
-from ...model import SizeBoundedConfigurations
-from ...numbers import Number, exact, format_exact
+from ...problem.parts import SizeBoundedConfigurations
+from ...values.numbers import Number, exact, format_exact
 
 #: An MPS daemon serves at most this many clients of one GPU.
 MPS_CLIENTS = 48

@@ -13,7 +13,7 @@ from .words import printable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...registry import AlgorithmDetails
+    from ...plugin.registry import AlgorithmDetails
     from ..hardware import Evidence, Gpu, Layout
 
 
@@ -96,7 +96,7 @@ def algorithms_report(found: Sequence[AlgorithmDetails]) -> list[RenderableType]
     Examples
     --------
     >>> from rich.console import Console
-    >>> from cms.registry import AlgorithmDetails
+    >>> from cms.plugin.registry import AlgorithmDetails
     >>> one = AlgorithmDetails("swap", "my-plugin", False, "Swaps blocks.", {"rounds": 3})
     >>> Console(width=80, color_system=None).print(*algorithms_report([one]))
     swap (of my-plugin)

@@ -11,8 +11,8 @@ import numpy as np
 from .words import decimal, percent
 
 if TYPE_CHECKING:
-    from ...problem import Problem
-    from ...solution import Solution
+    from ...problem.problem import Problem
+    from ...solving.solution import Solution
 
 
 class JobRow(NamedTuple):
@@ -56,9 +56,7 @@ def job_rows(problem: Problem, solution: Solution, most: int) -> list[JobRow]:
 
     Examples
     --------
-    >>> from cms.model import Configuration, Job
-    >>> from cms.problem import Problem
-    >>> from cms.solve import solve
+    >>> from cms import Configuration, Job, Problem, solve
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 3, {"b": 2})])
     >>> (row,) = job_rows(problem, solve(problem), 10)
     >>> row.blocks, row.spare

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...model import Configuration
+from ...problem.parts import Configuration
 from .bars import Bar, Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...problem import Problem
-    from ...schedule import MachineGroup, Schedule
+    from ...problem.problem import Problem
+    from ...schedule.schedule import MachineGroup, Schedule
 
 
 _MOST_CELLS = 200  # a machine of more blocks would be a grey smear, or fill memory
@@ -36,9 +36,7 @@ def machine_bars(problem: Problem, schedule: Schedule, most: int) -> list[Bar]:
 
     Examples
     --------
-    >>> from cms.model import Job
-    >>> from cms.problem import Problem
-    >>> from cms.schedule import MachineGroup, Schedule
+    >>> from cms import Job, MachineGroup, Problem, Schedule
     >>> pair = Configuration({"half": 2}, "machine")
     >>> problem = Problem(configurations=pair, jobs=[Job("a", 1, {"half": 1})])
     >>> schedule = Schedule([MachineGroup(pair, {("half", "a"): 1}, 3)])

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ...problem import Problem
-    from ...schedule import MachineGroup
-    from ...shortage import Shortage
-    from ...solution import Solution
+    from ...problem.problem import Problem
+    from ...schedule.schedule import MachineGroup
+    from ...shortage.shortage import Shortage
+    from ...solving.solution import Solution
 
 MOST_GROUPS = 20
 """Groups of machines that a report lists before it says how many more there are."""
@@ -51,9 +51,7 @@ def solution_report(
     Examples
     --------
     >>> from rich.console import Console
-    >>> from cms.model import Configuration, Job
-    >>> from cms.problem import Problem
-    >>> from cms.solve import solve
+    >>> from cms import Configuration, Job, Problem, solve
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 3, {"b": 1})])
     >>> for part in solution_report(problem, solve(problem), "three halves"):
     ...     Console(width=70, color_system=None).print(part)

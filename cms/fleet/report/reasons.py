@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...shortage import unservable_lines
-from ...variants import unservable_jobs
+from ...shortage.shortage import unservable_lines
+from ...shortage.variants import unservable_jobs
 from .words import count, decimal, printable
 
 if TYPE_CHECKING:
-    from ...problem import Problem
-    from ...shortage import Shortage
-    from ...solution import Solution
+    from ...problem.problem import Problem
+    from ...shortage.shortage import Shortage
+    from ...solving.solution import Solution
     from ..serving import Plan
 
 MOST_REASONS = 20
@@ -67,9 +67,7 @@ def solution_reasons(
 
     Examples
     --------
-    >>> from cms.model import Configuration, Job
-    >>> from cms.problem import Problem
-    >>> from cms.solve import solve
+    >>> from cms import Configuration, Job, Problem, solve
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 1, {})])
     >>> solution_reasons(problem, solve(problem))
     ("job 'j': no block supplies any of its demand",)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...model import Block, Configuration
-from ...packing import fullest_machine
+from ...knapsack.packing import fullest_machine
+from ...problem.parts import Block, Configuration
 from .words import fraction, printable
 
 if TYPE_CHECKING:
-    from ...certificate import BlockPrices
-    from ...problem import Problem
-    from ...solution import Solution
+    from ...certificate.certificate import BlockPrices
+    from ...problem.problem import Problem
+    from ...solving.solution import Solution
 
 
 class Worths(NamedTuple):

@@ -27,9 +27,9 @@ from .scarcity import worth_line, worths
 from .words import circumstances, count, decimal, percent, verdict
 
 if TYPE_CHECKING:
-    from ...problem import Problem
-    from ...shortage import Shortage
-    from ...solution import Solution
+    from ...problem.problem import Problem
+    from ...shortage.shortage import Shortage
+    from ...solving.solution import Solution
     from ..hardware import Gpu
     from ..serving import Plan
 
@@ -67,7 +67,7 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
 
     Examples
     --------
-    >>> from cms.solve import solve
+    >>> from cms import solve
     >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
     >>> service = Service("chat <b>", "bert", rate_rps=100, latency_limit_ms=100)
     >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)

@@ -20,7 +20,7 @@ from .words import circumstances, count, decimal, printable, verdict
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...shortage import Shortage
+    from ...shortage.shortage import Shortage
     from ..serving import Plan
 
 MOST_BARS = 16
@@ -52,7 +52,7 @@ def plan_report(
     Examples
     --------
     >>> from rich.console import Console
-    >>> from cms.solve import solve
+    >>> from cms import solve
     >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
     >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)

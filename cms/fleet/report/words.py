@@ -7,10 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ...numbers import power_of_ten
+from ...values.numbers import power_of_ten
 
 if TYPE_CHECKING:
-    from ...solution import Solution
+    from ...solving.solution import Solution
 
 _LARGEST_READABLE_DENOMINATOR = 999
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from ...numbers import shown
+from ...values.numbers import shown
 from ..hardware import Gpu
 from .measurements import Measured
 from .operating_point import OperatingPoint, mps_share

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...errors import InvalidOption, InvalidProblem
-from ...names import nearest
+from ...values.names import nearest
 from ..hardware import Gpu, gpu, gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service

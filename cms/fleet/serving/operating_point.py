@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...errors import InvalidProblem
-from ...frozen import FrozenMap
-from ...numbers import Number, exact, shown
+from ...values.frozen import FrozenMap
+from ...values.numbers import Number, exact, shown
 from .service import NO_EXTRA, require_name
 
 __all__ = ["MPS_PREFIX", "OperatingPoint", "mps_share"]

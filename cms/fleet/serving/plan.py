@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import InvalidSchedule
-from ...model import Block, Configuration
-from ...schedule import MachineGroup
-from ...shortage import Shortage
-from ...solution import Solution
+from ...problem.parts import Block, Configuration
+from ...schedule.schedule import MachineGroup
+from ...shortage.shortage import Shortage
+from ...solving.solution import Solution
 from .operating_point import OperatingPoint
 from .service import Service
 from .serving_problem import ServingProblem

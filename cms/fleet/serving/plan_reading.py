@@ -6,17 +6,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...check import check
 from ...errors import CmsError, FileError
 from ...files.documents import check_head, read_document
 from ...files.node import Node
 from ...files.problems import problem_from_json
 from ...files.solutions import solution_from_json
 from ...files.source import StrPath
-from ...frozen import FrozenMap
-from ...model import Block
-from ...numbers import shown
-from ...problem import Problem
+from ...problem.parts import Block
+from ...problem.problem import Problem
+from ...schedule.check import check
+from ...values.frozen import FrozenMap
+from ...values.numbers import shown
 from ..hardware import Gpu
 from ..hardware.device_file import device_from_json
 from .operating_point import OperatingPoint

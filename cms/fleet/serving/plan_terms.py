@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from ...errors import CmsError
 from ...files.node import Node
-from ...model import AnyConfiguration, Block, SizeBoundedConfigurations
+from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
 from ..hardware import Gpu
 from .measurements import Instance, is_called, meant
 from .operating_point import mps_share

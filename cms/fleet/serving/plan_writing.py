@@ -15,8 +15,8 @@ from ...files.layout import number_to_json, write_document
 from ...files.problems import problem_to_json
 from ...files.solutions import solution_to_json
 from ...files.source import StrPath
-from ...model import Block
-from ...shortage import Shortage
+from ...problem.parts import Block
+from ...shortage.shortage import Shortage
 from ..hardware import Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
 from .plan import GpuGroup, Plan, ServicePlan

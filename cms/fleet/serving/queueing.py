@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption
-from ...names import nearest
-from ...numbers import Number, exact, format_exact, shown
+from ...values.names import nearest
+from ...values.numbers import Number, exact, format_exact, shown
 from .operating_point import OperatingPoint
 from .service import Service
 

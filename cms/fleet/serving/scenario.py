@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ...frozen import FrozenMap
+from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from .operating_point import OperatingPoint
 from .queueing import QueueingRule

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...errors import InvalidProblem
-from ...frozen import FrozenMap
-from ...names import checked_names
-from ...numbers import Number, exact, shown
+from ...values.frozen import FrozenMap
+from ...values.names import checked_names
+from ...values.numbers import Number, exact, shown
 
 __all__ = ["NO_EXTRA", "Service", "require_name"]
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ...errors import InvalidOption
-from ...frozen import FrozenMap
-from ...model import Block, Configuration, Job, MachineType, SizeBoundedConfigurations
-from ...names import nearest
-from ...numbers import Number, shown
-from ...problem import Problem
+from ...problem.parts import Block, Configuration, Job, MachineType, SizeBoundedConfigurations
+from ...problem.problem import Problem
+from ...values.frozen import FrozenMap
+from ...values.names import nearest
+from ...values.numbers import Number, shown
 from ..hardware import Gpu, gpu, mps_shares
 from .guards import column_warnings, limit_warnings, shrinking_warnings, unit_warnings
 from .measurements import Instance, is_called, measurements, points_for

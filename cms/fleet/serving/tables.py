@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from ...errors import FileError, InvalidProblem
 from ...files.source import StrPath
 from ...files.tables import Cell, Row, Table, read_table
-from ...names import nearest
+from ...values.names import nearest
 from .operating_point import OperatingPoint
 from .service import Service
 

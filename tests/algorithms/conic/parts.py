@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from algorithms.conic import Conic
 from algorithms.conic.polytope import Point, Polytope
 from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution
-from cms.solve import run_checked
+from cms.solving.solve import run_checked
 from tests.oracle import given
 
 

@@ -16,8 +16,8 @@ from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import _is_open, _near
 from algorithms.shared.demands import Demand
 from algorithms.shared.program import Settings
-from cms.knapsack import common_denominator
-from cms.packing import fullest_machine
+from cms.knapsack.packing import fullest_machine
+from cms.knapsack.pricing import common_denominator
 from instances import hard
 from tests.algorithms.conic.parts import inside, random_problem
 from tests.algorithms.price_and_branch.parts import Unlimited

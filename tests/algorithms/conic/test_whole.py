@@ -27,9 +27,9 @@ from cms import (
     check,
     solve,
 )
-from cms.algorithm import Named, SolverBound
-from cms.conformance import Laboratory
+from cms.plugin.algorithm import Named, SolverBound
 from cms.testing import CHECKS, Check
+from cms.testing.checks import Laboratory
 from instances import hard
 from tests.algorithms.conic.parts import by_milp, of, random_problem, solved
 from tests.algorithms.price_and_branch.parts import Unlimited

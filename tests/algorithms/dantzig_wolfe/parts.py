@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from algorithms.dantzig_wolfe import Fractional, rounded, solve_dantzig_wolfe
 from cms import Problem, Schedule
-from cms.reduction import Reduction
+from cms.reduction.reduction import Reduction
 from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

@@ -14,8 +14,8 @@ import algorithms.dantzig_wolfe.rounding
 from algorithms.dantzig_wolfe import Fractional, additive_cost, rounded
 from algorithms.dantzig_wolfe.rounding import with_missing
 from cms import Configuration, InvalidSchedule, Job, MachineType, Problem, Schedule, check
-from cms.certificate import round_up
-from cms.reduction import reduce
+from cms.certificate.certificate import round_up
+from cms.reduction.reduction import reduce
 from instances.families import generate
 from proofs_checks.theorem_b import additive_loss
 from tests.algorithms.dantzig_wolfe.parts import (

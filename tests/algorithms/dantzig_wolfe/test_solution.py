@@ -14,7 +14,7 @@ import algorithms.dantzig_wolfe.passes
 import algorithms.dantzig_wolfe.vertex
 from algorithms.dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
 from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Problem, check
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
 from tests.algorithms.dantzig_wolfe.parts import (

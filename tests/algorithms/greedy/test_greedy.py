@@ -21,8 +21,8 @@ from cms import (
     solve,
 )
 from cms.errors import InvalidOption
-from cms.guarantee import Verdict
-from cms.reduction import reduce
+from cms.plugin.guarantee import Verdict
+from cms.reduction.reduction import reduce
 from cms.testing import CHECKS, Check
 from instances.families import generate
 from tests.families import FAMILIES, instance

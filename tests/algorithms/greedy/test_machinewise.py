@@ -19,7 +19,7 @@ from algorithms.linear.tables import Tables
 from cms import Configuration, Job, MachineType, Problem, Reference, StopReason, check
 from cms import solve as run
 from cms.errors import UnsupportedProblem
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
 from instances.families import generate
 from tests.algorithms.test_guarantees import program
 from tests.families import instance

@@ -14,7 +14,7 @@ from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, sol
 from algorithms.greedy.opened import Opened
 from algorithms.linear.tables import Tables
 from cms import Configuration, Job, Problem
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
 from instances.families import generate
 
 

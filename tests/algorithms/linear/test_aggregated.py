@@ -18,7 +18,7 @@ from algorithms.linear.aggregated import (
 from algorithms.linear.tables import Tables, schedule, without_limits
 from algorithms.linear.tidy import without_waste
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
-from cms.reduction import Reduction, reduce
+from cms.reduction.reduction import Reduction, reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 

@@ -10,8 +10,8 @@ import algorithms.linear.tidy as tidy
 from algorithms.linear.tables import Tables
 from algorithms.linear.tidy import HandedOut, handed_out, with_fewer_machines, without_waste
 from cms import Configuration, Job, MachineType, Problem, solve
-from cms.driver import RunBudget
-from cms.ledger import Ledger
+from cms.solving.driver import RunBudget
+from cms.solving.ledger import Ledger
 
 
 def budget(tables: Tables) -> RunBudget:

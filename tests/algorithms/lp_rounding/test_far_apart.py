@@ -13,10 +13,10 @@ from algorithms.lp_rounding import LpRounding, LpRoundingOptions, whole
 from algorithms.lp_rounding.whole import Cut, cheapest_whole, cut_by, limit_on_cost
 from algorithms.shared.program import LARGEST
 from cms import Configuration, Job, MachineType, Problem, Solution, solve
-from cms.driver import RunBudget
-from cms.guarantee import Verdict
-from cms.ledger import Ledger
-from cms.reduction import reduce
+from cms.plugin.guarantee import Verdict
+from cms.reduction.reduction import reduce
+from cms.solving.driver import RunBudget
+from cms.solving.ledger import Ledger
 from tests.families import FAMILIES, instance
 
 VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]

@@ -24,12 +24,12 @@ from cms import (
     check,
     solve,
 )
-from cms.algorithm import Named
-from cms.driver import RunBudget
 from cms.errors import InvalidOption
-from cms.guarantee import Verdict
-from cms.ledger import Ledger
-from cms.reduction import reduce
+from cms.plugin.algorithm import Named
+from cms.plugin.guarantee import Verdict
+from cms.reduction.reduction import reduce
+from cms.solving.driver import RunBudget
+from cms.solving.ledger import Ledger
 from cms.testing import CHECKS, Check
 from instances.families import generate
 from instances.hard import partition

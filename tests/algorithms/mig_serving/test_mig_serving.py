@@ -25,7 +25,7 @@ from cms import (
     solve,
 )
 from cms.errors import InvalidOption
-from cms.registry import load_instance
+from cms.plugin.registry import load_instance
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import assert_serves, parts, usable
 from tests.oracle import optimum

@@ -14,7 +14,7 @@ from algorithms.linear.tables import Tables
 from algorithms.mig_serving.candidates import MOST_NUMBERS, fitting
 from algorithms.mig_serving.patterns import number, patterns
 from cms import reduce
-from cms.registry import load_instance
+from cms.plugin.registry import load_instance
 
 SHAPES = st.integers(1, 3).flatmap(
     lambda k: st.lists(st.lists(st.integers(0, 3), min_size=k, max_size=k), min_size=1, max_size=3)

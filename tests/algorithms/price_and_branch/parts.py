@@ -15,8 +15,8 @@ from algorithms.price_and_branch.fraction import Fractional
 from algorithms.price_and_branch.prices import PriceSearch
 from algorithms.shared.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, Schedule
-from cms.numbers import common_step
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
+from cms.values.numbers import common_step
 from tests.oracle import Vector, given, machines, options
 
 #: A machine type nobody can use, of a cost that leaves the others no step worth mentioning.

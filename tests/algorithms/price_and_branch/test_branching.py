@@ -22,9 +22,9 @@ from cms import (
     check,
     solve,
 )
-from cms.certificate import round_up
+from cms.certificate.certificate import round_up
 from cms.files import problem_to_json
-from cms.registry import NamedProblem
+from cms.plugin.registry import NamedProblem
 from instances import hard
 from instances.families import generate
 from proofs_checks.checker import parse_document

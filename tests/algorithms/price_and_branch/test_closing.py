@@ -28,7 +28,7 @@ from algorithms.shared.choices import choices_of, no_choices
 from algorithms.shared.jobs import Jobs
 from algorithms.shared.program import Settings
 from cms import Configuration, Job, MachineType, Problem, check
-from cms.rows import Row
+from cms.problem.rows import Row
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

@@ -24,8 +24,8 @@ from algorithms.price_and_branch.shapes import Shapes
 from algorithms.shared.jobs import Jobs
 from algorithms.shared.program import Settings
 from cms import Configuration, Job, MachineType, Problem, SolverBound, check
-from cms.reduction import Reduction, reduce
-from cms.rows import Row
+from cms.problem.rows import Row
+from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import given, optimum

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 from algorithms.price_and_branch.master import Cut, Master
 from algorithms.shared.region import Region, Vector
 from cms import Configuration, Job, MachineType, Problem
-from cms.price_conditions import Condition
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOfType
+from cms.certificate.conditions import Condition
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOfType
 
 LARGEST = 1000.0
 

@@ -15,7 +15,7 @@ import algorithms.price_and_branch.prices as prices_module
 from algorithms.price_and_branch.prices import PriceSearch
 from algorithms.shared.recognise import recognised
 from cms import Configuration, Job, MachineType, Problem, load_instance
-from cms.certificate import round_up
+from cms.certificate.certificate import round_up
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import (
     Counting,

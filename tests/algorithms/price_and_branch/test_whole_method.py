@@ -16,11 +16,11 @@ import pytest
 import algorithms.price_and_branch.prices
 import algorithms.shared.guesses
 import algorithms.shared.jobs
-import cms.knapsack
+import cms.knapsack.pricing
 from algorithms.price_and_branch import PriceAndBranch
 from bench.peers import CompactProgram
 from cms import MachineType, Problem, Proof, Solution, Status, check, solve
-from cms.solve import run_checked
+from cms.solving.solve import run_checked
 from instances.families import generate, suite
 from tests.algorithms.price_and_branch.proving import refuse_false_files
 from tests.families import FAMILIES, instance
@@ -34,7 +34,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     """Tiny problems on the paths of large ones: compiled pricing, and few groups of jobs."""
     if request.param == "compiled":
         for module in (
-            cms.knapsack,
+            cms.knapsack.pricing,
             algorithms.shared.jobs,
             algorithms.shared.guesses,
         ):

@@ -11,9 +11,9 @@ import pytest
 
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from cms import Configuration, Incumbent, Job, Problem, Solution, StopReason, check, solve
-from cms.edge_problems import EDGE_PROBLEMS
 from cms.errors import InvalidOption
 from cms.testing import CHECKS, check_algorithm
+from cms.testing.edge_problems import EDGE_PROBLEMS
 from instances.families import generate
 from tests.families import FAMILIES, instance
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from algorithms.ptas import Ptas
 from cms import Problem, Schedule, Solution
-from cms.observation import Observation, observe
-from cms.solve import run_checked
+from cms.solving.solve import run_checked
+from cms.testing.observation import Observation, observe
 
 
 def run(problem: Problem, **options: Any) -> Solution:

@@ -11,7 +11,7 @@ from algorithms.ptas import optimum
 from algorithms.ptas.compact import CompactProgram, Ended
 from algorithms.ptas.fleet import Fleet, Found
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
 from instances import hard
 from tests.algorithms.dantzig_wolfe.parts import cases
 from tests.algorithms.price_and_branch.parts import Unlimited

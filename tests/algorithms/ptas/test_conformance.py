@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from algorithms.ptas import Ptas
-from cms.conformance import Laboratory
 from cms.testing import CHECKS, Check
+from cms.testing.checks import Laboratory
 
 
 @pytest.mark.parametrize("options", [{}, {"exact": "program"}, {"plain": True, "epsilon": "1/10"}])

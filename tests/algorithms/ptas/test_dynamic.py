@@ -20,7 +20,7 @@ from cms import (
     UnsupportedProblem,
     check,
 )
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
 from instances import hard
 from instances.families import generate
 from tests.algorithms.dantzig_wolfe.parts import cases

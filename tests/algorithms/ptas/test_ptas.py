@@ -26,7 +26,7 @@ from cms import (
     check,
     solve,
 )
-from cms.reduction import reduce
+from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
 from tests.algorithms.dantzig_wolfe.parts import cases, every_case

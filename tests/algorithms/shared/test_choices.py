@@ -15,7 +15,7 @@ from algorithms.price_and_branch.shapes import Shapes
 from algorithms.shared.choices import Choices, block_totals, choices_of, no_choices
 from algorithms.shared.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
-from cms.knapsack import largest_price
+from cms.knapsack.pricing import largest_price
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import reduced, searched
 from tests.families import instance

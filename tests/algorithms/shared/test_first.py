@@ -26,7 +26,7 @@ from cms import (
     SizeBoundedConfigurations,
     check,
 )
-from cms.algorithm import Named
+from cms.plugin.algorithm import Named
 from instances.families import families, generate
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance

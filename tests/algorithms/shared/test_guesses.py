@@ -13,7 +13,7 @@ from algorithms.shared.guesses import full_machines, group_totals, ranges, whole
 from algorithms.shared.jobs import Jobs
 from algorithms.shared.region import Region
 from cms import Configuration, Job, MachineType, Problem
-from cms.knapsack import COMPILED_FROM
+from cms.knapsack.pricing import COMPILED_FROM
 
 
 def jobs_of(number: int) -> Jobs:

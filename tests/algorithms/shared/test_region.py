@@ -18,8 +18,8 @@ from cms import (
     Problem,
     SizeBoundedConfigurations,
 )
-from cms.price_conditions import Condition
-from cms.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.certificate.conditions import Condition
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity

@@ -1,0 +1,421 @@
+"""Certificates: proofs of lower bounds that anyone can recheck, in exact arithmetic.
+
+A price on every block type, worth at most a machine's cost in every configuration, proves that no
+schedule costs less than the jobs' cheapest options at these prices (weak duality, theory 6.3):
+a schedule's machines cost at least what their blocks are worth, and each job's own blocks are worth
+at least its cheapest option. Branching on an integer quantity splits a proof in two, whose leaves
+carry prices of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, get_args
+
+from ..errors import InvalidCertificate, InvalidProblem
+from ..problem.parts import Block, Configuration
+from ..values.frozen import FrozenMap
+from ..values.names import checked_names, nearest
+from ..values.numbers import Number, exact, format_exact, whole
+from .conditions import Condition
+from .leaf_proofs import CheckStopped, LeafProofs, Proved
+from .quantity import Quantity, quantity_from_json
+
+if TYPE_CHECKING:
+    from ..problem.problem import Problem
+
+
+#: Branches above one another: a deeper tree could be neither pickled nor written to a file.
+LARGEST_DEPTH = 200
+#: Leaves of a tree, a shared side counted as often as it stands: each may need a pass over all jobs
+#: and takes its room in a file. Our own branching makes at most 5,000 nodes, half of them leaves.
+LARGEST_LEAVES = 20_000
+
+
+class Certificate(ABC):
+    """A lower bound's proof: :class:`BlockPrices`, or a :class:`Branch` over two certificates."""
+
+    __slots__ = ()
+
+    def bound(self, problem: Problem) -> Fraction:
+        """Return the lower bound this certificate proves, exact and not rounded.
+
+        Parameters
+        ----------
+        problem : Problem
+
+        Returns
+        -------
+        Fraction
+            No schedule costs less. (Of an infeasible problem any number is a lower bound.) It may
+            be slightly less than the prices could prove, never more, where a job's blocks tie so
+            closely that looking for its cheapest option has to end early, and in large problems
+            where more than a thousand rows need more than 62 bits.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the certificate does not hold for this problem; the message names the breach.
+        """
+        return self._judge(LeafProofs(problem), ()).value
+
+    def proves_infeasible(self, problem: Problem) -> bool:
+        """Whether this certificate proves that there is no schedule at all.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the certificate does not hold for this problem.
+        """
+        return self._judge(LeafProofs(problem), ()).infeasible
+
+    def judged(
+        self,
+        problem: Problem,
+        *,
+        stopped: Callable[[], bool] | None = None,
+        in_passes: bool = True,
+    ) -> Proved | None:
+        """Return both at once: the bound, and whether there is no schedule at all.
+
+        Parameters
+        ----------
+        problem : Problem
+        stopped : callable, optional
+            Asked again and again; once it is true, the check is given up.
+        in_passes : bool, default True
+            Whether to ask within a pass over the jobs as well, not between two leaves only.
+
+        Returns
+        -------
+        Proved, or None if it was stopped
+
+        Raises
+        ------
+        InvalidCertificate
+            If the certificate does not hold for this problem.
+        """
+        try:
+            return self._judge(LeafProofs(problem, stopped, in_passes=in_passes), ())
+        except CheckStopped:
+            return None
+
+    @abstractmethod
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
+        """Evaluate below the conditions of a path."""
+
+    @abstractmethod
+    def leaves(self) -> Iterator[BlockPrices]:
+        """Iterate over the leaves, left to right."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree as plain JSON values; see ``docs/files.md``."""
+
+    @staticmethod
+    def from_json(tree: Any) -> Certificate:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the tree is malformed.
+
+        Examples
+        --------
+        >>> Certificate.from_json({"prices": {"1g": "1/7"}}).prices["1g"]
+        Fraction(1, 7)
+        """
+        return _from_json(tree, 0)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BlockPrices(Certificate):
+    """Prices that prove a lower bound; the leaf of a certificate.
+
+    Parameters
+    ----------
+    prices : Mapping[str, number]
+        Block price >= 0; blocks left out have price 0.
+    limit_prices : Mapping[str, number]
+        Price >= 0 of a machine type's limit; 0 where there is no limit.
+    multipliers : sequence of numbers
+        One >= 0 for each branch above this leaf, from the root down.
+
+    Notes
+    -----
+    They hold if every configuration C of a machine type m is worth at most ``cost_m +
+    limit_price_m``; the bound is then the sum over jobs of the cheapest option, less ``limit_m *
+    limit_price_m`` over machine types (theory 6.3 and 6.9). If they hold even with all costs 0 and
+    the bound is positive, there is no schedule at all.
+
+    Examples
+    --------
+    >>> from cms import Job, Problem
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 90, "7g": 800}), Job("vgg", 100, {"7g": 500})],
+    ... )
+    >>> BlockPrices({"1g": "1/7", "7g": 1}).bound(problem)
+    Fraction(19, 7)
+    >>> BlockPrices({"1g": "1/6", "7g": 1}).bound(problem)
+    Traceback (most recent call last):
+        ...
+    cms.errors.InvalidCertificate: configuration 7 x 1g is worth 7/6 at these prices, more than \
+its machine's cost 1
+    """
+
+    prices: FrozenMap[Block, Fraction]
+    limit_prices: FrozenMap[str, Fraction]
+    multipliers: tuple[Fraction, ...]
+
+    def __init__(
+        self,
+        prices: Mapping[Block, Number] | None = None,
+        limit_prices: Mapping[str, Number] | None = None,
+        multipliers: Sequence[Number] = (),
+    ) -> None:
+        object.__setattr__(self, "prices", _table(prices, "block"))
+        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
+        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
+            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
+        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
+        object.__setattr__(self, "multipliers", tuple(numbers))
+
+    def leaves(self) -> Iterator[BlockPrices]:
+        """Iterate over this one leaf."""
+        yield self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prices as plain JSON values."""
+        return {
+            "prices": {name: _number(price) for name, price in self.prices.items()},
+            "limit_prices": {name: _number(price) for name, price in self.limit_prices.items()},
+            "multipliers": [_number(multiplier) for multiplier in self.multipliers],
+        }
+
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
+        return proofs.of(self, path)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Branch(Certificate):
+    """A proof in two parts: one for schedules with a small quantity, one for those with a large.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        An integer that every schedule has.
+    at_most : int
+        ``below`` is about the schedules where it is at most this, ``above`` about the others.
+    below, above : Certificate
+        Each leaf below carries one multiplier for this branch. There are at most 200 branches above
+        one another, and at most 20,000 leaves; a side that stands in several places counts in each.
+
+    Attributes
+    ----------
+    depth : int
+        Branches on the longest way to a leaf.
+    leaf_count : int
+        Leaves, as :meth:`leaves` lists them.
+
+    Examples
+    --------
+    Two jobs that each need two of the three blocks of a machine: 4/3 machines by prices alone,
+    which rounds up to 2 anyway; with costs of 3/2 a machine the branch proves that one machine is
+    impossible and two are enough.
+
+    >>> from cms import Job, MachineType, MachinesOfType, Problem
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 3}),
+    ...     jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})],
+    ...     machine_types=[MachineType("machine", cost="3/2")],
+    ... )
+    >>> Branch(
+    ...     MachinesOfType("machine"),
+    ...     1,
+    ...     below=BlockPrices({"b": 1}, multipliers=[3]),
+    ...     above=BlockPrices(multipliers=["3/2"]),
+    ... ).bound(problem)
+    Fraction(3, 1)
+    """
+
+    quantity: Quantity
+    at_most: int
+    below: Certificate
+    above: Certificate
+    depth: int = field(repr=False, compare=False)
+    leaf_count: int = field(repr=False, compare=False)
+
+    def __init__(
+        self, quantity: Quantity, at_most: int, below: Certificate, above: Certificate
+    ) -> None:
+        if type(quantity) not in get_args(Quantity):
+            raise InvalidCertificate(
+                f"a branch on {quantity!r}; expected MachinesOfType, MachinesOf, BlocksOf or "
+                "BlocksOfJob"
+            )
+        value = whole(at_most, "at_most", error=InvalidCertificate)
+        for side in (below, above):
+            if not isinstance(side, Certificate):
+                raise InvalidCertificate(f"a branch holds {side!r}; expected a certificate")
+        depth = 1 + max(getattr(side, "depth", 0) for side in (below, above))
+        if depth > LARGEST_DEPTH:
+            raise InvalidCertificate(
+                f"a certificate has more than {LARGEST_DEPTH} branches above one another"
+            )
+        leaf_count = sum(getattr(side, "leaf_count", 1) for side in (below, above))
+        if leaf_count > LARGEST_LEAVES:
+            raise InvalidCertificate(
+                f"a certificate has more than {LARGEST_LEAVES} leaves, a side that stands in "
+                "several places counted in each"
+            )
+        object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "leaf_count", leaf_count)
+        object.__setattr__(self, "quantity", quantity)
+        object.__setattr__(self, "at_most", value)
+        object.__setattr__(self, "below", below)
+        object.__setattr__(self, "above", above)
+
+    def leaves(self) -> Iterator[BlockPrices]:
+        """Iterate over the leaves, those of ``below`` first."""
+        yield from self.below.leaves()
+        yield from self.above.leaves()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree as plain JSON values."""
+        return {
+            "branch": self.quantity.to_json(),
+            "at_most": self.at_most,
+            "below": self.below.to_json(),
+            "above": self.above.to_json(),
+        }
+
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
+        proofs.refuse_unknown(self.quantity)
+        below = self.below._judge(proofs, (*path, Condition(self.quantity, -1, self.at_most)))
+        above = self.above._judge(proofs, (*path, Condition(self.quantity, 1, self.at_most + 1)))
+        if below.infeasible and above.infeasible:
+            return Proved(min(below.value, above.value), True)
+        if below.infeasible:
+            return above
+        if above.infeasible:
+            return below
+        return Proved(min(below.value, above.value), False)
+
+
+def _from_json(tree: Any, depth: int) -> Certificate:
+    if not isinstance(tree, Mapping):
+        raise InvalidCertificate(f"a certificate is {tree!r}; expected an object")
+    if "branch" not in tree:
+        _refuse_unknown(tree, {"prices", "limit_prices", "multipliers"})
+        return BlockPrices(
+            _mapping(tree.get("prices", {}), "prices"),
+            _mapping(tree.get("limit_prices", {}), "limit_prices"),
+            _sequence(tree.get("multipliers", [])),
+        )
+    # Before anything descends: Python's own limit on recursion is no error of ours.
+    if depth >= LARGEST_DEPTH:
+        raise InvalidCertificate(
+            f"a certificate has more than {LARGEST_DEPTH} branches above one another"
+        )
+    _refuse_unknown(tree, {"branch", "at_most", "below", "above"})
+    missing = {"at_most", "below", "above"} - set(tree)
+    if missing:
+        raise InvalidCertificate(f"a branch lacks {', '.join(sorted(missing))}")
+    return Branch(
+        quantity_from_json(tree["branch"]),
+        tree["at_most"],
+        _from_json(tree["below"], depth + 1),
+        _from_json(tree["above"], depth + 1),
+    )
+
+
+def first_certificate(problem: Problem) -> BlockPrices:
+    """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
+
+    It proves infeasibility where some job can only be served by such blocks, or by none.
+
+    Examples
+    --------
+    >>> from cms import Job, Problem
+    >>> lost = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {})])
+    >>> first_certificate(lost).proves_infeasible(lost)
+    True
+    """
+    found: set[Block] = set()
+    for shape in problem.configurations:
+        if isinstance(shape, Configuration):
+            found |= set(shape.blocks)
+        else:
+            found |= {block for block in shape.sizes if shape.largest_count(block) > 0}
+    return BlockPrices({block: 1 for block in problem.blocks if block not in found})
+
+
+def round_up(bound: Fraction, step: Fraction) -> Fraction:
+    """Round a lower bound up to the next whole multiple of the costs' common step.
+
+    Examples
+    --------
+    >>> round_up(Fraction(176, 15), Fraction(1))
+    Fraction(12, 1)
+    """
+    return step * -(-bound // step) if step else bound
+
+
+def next_below(cost: Fraction, step: Fraction) -> Fraction:
+    """Return the most that an optimum below ``cost`` can be: a multiple of the costs' common step.
+
+    A schedule need not cost one itself: it may have machines that no best one has.
+
+    Examples
+    --------
+    >>> next_below(Fraction(3), Fraction(1)), next_below(Fraction(7, 2), Fraction(1))
+    (Fraction(2, 1), Fraction(3, 1))
+    """
+    return round_up(cost, step) - step
+
+
+def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
+    table = {} if numbers is None else numbers
+    if not isinstance(table, Mapping):
+        raise InvalidCertificate(
+            f"the prices of every {what} are {numbers!r}; expected a mapping of names to numbers"
+        )
+    try:
+        names = checked_names(table, what)
+    except InvalidProblem as fault:
+        raise InvalidCertificate(str(fault)) from None
+    return FrozenMap(
+        {
+            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
+            for name, number in zip(names, table.values(), strict=True)
+        }
+    )
+
+
+def _number(value: Fraction) -> int | str:
+    return value.numerator if value.denominator == 1 else format_exact(value)
+
+
+def _refuse_unknown(tree: Mapping[str, Any], known: set[str]) -> None:
+    for key in tree:
+        if key not in known:
+            raise InvalidCertificate(
+                f"a certificate has the unknown entry {key!r}" + nearest(str(key), known)
+            )
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Number]:
+    if not isinstance(value, Mapping):
+        raise InvalidCertificate(f"{what} is {value!r}; expected an object of numbers")
+    return value
+
+
+def _sequence(value: Any) -> Sequence[Number]:
+    if not isinstance(value, list | tuple):
+        raise InvalidCertificate(f"multipliers is {value!r}; expected a list of numbers")
+    return value

@@ -1,0 +1,157 @@
+"""What prices must keep to, below the branches of a path, so that they prove a bound.
+
+No machine may be worth more than its cost, and no job may be paid for taking a block (theory 6.3
+and 6.9). A branch adds its multiplier to what it counts: blocks, machines of a type, machines of a
+configuration, or one job's blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ..errors import InvalidCertificate
+from ..knapsack.packing import fullest_machine
+from ..problem.parts import AnyConfiguration, Block, Configuration
+from ..values.names import nearest
+from ..values.numbers import shown
+from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+
+if TYPE_CHECKING:
+    from ..problem.problem import Problem
+
+
+class Condition(NamedTuple):
+    """What one branch adds on the way to a leaf: ``sign * quantity >= sign * value``."""
+
+    quantity: Quantity
+    sign: int
+    value: int
+
+
+class Prices(Protocol):
+    """The numbers of a leaf, :class:`cms.BlockPrices`."""
+
+    @property
+    def prices(self) -> Mapping[Block, Fraction]:
+        """Block prices; 0 for those left out."""
+
+    @property
+    def limit_prices(self) -> Mapping[str, Fraction]:
+        """Prices of machine types' limits; 0 for those left out."""
+
+    @property
+    def multipliers(self) -> Sequence[Fraction]:
+        """One for each condition of the path."""
+
+
+def refuse_misfits(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) -> None:
+    """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
+    _refuse_names(leaf.prices, problem.blocks, "block")
+    known = [machine.name for machine in problem.machine_types]
+    _refuse_names(leaf.limit_prices, known, "machine type")
+    for name, price in leaf.limit_prices.items():
+        if price and problem.machine_type(name).limit is None:
+            raise InvalidCertificate(
+                f"limit price {shown(price)} on machine type {name!r}, which has no limit"
+            )
+    if len(leaf.multipliers) != len(path):
+        raise InvalidCertificate(
+            f"a leaf below {len(path)} branches has {len(leaf.multipliers)} multipliers; "
+            "expected one for each branch"
+        )
+
+
+def refuse_breaches(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
+    """Raise InvalidCertificate if a machine is worth more than it costs.
+
+    Returns
+    -------
+    bool
+        Whether none would be worth more if all costs were 0.
+    """
+    worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
+    of_type: dict[str | None, Fraction] = {}
+    of_shape: dict[AnyConfiguration, Fraction] = {}
+    for condition, multiplier in zip(path, leaf.multipliers, strict=True):
+        quantity, amount = condition.quantity, condition.sign * multiplier
+        if isinstance(quantity, BlocksOf):
+            worth[quantity.block] += amount
+        elif isinstance(quantity, MachinesOfType):
+            of_type[quantity.machine] = of_type.get(quantity.machine, Fraction(0)) + amount
+        elif isinstance(quantity, MachinesOf):
+            listed = quantity.listed_in(problem)
+            of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
+    also_at_no_cost = True
+    for shape in problem.configurations:
+        machine = problem.machine_type(shape.machine)
+        value = _worth(shape, worth) + of_shape.get(shape, Fraction(0))
+        value += of_type.get(shape.machine, Fraction(0))
+        allowed = leaf.limit_prices.get(machine.name, Fraction(0))
+        if value > machine.cost + allowed:
+            plus = f" + limit price {shown(allowed)}" if allowed else ""
+            raise InvalidCertificate(
+                f"{_named(problem, shape)} is worth {shown(value)} at these prices, more than its "
+                f"machine's cost {shown(machine.cost)}{plus}"
+            )
+        also_at_no_cost = also_at_no_cost and value <= allowed
+    return also_at_no_cost
+
+
+def _worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Fraction:
+    """Return what the blocks of a machine are worth, at most."""
+    if isinstance(shape, Configuration):
+        return sum((worth[block] * n for block, n in shape.blocks.items()), Fraction(0))
+    blocks = list(shape.sizes)
+    return fullest_machine(
+        [worth[block] for block in blocks],
+        [shape.sizes[block] for block in blocks],
+        shape.capacity,
+        shape.max_blocks,
+    ).value
+
+
+def _named(problem: Problem, shape: AnyConfiguration) -> str:
+    if isinstance(shape, Configuration):
+        name = f"configuration {shape}"
+    else:
+        name = f"the fullest machine of capacity {shown(shape.capacity)}"
+    return f"{name} on {shape.machine!r}" if len(problem.machine_types) > 1 else name
+
+
+def prices_of_jobs(
+    problem: Problem, leaf: Prices, path: tuple[Condition, ...]
+) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
+    """Return the prices every job pays, and those of jobs with a branch of their own.
+
+    Raises
+    ------
+    InvalidCertificate
+        If a job would be paid for taking a block.
+    """
+    general = [leaf.prices.get(block, Fraction(0)) for block in problem.blocks]
+    special: dict[int, list[Fraction]] = {}
+    for condition, multiplier in zip(path, leaf.multipliers, strict=True):
+        quantity = condition.quantity
+        if isinstance(quantity, BlocksOfJob):
+            j = problem.job_index(quantity.job)
+            vector = special.setdefault(j, list(general))
+            vector[problem.block_index[quantity.block]] -= condition.sign * multiplier
+    for j, vector in special.items():
+        for block, price in zip(problem.blocks, vector, strict=True):
+            if price < 0:
+                raise InvalidCertificate(
+                    f"job {problem.job_names[j]!r} would pay {shown(price)} for the "
+                    f"block {block!r}: multipliers must leave every price >= 0"
+                )
+    return general, special
+
+
+def _refuse_names(names: Mapping[str, Fraction], known: Sequence[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InvalidCertificate(
+                f"a price for the {what} {name!r}, which the problem does not have"
+                + nearest(name, known)
+            )

@@ -1,0 +1,105 @@
+"""What the leaves of a certificate prove, in exact arithmetic, each one once.
+
+A leaf's proof depends on its prices and on those branches above it whose multiplier is not 0. So
+leaves that have both in common are evaluated together, wherever in the tree they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..knapsack.pricing import common_denominator, price_jobs
+from .conditions import Condition, Prices, prices_of_jobs, refuse_breaches, refuse_misfits
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from ..problem.problem import Problem
+    from .quantity import Quantity
+
+
+class Proved(NamedTuple):
+    """A lower bound, and whether there is no schedule at all."""
+
+    value: Fraction
+    infeasible: bool
+
+
+class CheckStopped(Exception):
+    """A check was given up."""
+
+
+class LeafProofs:
+    """The proofs of one certificate's leaves, for one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    stopped : callable, optional
+        Asked before every leaf; once it is true, CheckStopped is raised.
+    in_passes : bool, default True
+        Whether it is asked within a pass over the jobs as well.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        stopped: Callable[[], bool] | None = None,
+        *,
+        in_passes: bool = True,
+    ) -> None:
+        self._problem, self._stopped = problem, stopped
+        self._stopped_in_passes = stopped if in_passes else None
+        self._known: set[Quantity] = set()
+        self._proved: dict[Hashable, Proved] = {}
+
+    def refuse_unknown(self, quantity: Quantity) -> None:
+        """Raise InvalidCertificate if a branch is on something the problem does not have."""
+        if quantity not in self._known:
+            quantity.refuse_unknown(self._problem)
+            self._known.add(quantity)
+
+    def of(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
+        """Evaluate a leaf below the conditions of a path, whose quantities the problem has.
+
+        Raises
+        ------
+        InvalidCertificate
+            If the leaf does not hold.
+        CheckStopped
+            If the check was stopped.
+        """
+        if self._stopped is not None and self._stopped():
+            raise CheckStopped
+        refuse_misfits(self._problem, leaf, path)
+        used = tuple(
+            (condition, multiplier)
+            for condition, multiplier in zip(path, leaf.multipliers, strict=True)
+            if multiplier
+        )
+        key = leaf.prices, leaf.limit_prices, used
+        if key not in self._proved:
+            self._proved[key] = self._evaluated(leaf, path)
+        return self._proved[key]
+
+    def _evaluated(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
+        problem = self._problem
+        holds_at_no_cost = refuse_breaches(problem, leaf, path)
+        job_prices, special = prices_of_jobs(problem, leaf, path)
+        scaled, denominator = common_denominator(
+            [*job_prices, *(price for vector in special.values() for price in vector)]
+        )
+        k = len(job_prices)
+        own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
+        pricing = price_jobs(problem.rows, scaled[:k], special=own, stopped=self._stopped_in_passes)
+        if pricing is None:
+            raise CheckStopped
+        value = Fraction(pricing.total, denominator)
+        for name, price in leaf.limit_prices.items():
+            value -= price * (problem.machine_type(name).limit or 0)
+        for condition, multiplier in zip(path, leaf.multipliers, strict=True):
+            value += condition.sign * multiplier * condition.value
+        no_way = bool(pricing.unservable) or (holds_at_no_cost and value > 0)
+        return Proved(value, no_way)

@@ -1,0 +1,238 @@
+"""What an algorithm is: a generator of claims, which the driver checks one by one.
+
+A third party's algorithm is a class like this one, registered under its name in the entry-point
+group ``cms.algorithms`` of its distribution; :mod:`cms.testing` tells whether it keeps the rules.
+
+Examples
+--------
+>>> from collections.abc import Iterator
+>>> from dataclasses import dataclass
+>>> from cms import Configuration, Job, Problem, Schedule
+>>> @dataclass(frozen=True)
+... class NoOptions:
+...     "It has none."
+>>> class WholeMachines:
+...     "One machine a job: good enough where the biggest block is a whole machine."
+...
+...     name = "whole_machines"
+...     options_type = NoOptions
+...
+...     def support(self, problem, options):
+...         if len(problem.configurations) != 1:
+...             return Support(False, "more than one configuration")
+...         return Support(True)
+...
+...     def guarantee(self, problem, options):
+...         return None
+...
+...     def run(self, problem, options, budget):
+...         (whole,) = problem.configurations
+...         given = {(problem.blocks[0], name): 1 for name in problem.job_names}
+...         yield Schedule.from_counts(problem, {whole: len(given)}, given)
+>>> from cms import solve
+>>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("bert", 8, {"7g": 9})])
+>>> solve(problem, WholeMachines()).machine_count
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from ..certificate.certificate import Certificate
+from ..problem.problem import Problem
+from ..schedule.schedule import Schedule
+from ..values.numbers import Number, exact
+from .guarantee import Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class SolverBound:
+    """A solver's word: no schedule costs less than this. It is believed, and marked as such.
+
+    Accepted from the algorithms of this distribution only; a third party proves its bounds with a
+    :class:`cms.Certificate`.
+
+    Parameters
+    ----------
+    value : number or None
+        The bound; None means that the solver found the problem infeasible.
+    solver : str
+        Whose word it is.
+
+    Examples
+    --------
+    >>> SolverBound("5/2", "CP-SAT")
+    SolverBound(value=Fraction(5, 2), solver='CP-SAT')
+    """
+
+    value: Fraction | None
+    solver: str
+
+    def __init__(self, value: Number | None, solver: str) -> None:
+        if value is not None:
+            what = f"bound of the solver {solver!r}"
+            value = exact(value, what, computed=True, error=ValueError)
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "solver", solver)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A claim with a word on which part of the algorithm it comes from, for the history.
+
+    Parameters
+    ----------
+    claim : Schedule, Certificate or SolverBound
+    part : str
+        A few words, at most 100 letters on one line: "block prices, 7 passes".
+
+    Examples
+    --------
+    >>> Named(SolverBound(3, "CP-SAT"), "exact program").part
+    'exact program'
+    """
+
+    claim: Schedule | Certificate | SolverBound
+    part: str
+
+    def __post_init__(self) -> None:
+        part = self.part
+        if type(part) is not str or not 0 < len(part) <= 100 or not part.isprintable():
+            raise ValueError(f"part is {part!r}; expected 1 to 100 printable letters on one line")
+
+
+#: What an algorithm yields.
+Claim: TypeAlias = Schedule | Certificate | SolverBound | Named
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Whether an algorithm can take a problem; true or false like the answer.
+
+    Parameters
+    ----------
+    ok : bool
+    reason : str
+        Why not; a refusal without a reason is a ValueError.
+
+    Examples
+    --------
+    >>> bool(Support(False, "the machines have limits"))
+    False
+    """
+
+    ok: bool
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.ok and not self.reason:
+            raise ValueError("Support(False) without a reason; say what stands in the way")
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+class Budget(Protocol):
+    """What a run may use, and what is known so far; the driver's side of the conversation.
+
+    Everything here may be read at any time from the algorithm's threads. Between two claims of an
+    algorithm nothing changes but ``stopped`` and the time.
+    """
+
+    @property
+    def seed(self) -> int:
+        """The only source of randomness."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """How many threads the run may use."""
+        ...
+
+    @property
+    def lower_bound(self) -> Fraction:
+        """The checked lower bound, rounded up to the costs' common step."""
+        ...
+
+    @property
+    def best(self) -> Schedule | None:
+        """The cheapest checked schedule: the algorithm's own, or the one it was to start from."""
+        ...
+
+    @property
+    def stopped(self) -> bool:
+        """Whether to end now; a claim yielded within half a second still counts."""
+        ...
+
+    def remaining(self) -> float:
+        """Return the seconds left: infinity without a limit, 0 once stopped."""
+        ...
+
+    def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
+        """Have ``cancel`` called when the run is stopped while the block is being executed.
+
+        It is called from another thread, at once if the run is stopped already, and repeatedly
+        until the block is left: a solver that has not quite begun would miss a single call. So it
+        must bear repetition, and return at once: nobody waits for it, and it is not called again
+        before it has returned. It stops native code, which sees no ``stopped``:
+
+        * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
+          Ctrl-C aborts the process;
+        * MathOpt's GSCIP: a ``SolveInterrupter``'s ``interrupt``;
+        * HiGHS (in MathOpt or scipy) cannot be stopped: run it in slices shorter than half a
+          second, so that the last one ends within the grace;
+        * compiled loops: in chunks of at most 0.2 s.
+        """
+        ...
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """An algorithm for CMS problems.
+
+    A third party's is given a problem, a start and options that were rebuilt for it, and of what it
+    claims only numbers and names are taken, in its own thread, before they are checked.
+
+    It must not change the problem, the schedule it starts from or its options; must draw randomness
+    from ``budget.seed`` only; and must end soon after ``budget.stopped``. Its claims are checked
+    one by one, exactly: one that does not hold is an :class:`cms.AlgorithmError`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name it is registered under."""
+        ...
+
+    @property
+    def options_type(self) -> type[Any]:
+        """A frozen dataclass with a default and a word of documentation for every option.
+
+        Its ``__post_init__`` converts values and refuses bad ones with a ValueError or TypeError
+        that says what is expected.
+        """
+        ...
+
+    def support(self, problem: Problem, options: Any) -> Support:
+        """Say, quickly, whether the algorithm can take this problem, and why not."""
+        ...
+
+    def guarantee(self, problem: Problem, options: Any) -> Guarantee | None:
+        """Return what is proved about every finished run on this problem; None if nothing is.
+
+        It promises a schedule as well: where no machine type has a limit, a run that finishes
+        without one is an error.
+        """
+        ...
+
+    def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
+        """Yield claims as they are found: schedules, certificates, solver bounds.
+
+        Better claims may follow until nothing more can be found, or ``budget.stopped``. The driver
+        stops the run by itself when a checked bound meets a checked schedule.
+        """
+        ...

@@ -1,0 +1,134 @@
+"""What an algorithm promises about every schedule it finishes with, and whether a run kept it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..values.numbers import Number, exact, shown
+
+
+class Reference(StrEnum):
+    """The value a guarantee is proved against; none of them is above the optimum.
+
+    ``LP_AGG <= LP_STAR <= MILP_C <= OPT`` and ``LP_AGG <= LP_DW <= OPT``: the aggregated linear
+    program, the one over configurations, the same with integer machines, the Dantzig-Wolfe bound.
+    """
+
+    OPT = "OPT"
+    LP_AGG = "LP_AGG"
+    LP_STAR = "LP_STAR"
+    MILP_C = "MILP_C"
+    LP_DW = "LP_DW"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """``cost <= factor * value(against) + additive``, for one problem and one set of options.
+
+    Parameters
+    ----------
+    factor, additive : number
+        >= 0; kept as exact rationals.
+    against : Reference or str
+        The value the theorem compares with.
+    theorem : str
+        The theorem's name, for readers and for the error if it is breached.
+
+    Examples
+    --------
+    >>> rounding = Guarantee(2, "1/2", "LP_AGG", "T-2")
+    >>> print(rounding)
+    cost <= 2 LP_AGG + 0.5 (T-2)
+    >>> rounding.allows(Fraction(3))
+    Fraction(13, 2)
+    """
+
+    factor: Fraction
+    additive: Fraction
+    against: Reference
+    theorem: str
+
+    def __init__(
+        self, factor: Number, additive: Number, against: Reference | str, theorem: str
+    ) -> None:
+        object.__setattr__(self, "factor", _exact(factor, "factor of a guarantee"))
+        term = _exact(additive, "additive term of a guarantee")
+        object.__setattr__(self, "additive", term)
+        if against not in list(Reference):
+            raise ValueError(
+                f"a guarantee against {against!r}; expected one of {', '.join(Reference)}"
+            )
+        object.__setattr__(self, "against", Reference(against))
+        object.__setattr__(self, "theorem", theorem)
+
+    def allows(self, value: Fraction) -> Fraction:
+        """Return the largest cost that keeps the guarantee if the reference has this value."""
+        return self.factor * value + self.additive
+
+    def __str__(self) -> str:
+        factor, term = shown(self.factor), shown(self.additive)
+        right = self.against if self.factor == 1 else f"{factor} {self.against}"
+        return f"cost <= {right}{f' + {term}' if self.additive else ''} ({self.theorem})"
+
+
+def _exact(value: Number, what: str) -> Fraction:
+    return exact(value, what, computed=True, error=ValueError)
+
+
+class Verdict(StrEnum):
+    """Whether a finished run kept its guarantee.
+
+    ``VERIFIED``: the cost is at most ``factor * checked bound + additive``, hence within what the
+    theorem promises relative to the optimum. ``BREACHED``: it exceeds what an upper value of the
+    reference allows, so theorem or code is wrong. ``OPEN``: the bound is too weak to tell.
+    """
+
+    VERIFIED = "verified"
+    BREACHED = "breached"
+    OPEN = "open"
+
+
+class GuaranteeVerdict(NamedTuple):
+    """A guarantee and what a finished run has shown of it."""
+
+    guarantee: Guarantee
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return f"{self.guarantee}: {self.verdict}"
+
+
+def judge(
+    guarantee: Guarantee, *, cost: Fraction, lower_bound: Fraction, upper_value: Fraction
+) -> GuaranteeVerdict:
+    """Compare a finished run's cost with its guarantee.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    cost : Fraction
+        The schedule's.
+    lower_bound : Fraction
+        A checked lower bound on the optimum.
+    upper_value : Fraction
+        Anything known to be at least the reference's value: the cost of any valid schedule, or (in
+        tests) the reference's exact value.
+
+    Examples
+    --------
+    >>> twice = Guarantee(2, 0, "OPT", "Theorem A")
+    >>> def verdict(cost, bound, value):
+    ...     return str(judge(twice, cost=cost, lower_bound=bound, upper_value=value).verdict)
+    >>> verdict(6, 3, 6), verdict(6, 2, 6), verdict(6, 2, 2)
+    ('verified', 'open', 'breached')
+    """
+    if cost > guarantee.allows(upper_value):
+        verdict = Verdict.BREACHED
+    elif cost <= guarantee.allows(lower_bound):
+        verdict = Verdict.VERIFIED
+    else:
+        verdict = Verdict.OPEN
+    return GuaranteeVerdict(guarantee, verdict)

@@ -1,0 +1,308 @@
+"""Algorithms and named instances, found by name through entry points: ours and everybody's.
+
+A distribution offers an algorithm by naming its class in the entry-point group ``cms.algorithms``,
+and an instance by naming the object in ``cms.instances``. Names are listed without loading
+anything; a plug-in is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
+
+from ..errors import CmsError, InvalidOption, UnknownMethod
+from ..problem.problem import Problem
+from ..values.frozen import FrozenMap
+from ..values.names import nearest
+from .algorithm import Algorithm
+from .options import option_fields
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+#: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
+OWN_DISTRIBUTION = "configurable-machines"
+_ALGORITHMS, _INSTANCES = "cms.algorithms", "cms.instances"
+
+
+class PluginError(CmsError, RuntimeError):
+    """An installed plug-in cannot be used; the message names it and its distribution."""
+
+
+class UnknownInstance(CmsError, ValueError):
+    """No instance of this name is installed; the message lists those that are."""
+
+
+@runtime_checkable
+class NamedInstance(Protocol):
+    """What every entry of the group ``cms.instances`` has: a name, and what is known of it."""
+
+    @property
+    def name(self) -> str:
+        """The name it is registered under."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """One line that says what it is."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where it and its known values come from."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedProblem:
+    """A problem with a name, known values and their source.
+
+    Attributes
+    ----------
+    name, title, source : str
+    make : callable
+        Builds the problem.
+    optimum : Fraction or None
+        The least cost; None if the problem is infeasible or nobody knows.
+    infeasible : bool
+        Whether it is known that no schedule exists.
+    bounds : Mapping[str, Fraction]
+        Known values of other quantities, such as ``{"LP_DW": Fraction(259, 132)}``.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job
+    >>> pair = NamedProblem(
+    ...     name="pair",
+    ...     title="two jobs on the halves of a machine",
+    ...     source="by hand",
+    ...     make=lambda: Problem(
+    ...         configurations=Configuration({"half": 2}),
+    ...         jobs=[Job("a", 1, {"half": 1}), Job("b", 1, {"half": 1})],
+    ...     ),
+    ...     optimum=Fraction(1),
+    ... )
+    >>> pair.make()
+    Problem(2 jobs, 1 blocks, 1 configurations, 1 machine types)
+    """
+
+    name: str
+    title: str
+    source: str
+    make: Callable[[], Problem]
+    optimum: Fraction | None = None
+    infeasible: bool = False
+    bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
+
+
+class AlgorithmDetails(NamedTuple):
+    """A line of the list of installed algorithms."""
+
+    name: str
+    distribution: str
+    trusted: bool
+    summary: str
+    options: Mapping[str, object]  # with their defaults
+
+
+def algorithms() -> tuple[str, ...]:
+    """Return the names of the algorithms installed, without loading any.
+
+    Examples
+    --------
+    >>> "auto" in algorithms()
+    True
+    """
+    return tuple(sorted(_entries(_ALGORITHMS)))
+
+
+def instances() -> tuple[str, ...]:
+    """Return the names of the instances installed, without loading any.
+
+    Examples
+    --------
+    >>> "S5" in instances()
+    True
+    """
+    return tuple(sorted(_entries(_INSTANCES)))
+
+
+def load_algorithm(name: str) -> tuple[Algorithm, bool]:
+    """Return a new object of an algorithm, and whether it is of our own distribution.
+
+    Raises
+    ------
+    UnknownMethod
+        If there is none of this name; it lists those there are.
+    PluginError
+        If two distributions claim the name, or the plug-in cannot be loaded or is no algorithm.
+    """
+    entry = _entry(_ALGORITHMS, name, "method", UnknownMethod)
+    loaded = _load(entry)
+    try:
+        algorithm = loaded() if isinstance(loaded, type) else loaded
+    except Exception as fault:
+        raise PluginError(f"{_described(entry)} cannot be made: {_said(fault)}") from fault
+    if not isinstance(algorithm, Algorithm):
+        raise PluginError(
+            f"{_described(entry)} is {algorithm!r}; expected a class with name, options_type, "
+            "support, guarantee and run (cms.Algorithm)"
+        )
+    if algorithm.name != name:
+        raise PluginError(
+            f"{_described(entry)} calls itself {algorithm.name!r}; its name and its entry point's "
+            "must be the same"
+        )
+    return algorithm, _distribution(entry) == OWN_DISTRIBUTION
+
+
+def algorithm_of(method: object) -> tuple[Algorithm, bool]:
+    """Return the algorithm a caller means by a name or an object, and whether it is trusted.
+
+    An object counts as a third party's, whoever made it.
+
+    Raises
+    ------
+    InvalidOption
+        If it is neither a name nor an algorithm; otherwise as :func:`load_algorithm`.
+    """
+    if isinstance(method, str):
+        return load_algorithm(method)
+    name = getattr(method, "name", None)
+    named = isinstance(name, str) and name != ""
+    if isinstance(method, type) or not isinstance(method, Algorithm) or not named:
+        hint = "; give an object, not its class" if isinstance(method, type) else ""
+        raise InvalidOption(
+            f"method is {method!r}; expected the name of an algorithm or an object with name, "
+            f"options_type, support, guarantee and run (cms.Algorithm){hint}"
+        )
+    return method, False
+
+
+def load_instance(name: str) -> NamedInstance:
+    """Return a named instance: a :class:`NamedProblem`, or a scenario of the serving layer.
+
+    Raises
+    ------
+    UnknownInstance
+        If there is none of this name; it lists those there are.
+    PluginError
+        If two distributions claim the name, or the plug-in cannot be loaded or is no instance.
+
+    Examples
+    --------
+    >>> load_instance("non-irup").optimum
+    Fraction(3, 1)
+    """
+    entry = _entry(_INSTANCES, name, "instance", UnknownInstance)
+    loaded = _load(entry)
+    if isinstance(loaded, type) or not isinstance(loaded, NamedInstance):
+        raise PluginError(
+            f"{_described(entry)} is {loaded!r}; expected an object with name, title and source"
+        )
+    return loaded
+
+
+def algorithm_details() -> tuple[AlgorithmDetails, ...]:
+    """Load every algorithm installed and describe it.
+
+    One that cannot be loaded is left out, with a RuntimeWarning that names its distribution.
+    """
+    found = []
+    for name in algorithms():
+        try:
+            algorithm, trusted = load_algorithm(name)
+            options = option_fields(algorithm)
+        except CmsError as fault:
+            warnings.warn(f"{fault}; it is left out", RuntimeWarning, stacklevel=2)
+            continue
+        text = inspect.getdoc(algorithm) or ""
+        summary = " ".join(text.strip().partition("\n\n")[0].split())
+        entry = _entries(_ALGORITHMS)[name][0]
+        found.append(AlgorithmDetails(name, _distribution(entry), trusted, summary, options))
+    return tuple(found)
+
+
+@functools.cache
+def _entries(group: str) -> dict[str, list[EntryPoint]]:
+    # importing it costs a third of what numpy does, and only a named method needs it
+    from importlib.metadata import entry_points
+
+    by_name: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=group):
+        by_name.setdefault(entry.name, []).append(entry)
+    return by_name
+
+
+def _entry(group: str, name: str, what: str, unknown: type[CmsError]) -> EntryPoint:
+    entries = _entries(group)
+    if name not in entries:
+        if not any(_distribution(e) == OWN_DISTRIBUTION for es in entries.values() for e in es):
+            raise unknown(
+                f"{what} {name!r} is unknown, and nothing of {OWN_DISTRIBUTION} is registered in "
+                f"{group}: it is not installed in this environment; run `pip install -e .`"
+            )
+        raise unknown(
+            f"{what} {name!r} is unknown{nearest(str(name), entries)}; installed are "
+            + ", ".join(sorted(entries))
+        )
+    found = entries[name]
+    if len(found) > 1:
+        providers = " and ".join(sorted(_distribution(entry) for entry in found))
+        raise PluginError(
+            f"{what} {name!r} is offered by {len(found)} distributions, {providers}; uninstall all "
+            "but one"
+        )
+    return found[0]
+
+
+def _load(entry: EntryPoint) -> object:
+    if _distribution(entry) == OWN_DISTRIBUTION:
+        _refuse_shadow(entry)
+    try:
+        return cast("object", entry.load())
+    except Exception as fault:
+        raise PluginError(f"{_described(entry)} cannot be loaded: {_said(fault)}") from fault
+
+
+def _refuse_shadow(entry: EntryPoint) -> None:
+    """Refuse another distribution's module that pip wrote over one of ours, silently."""
+    top = entry.module.partition(".")[0]
+    try:
+        module = import_module(top)
+    except ImportError as fault:
+        raise PluginError(f"{_described(entry)} cannot be loaded: {_said(fault)}") from fault
+    if getattr(module, "__cms_distribution__", None) == OWN_DISTRIBUTION:
+        return
+    from importlib.metadata import packages_distributions
+
+    others = set(packages_distributions().get(top, [])) - {OWN_DISTRIBUTION}
+    by = " and ".join(sorted(others)) or "no installed distribution"
+    where = getattr(module, "__file__", None) or "a folder without __init__.py"
+    raise PluginError(
+        f"{_described(entry)} is not what {top!r} is: the module at {where} is not of "
+        f"{OWN_DISTRIBUTION}; {by} ships a top-level {top!r} too. Uninstall it and reinstall "
+        f"{OWN_DISTRIBUTION}"
+    )
+
+
+def _distribution(entry: EntryPoint) -> str:
+    if entry.dist is None:
+        return "an unknown distribution"
+    return re.sub(r"[-_.]+", "-", entry.dist.name).lower()
+
+
+def _described(entry: EntryPoint) -> str:
+    kind = "algorithm" if entry.group == _ALGORITHMS else "instance"
+    return f"{kind} {entry.name!r} ({entry.value}, of distribution {_distribution(entry)})"
+
+
+def _said(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {fault}"

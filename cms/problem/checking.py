@@ -1,0 +1,204 @@
+"""What a problem is given becomes its parts: checked, complete, and nothing left to guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from ..errors import InvalidProblem
+from ..values.names import checked_names, nearest
+from ..values.numbers import exact
+from .parts import (
+    DEFAULT_MACHINE,
+    AnyConfiguration,
+    Block,
+    Configuration,
+    DemandFunction,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+T = TypeVar("T")
+
+
+def checked_configurations(
+    configurations: AnyConfiguration | Iterable[AnyConfiguration],
+    machine_types: Iterable[MachineType],
+) -> tuple[tuple[MachineType, ...], tuple[AnyConfiguration, ...]]:
+    """Check configurations against machine types; fill in the type where it goes without saying.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the configuration or machine type at fault.
+    """
+    if isinstance(configurations, Configuration | SizeBoundedConfigurations):
+        configurations = (configurations,)
+    types = each_of(machine_types, MachineType, "machine_types")
+    types = types or (MachineType(DEFAULT_MACHINE),)
+    names = checked_names((machine.name for machine in types), "machine type")
+    known = set(names)
+    shapes: list[AnyConfiguration] = []
+    for shape in _iterated(configurations, "configurations", "configurations"):
+        if not isinstance(shape, Configuration | SizeBoundedConfigurations):
+            raise InvalidProblem(
+                f"configurations contains {shape!r}; expected Configuration or "
+                "SizeBoundedConfigurations objects"
+            )
+        name = shape.machine
+        if name is None:
+            if len(names) > 1:
+                raise InvalidProblem(
+                    f"configuration {shape!r} does not say its machine type; write "
+                    f"machine=... with one of {', '.join(names)}"
+                )
+            name = names[0]
+        if name not in known:
+            raise InvalidProblem(
+                f"configuration {shape!r} belongs to the unknown machine type {name!r}; known: "
+                + ", ".join(names)
+                + nearest(name, names)
+            )
+        if isinstance(shape, Configuration):
+            shapes.append(Configuration(shape.blocks, name))
+        else:
+            shapes.append(
+                SizeBoundedConfigurations(shape.sizes, shape.capacity, name, shape.max_blocks)
+            )
+    return types, tuple(shapes)
+
+
+def each_of(values: Iterable[T], kind: type[T], what: str) -> tuple[T, ...]:
+    """Return the values as a tuple, all of one kind.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the first that is of another kind.
+    """
+    result = tuple(_iterated(values, what, f"{kind.__name__} objects"))
+    for value in result:
+        if not isinstance(value, kind):
+            raise InvalidProblem(f"{what} contains {value!r}; expected {kind.__name__} objects")
+    return result
+
+
+def _iterated(values: Iterable[T], what: str, expected: str) -> Iterable[T]:
+    try:
+        return iter(values)
+    except TypeError:
+        raise InvalidProblem(f"{what} is {values!r}; expected a sequence of {expected}") from None
+
+
+def blocks_of(configurations: Iterable[AnyConfiguration]) -> tuple[Block, ...]:
+    """Return the blocks of all configurations, in the order in which they appear."""
+    found: dict[Block, None] = {}
+    for shape in configurations:
+        found |= dict.fromkeys(shape.blocks if isinstance(shape, Configuration) else shape.sizes)
+    return tuple(found)
+
+
+def refuse_unknown_blocks(
+    configurations: Iterable[AnyConfiguration], blocks: Sequence[Block]
+) -> None:
+    """Raise InvalidProblem if a configuration has a block that is not among the blocks."""
+    known = set(blocks)
+    for shape in configurations:
+        for block in blocks_of([shape]):
+            if block not in known:
+                raise InvalidProblem(
+                    f"configuration {shape!r} has the block {block!r}, which is not among the "
+                    f"blocks{nearest(block, blocks)}"
+                )
+
+
+def from_counts(
+    configurations: ArrayLike | AnyConfiguration | Iterable[AnyConfiguration],
+    blocks: Sequence[Block],
+    machines: Sequence[str] | None,
+) -> AnyConfiguration | Iterable[AnyConfiguration]:
+    """Turn a (c, k) array of counts into configurations; leave objects as they are.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the configuration at fault, or the shapes that do not match.
+    """
+    given: Any = configurations
+    if isinstance(given, Iterable) and not hasattr(given, "__array__"):
+        given = list(given)
+    if any(
+        isinstance(shape, Configuration | SizeBoundedConfigurations)
+        for shape in (given if isinstance(given, list) else [given])
+    ):
+        if machines is not None:
+            raise InvalidProblem(
+                "configuration_machines goes with an array of counts; Configuration objects say "
+                "their machine type themselves"
+            )
+        return cast("AnyConfiguration | list[AnyConfiguration]", given)
+    try:
+        counts = np.array(given, dtype=object)
+    except ValueError as fault:
+        raise InvalidProblem(f"configurations is no array of counts: {fault}") from None
+    if not counts.size and len(counts.shape) < 2:
+        return []
+    if counts.ndim != 2 or counts.shape[1] != len(blocks):
+        raise InvalidProblem(
+            f"configurations has shape {counts.shape}; expected (c, {len(blocks)}): a row a "
+            "configuration and a column a block"
+        )
+    names = None if machines is None else list(_iterated(machines, "configuration_machines", "str"))
+    if names is not None and len(names) != len(counts):
+        raise InvalidProblem(
+            f"{len(names)} configuration_machines for {len(counts)} configurations"
+        )
+    listed = []
+    for index, row in enumerate(counts):
+        try:
+            listed.append(
+                Configuration(
+                    dict(zip(blocks, row, strict=True)), None if names is None else names[index]
+                )
+            )
+        except InvalidProblem as fault:
+            raise InvalidProblem(f"configurations[{index}]: {fault}") from None
+    return listed
+
+
+def evaluated(job: Job, blocks: Sequence[Block]) -> list[Fraction]:
+    """Return what one block of each type gives a job.
+
+    Raises
+    ------
+    InvalidProblem
+        If a table has an unknown block; if a function fails or returns no number >= 0.
+    """
+    function: Any = job.demand_function
+    if isinstance(function, DemandFunction):
+        known = set(blocks)
+        for block in function:
+            if block not in known:
+                raise InvalidProblem(
+                    f"job {job.name!r} has a supply for the block {block!r}, which is in no "
+                    "configuration" + nearest(block, blocks)
+                )
+        return [function(block) for block in blocks]
+    supply = []
+    for block in blocks:
+        try:
+            value = function(block)
+        except Exception as fault:
+            raise InvalidProblem(
+                f"demand_function of job {job.name!r} fails for block {block!r} with "
+                f"{type(fault).__name__}: {fault}; return 0 for a block it cannot use"
+            ) from fault
+        supply.append(exact(value, f"supply of block {block!r} to job {job.name!r}"))
+    return supply

@@ -1,0 +1,261 @@
+"""The parts a problem is made of: blocks, machine types, configurations, demand functions, jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from ..errors import InvalidProblem
+from ..values.frozen import FrozenMap
+from ..values.names import checked_name, checked_names
+from ..values.numbers import Number, exact, shown, whole
+
+#: A block type is its name: equal names mean equal supply, on whatever machine the block lies.
+Block: TypeAlias = str
+
+#: The machine type of a problem that speaks of none.
+DEFAULT_MACHINE = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """A kind of machine: its cost, and how many there are.
+
+    Parameters
+    ----------
+    name : str
+    cost : number, default 1
+        >= 0; the schedule's cost is the sum over its machines.
+    limit : int, optional
+        How many machines of this type exist; without it, any number.
+
+    Examples
+    --------
+    >>> MachineType("a100", cost="1.5", limit=8)
+    MachineType(name='a100', cost=Fraction(3, 2), limit=8)
+    """
+
+    name: str
+    cost: Fraction = Fraction(1)
+    limit: int | None = None
+
+    def __init__(self, name: str, cost: Number = 1, limit: int | None = None) -> None:
+        name = checked_name(name, "machine type")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "cost", exact(cost, f"cost of machine type {name!r}"))
+        if limit is not None:
+            limit = whole(limit, f"limit of machine type {name!r}", least=0)
+        object.__setattr__(self, "limit", limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way to cut a machine into blocks: a multiset of blocks.
+
+    Parameters
+    ----------
+    blocks : Mapping[str, int]
+        How many blocks of each type; zeros are dropped.
+    machine : str, optional
+        The machine type it belongs to; may be left out when the problem has only one.
+
+    Examples
+    --------
+    >>> Configuration({"4g": 1, "3g": 1})
+    Configuration(3g + 4g)
+    >>> Configuration({"1g": 7}, machine="a100").blocks["1g"]
+    7
+    """
+
+    blocks: FrozenMap[Block, int]
+    machine: str | None = None
+
+    def __init__(self, blocks: Mapping[Block, int], machine: str | None = None) -> None:
+        if not isinstance(blocks, Mapping):
+            raise InvalidProblem(
+                f"a configuration is {blocks!r}; expected a mapping of blocks to counts, such as "
+                '{"3g": 1, "1g": 4}'
+            )
+        names = checked_names(blocks, "block")
+        counts = {
+            block: whole(count, f"count of block {block!r} in a configuration", least=0)
+            for block, count in zip(names, blocks.values(), strict=True)
+        }
+        counts = {block: count for block, count in counts.items() if count}
+        if not counts:
+            raise InvalidProblem("a configuration has no blocks; leave it out")
+        object.__setattr__(self, "blocks", FrozenMap(counts))
+        object.__setattr__(self, "machine", _machine(machine))
+
+    def __str__(self) -> str:
+        parts = (f"{shown(n)} x {b}" if n > 1 else b for b, n in self.blocks.items())
+        return " + ".join(parts)
+
+    def __repr__(self) -> str:
+        where = f" on {self.machine}" if self.machine else ""
+        return f"Configuration({self}{where})"
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBoundedConfigurations:
+    """Every multiset of blocks whose sizes sum to at most a capacity, without listing them.
+
+    Parameters
+    ----------
+    sizes : Mapping[str, number]
+        Size > 0 of each block type, in the unit of the capacity.
+    capacity : number
+    machine : str, optional
+        The machine type; may be left out when the problem has only one.
+    max_blocks : int, optional
+        At most this many blocks on one machine.
+
+    Examples
+    --------
+    Shares of a GPU in per cent, of at most 48 clients:
+
+    >>> shares = SizeBoundedConfigurations(
+    ...     {"mps:25": 25, "mps:40": 40}, capacity=100, max_blocks=48
+    ... )
+    >>> shares.allows({"mps:40": 2, "mps:25": 1})
+    False
+    """
+
+    sizes: FrozenMap[Block, Fraction]
+    capacity: Fraction
+    machine: str | None = None
+    max_blocks: int | None = None
+
+    def __init__(
+        self,
+        sizes: Mapping[Block, Number],
+        capacity: Number,
+        machine: str | None = None,
+        max_blocks: int | None = None,
+    ) -> None:
+        table = _table(sizes, "sizes", lambda block: f"size of block {block!r}")
+        if not table:
+            raise InvalidProblem("size-bounded configurations without a block; give sizes")
+        for block, size in table.items():
+            if size == 0:
+                raise InvalidProblem(
+                    f"size of block {block!r} is 0; expected a number > 0, since any number of "
+                    "such blocks would fit"
+                )
+        object.__setattr__(self, "sizes", FrozenMap(table))
+        object.__setattr__(self, "capacity", exact(capacity, "capacity"))
+        object.__setattr__(self, "machine", _machine(machine))
+        if max_blocks is not None:
+            max_blocks = whole(max_blocks, "max_blocks", least=1)
+        object.__setattr__(self, "max_blocks", max_blocks)
+
+    def allows(self, blocks: Mapping[Block, int]) -> bool:
+        """Whether one machine can be cut into these blocks."""
+        if any(block not in self.sizes for block in blocks):
+            return False
+        if self.max_blocks is not None and sum(blocks.values()) > self.max_blocks:
+            return False
+        return sum((self.sizes[b] * n for b, n in blocks.items()), Fraction(0)) <= self.capacity
+
+    def largest_count(self, block: Block) -> int:
+        """How many blocks of one type fit on a machine by themselves."""
+        count = self.capacity // self.sizes[block]
+        return count if self.max_blocks is None else min(count, self.max_blocks)
+
+
+class DemandFunction(FrozenMap[Block, Fraction]):
+    """How much of a job's demand one block of each type satisfies; 0 where it says nothing.
+
+    Parameters
+    ----------
+    table : Mapping[str, number]
+
+    Examples
+    --------
+    >>> supply = DemandFunction({"1g": 90, "3g": "310.5"})
+    >>> supply("3g"), supply("7g")
+    (Fraction(621, 2), Fraction(0, 1))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, table: Mapping[Block, Number], job: str = "?") -> None:
+        super().__init__(
+            _table(
+                table,
+                f"demand_function of job {job!r}",
+                lambda block: f"supply of block {block!r} to job {job!r}",
+            )
+        )
+
+    def __call__(self, block: Block) -> Fraction:
+        """Return what one block of this type satisfies."""
+        return self[block] if block in self else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job: a name, a demand, and how much of it one block of each type satisfies.
+
+    Parameters
+    ----------
+    name : str
+    demand : number
+        >= 0.
+    demand_function : Mapping[str, number] or callable
+        A table, or a function of the block's name (evaluated by the problem once a block).
+
+    Examples
+    --------
+    >>> Job("bert", demand=1200, demand_function={"1g": 90, "7g": 800}).demand
+    Fraction(1200, 1)
+    """
+
+    name: str
+    demand: Fraction
+    demand_function: DemandFunction | Callable[[Block], Number] = field()
+
+    def __init__(
+        self,
+        name: str,
+        demand: Number,
+        demand_function: Mapping[Block, Number] | Callable[[Block], Any],
+    ) -> None:
+        name = checked_name(name, "job")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "demand", exact(demand, f"demand of job {name!r}"))
+        if isinstance(demand_function, DemandFunction):
+            pass
+        elif isinstance(demand_function, Mapping):
+            demand_function = DemandFunction(demand_function, name)
+        elif not callable(demand_function):
+            raise InvalidProblem(
+                f"demand_function of job {name!r} is {demand_function!r}; expected a table "
+                '{"1g": 90, ...} or a function of the block\'s name'
+            )
+        object.__setattr__(self, "demand_function", demand_function)
+
+
+#: What a machine may be cut into: one multiset of blocks, or all up to a capacity.
+AnyConfiguration: TypeAlias = Configuration | SizeBoundedConfigurations
+
+
+def _machine(name: str | None) -> str | None:
+    return None if name is None else checked_name(name, "machine type")
+
+
+def _table(
+    numbers: Mapping[Block, Number], what: str, entry: Callable[[Block], str]
+) -> dict[Block, Fraction]:
+    """Return exact numbers by block; ``entry`` words what one of them is."""
+    if not isinstance(numbers, Mapping):
+        raise InvalidProblem(
+            f'{what} is {numbers!r}; expected a mapping of blocks to numbers, such as {{"3g": 90}}'
+        )
+    names = checked_names(numbers, "block")
+    return {
+        block: exact(value, entry(block))
+        for block, value in zip(names, numbers.values(), strict=True)
+    }

@@ -1,0 +1,428 @@
+"""Every job's numbers as exact integers, one row a job.
+
+Comparisons never cross jobs, so a job's demand and supply are scaled together by the smallest
+positive integer that makes all of them whole: its *denominator*. Rows live in int64 arrays; the
+few rows that need more than 63 bits live beside them as Python integers (``Rows.wide``).
+
+Compiled code that multiplies within a row needs supply x (demand + largest supply) to fit as well.
+Rows that are too large for that get two integer *images*: the inner one (supply rounded down) for
+building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
+image then holds for the row itself. A job that needs more than 2^20 of its best block has only a
+coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as all are that had
+to shrink if they are few. (Pricing starts from the exact rows, and from images only where thousands
+of them do not fit.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidProblem
+from ..running.stopping import look, never
+from ..values.arrays import described, frozen_array, number_array, refuse_bad_numbers
+from ..values.decimals import decimal_rows
+from ..values.frozen import FrozenMap
+from ..values.numbers import exact
+from .row import Row as Row
+from .row import fits_int64, reduced
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+#: Compiled code may form products up to this size (exclusive) in int64 without overflow.
+SAFE = 2**62
+# Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
+# and while only few rows had to shrink at all, they may as well be priced exactly.
+_FAR, FEW = 2**20, 1_000
+# Rows handled between two looks at the budget.
+_ROWS = 2**17
+# An image's supply x (demand + largest supply) has this many bits, rounding included one more.
+_IMAGE_BITS = 61
+
+
+class Image(NamedTuple):
+    """Integer rows that are safe for compiled arithmetic; supply is cut at the demand."""
+
+    demand: NDArray[np.int64]
+    supply: NDArray[np.int64]
+
+
+class _Images(NamedTuple):
+    inner: Image
+    outer: Image
+    far: frozenset[int]
+
+
+class Rows:
+    """The exact integer rows of a problem's jobs.
+
+    Build with :meth:`from_fractions` or :meth:`from_arrays`.
+
+    Attributes
+    ----------
+    demands : ndarray of int64, shape (n,)
+    supplies : ndarray of int64, shape (n, k)
+    denominators : ndarray of int64, shape (n,)
+        Job j's demand is ``demands[j] / denominators[j]``. Zero in all three where the row is wide.
+    wide : Mapping[int, Row]
+        Rows that need more than 63 bits.
+
+    Examples
+    --------
+    >>> rows = Rows.from_fractions([(Fraction(1, 2), [Fraction(1, 3), Fraction(0)])], 2)
+    >>> rows.row(0)
+    Row(demand=3, supply=(2, 0), denominator=6)
+    """
+
+    __slots__ = ("_images", "demands", "denominators", "supplies", "wide")
+    demands: NDArray[np.int64]
+    supplies: NDArray[np.int64]
+    denominators: NDArray[np.int64]
+    wide: Mapping[int, Row]
+    _images: list[_Images]
+
+    def __init__(
+        self,
+        demands: NDArray[np.int64],
+        supplies: NDArray[np.int64],
+        denominators: NDArray[np.int64],
+        wide: Mapping[int, Row],
+    ) -> None:
+        put = object.__setattr__
+        put(self, "demands", frozen_array(demands))
+        put(self, "supplies", frozen_array(supplies))
+        put(self, "denominators", frozen_array(denominators))
+        put(self, "wide", FrozenMap(wide))
+        put(self, "_images", [])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Rows is immutable: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Rows is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.demands, self.supplies, self.denominators, dict(self.wide))
+
+    def __len__(self) -> int:
+        return len(self.demands)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of block types k."""
+        return int(self.supplies.shape[1])
+
+    def row(self, job: int) -> Row:
+        """Return one job's integers, in the order of the problem's blocks."""
+        wide = self.wide.get(job)
+        if wide is not None:
+            return wide
+        supply = tuple(self.supplies[job].tolist())
+        return Row(int(self.demands[job]), supply, int(self.denominators[job]))
+
+    def demand(self, job: int) -> Fraction:
+        """Return one job's demand in the user's units."""
+        row = self.wide.get(job)
+        if row is not None:
+            return Fraction(row.demand, row.denominator)
+        return Fraction(int(self.demands[job]), int(self.denominators[job]))
+
+    def supply(self, job: int, block: int) -> Fraction:
+        """Return what one block gives a job, in the user's units."""
+        row = self.wide.get(job)
+        if row is not None:
+            return Fraction(row.supply[block], row.denominator)
+        return Fraction(int(self.supplies[job, block]), int(self.denominators[job]))
+
+    def select(
+        self,
+        jobs: NDArray[np.int64],
+        blocks: Sequence[int],
+        *,
+        cut: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> Rows:
+        """Return the rows of some jobs with the columns of some blocks.
+
+        Parameters
+        ----------
+        jobs : ndarray of int
+            Indices, in the order wanted.
+        blocks : sequence of int
+            Columns, in the order wanted.
+        cut : bool, default False
+            Whether to cut supply at the demand.
+        stopped : callable, optional
+            Asked a few times a second; Stopped is raised if it says so.
+
+        Examples
+        --------
+        >>> rows = Rows.from_arrays([6], [[4, 9]], ["a"], ["x", "y"])
+        >>> rows.select(np.array([0]), [1], cut=True).row(0)
+        Row(demand=6, supply=(6,), denominator=1)
+        """
+        columns = list(blocks)
+        everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
+        same = not self.wide and everything and columns == list(range(self.n_blocks))
+        if same and not (cut and self._exceeded(stopped)):
+            return self
+        demands, denominators = np.empty((2, len(jobs)), dtype=np.int64)
+        supplies = np.empty((len(jobs), len(columns)), dtype=np.int64)
+        for start in range(0, len(jobs), _ROWS):
+            look(stopped)
+            part = slice(start, start + _ROWS)
+            mine = part if everything else jobs[part]
+            demand, denominator = self.demands[mine].copy(), self.denominators[mine].copy()
+            supply = self.supplies[mine][:, columns]
+            if cut:
+                np.minimum(supply, demand[:, None], out=supply)
+            # What is left may have a divisor in common with its denominator.
+            at = np.flatnonzero(denominator > 1)
+            common = np.gcd(demand[at], denominator[at])
+            for column in supply.T:
+                np.gcd(common, column[at], out=common)
+            at, common = at[common > 1], common[common > 1]
+            demand[at] //= common
+            denominator[at] //= common
+            supply[at] //= common[:, None]
+            demands[part], supplies[part], denominators[part] = demand, supply, denominator
+        wide = {}
+        for to, j in enumerate(jobs.tolist() if self.wide else []):
+            if j not in self.wide:
+                continue
+            row = self.wide[j]
+            chosen = (row.supply[i] for i in columns)
+            wide[to] = reduced(
+                Fraction(row.demand, row.denominator),
+                [Fraction(min(f, row.demand) if cut else f, row.denominator) for f in chosen],
+                f"job number {to}",
+            )
+        return Rows(demands, supplies, denominators, {})._with(wide)
+
+    def _exceeded(self, stopped: Callable[[], bool]) -> bool:
+        """Whether some supply is beyond its job's demand."""
+        for start in range(0, len(self), _ROWS):
+            look(stopped)
+            part = slice(start, start + _ROWS)
+            if (self.supplies[part] > self.demands[part, None]).any():
+                return True
+        return False
+
+    def _with(self, rows: Mapping[int, Row]) -> Rows:
+        """Return the rows with some exchanged, whether or not these are wide."""
+        if not rows:
+            return self
+        demands, supplies = self.demands.copy(), self.supplies.copy()
+        denominators, wide = self.denominators.copy(), {**self.wide}
+        for j, row in rows.items():
+            wide.pop(j, None)
+            if fits_int64(row):
+                demands[j], supplies[j], denominators[j] = row
+            else:
+                wide[j] = row
+        return Rows(demands, supplies, denominators, wide)
+
+    def take(self, jobs: NDArray[np.int64]) -> Rows:
+        """Return the rows of some jobs as they are, in the order wanted.
+
+        Examples
+        --------
+        >>> rows = Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"])
+        >>> rows.take(np.array([1])).row(0)
+        Row(demand=5, supply=(9,), denominator=1)
+        """
+        wide = {}
+        if self.wide:
+            wide = {at: self.wide[j] for at, j in enumerate(jobs.tolist()) if j in self.wide}
+        return Rows(self.demands[jobs], self.supplies[jobs], self.denominators[jobs], wide)
+
+    @property
+    def inner(self) -> Image:
+        """Rows on which schedules may be built: supply rounded down where a row had to shrink."""
+        return self._all_images().inner
+
+    @property
+    def outer(self) -> Image:
+        """Rows on which bounds may be computed: supply rounded up, demand down."""
+        return self._all_images().outer
+
+    @property
+    def far(self) -> frozenset[int]:
+        """Jobs to be worked out by hand: their images are too coarse to be of use, or few.
+
+        Examples
+        --------
+        >>> sorted(Rows.from_arrays([10**30, 10], [[1], [3]], "ab", ["x"]).far)
+        [0]
+        """
+        return self._all_images().far
+
+    def _all_images(self) -> _Images:
+        if not self._images:
+            self._images.append(_images(self))
+        return self._images[0]
+
+    @classmethod
+    def from_fractions(
+        cls,
+        rows: Iterable[tuple[Fraction, Sequence[Fraction]]],
+        n_blocks: int,
+        job_names: Sequence[str] | None = None,
+    ) -> Rows:
+        """Build from one ``(demand, supply of every block)`` pair a job.
+
+        Raises
+        ------
+        InvalidProblem
+            If a job's numbers have no common denominator that can be written down.
+        """
+        return cls._from_rows(
+            [
+                reduced(demand, supply, _job(job_names, j))
+                for j, (demand, supply) in enumerate(rows)
+            ],
+            n_blocks,
+        )
+
+    @classmethod
+    def _from_rows(cls, rows: Sequence[Row], n_blocks: int) -> Rows:
+        fits = [fits_int64(row) for row in rows]
+        empty = Row(0, (0,) * n_blocks, 0)
+        stored = [row if fit else empty for row, fit in zip(rows, fits, strict=True)]
+        n = len(rows)
+        return cls(
+            np.array([row.demand for row in stored], dtype=np.int64).reshape(n),
+            np.array([row.supply for row in stored], dtype=np.int64).reshape(n, n_blocks),
+            np.array([row.denominator for row in stored], dtype=np.int64).reshape(n),
+            {j: row for j, (row, fit) in enumerate(zip(rows, fits, strict=True)) if not fit},
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        demands: ArrayLike,
+        supply: ArrayLike,
+        job_names: Sequence[str],
+        blocks: Sequence[str],
+    ) -> Rows:
+        """Build from arrays of ints, floats or exact numbers; see ``Problem.from_arrays``.
+
+        Parameters
+        ----------
+        demands : array_like, shape (n,)
+        supply : array_like, shape (n, k)
+        job_names, blocks : sequences of str
+            For the errors.
+
+        Raises
+        ------
+        InvalidProblem
+            If a value is NaN, infinite, negative or not a number; it names the job and the block.
+        """
+        left, right = number_array(demands, "demands"), number_array(supply, "supply")
+        if left.ndim != 1:
+            raise InvalidProblem(f"demands has shape {left.shape}; expected (n,)")
+        n, k = len(left), len(blocks)
+        if right.shape != (n, k):
+            raise InvalidProblem(
+                f"supply has shape {right.shape}; expected ({n}, {k}): a row a job of demands and "
+                "a column a block"
+            )
+        plain = all(part.dtype.kind in "iuf" and part.dtype.itemsize <= 8 for part in (left, right))
+        if plain:
+            refuse_bad_numbers(left, right, job_names, blocks)
+            plain = all(
+                part.dtype.kind != "u" or not part.size or int(part.max()) < 2**63
+                for part in (left, right)
+            )
+        if plain and left.dtype.kind in "iu" and right.dtype.kind in "iu":
+            integers = [part.astype(np.int64, copy=False) for part in (left, right)]
+            return cls(integers[0], integers[1], np.ones(n, dtype=np.int64), {})
+        if plain:
+            return cls._from_decimals(left, right, job_names)
+        rows = (
+            (
+                exact(left[j], described(job_names[j])),
+                [exact(right[j, i], described(job_names[j], blocks[i])) for i in range(k)],
+            )
+            for j in range(n)
+        )
+        return cls.from_fractions(rows, k, job_names)
+
+    @classmethod
+    def _from_decimals(
+        cls, demands: NDArray[Any], supply: NDArray[Any], job_names: Sequence[str]
+    ) -> Rows:
+        """Build from finite values >= 0, ints or floats of at most 64 bits."""
+        found = decimal_rows(demands, supply)
+        wide = {}
+        for j in found.hard:
+            fractions = [Fraction(str(value)) for value in (demands[j], *supply[j])]
+            row = reduced(fractions[0], fractions[1:], _job(job_names, j))
+            if fits_int64(row):
+                found.demands[j], found.supplies[j] = row.demand, row.supply
+                found.denominators[j] = row.denominator
+            else:
+                wide[j] = row
+        return cls(found.demands, found.supplies, found.denominators, wide)
+
+
+def _job(job_names: Sequence[str] | None, j: int) -> str:
+    """Word which job a row is, for an error."""
+    return f"job number {j}" if job_names is None else f"job {job_names[j]!r}"
+
+
+def _images(rows: Rows) -> _Images:
+    demand, supply = rows.demands, rows.supplies
+    largest = np.zeros(len(rows), dtype=np.int64)
+    useless = False
+    for column in supply.T:
+        useless = useless or bool((column > demand).any())
+        np.maximum(largest, column, out=largest)
+    if useless:
+        supply = frozen_array(np.minimum(supply, demand[:, None]))
+        np.minimum(largest, demand, out=largest)
+    # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
+    reach = demand.astype(np.float64) + largest
+    shrink = np.flatnonzero(largest * reach >= SAFE / 2)
+    if not len(shrink) and not rows.wide:
+        image = Image(demand, supply)
+        return _Images(image, image, frozenset())
+    everything = len(shrink) + len(rows.wide) <= FEW
+    far = shrink if everything else shrink[demand[shrink] // _FAR > largest[shrink]]
+    by_hand = set(far.tolist())
+    inner, outer = ((demand.copy(), supply.copy()) for _ in range(2))
+    # frexp's exponents are bit lengths, or one more where a float was rounded up.
+    bits = np.frexp(largest[shrink])[1] + np.frexp(reach[shrink])[1]
+    shift = np.maximum(0, (bits.astype(np.int64) - _IMAGE_BITS + 1) // 2)
+    inner[0][shrink] = -(-demand[shrink] >> shift)
+    inner[1][shrink] = supply[shrink] >> shift[:, None]
+    outer[0][shrink] = demand[shrink] >> shift
+    outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
+    for j, row in rows.wide.items():
+        cut = [min(f, row.demand) for f in row.supply]
+        most = max(cut, default=0)
+        down = max(0, (most.bit_length() + (row.demand + most).bit_length() - _IMAGE_BITS + 1) // 2)
+        inner[0][j], inner[1][j] = _safe_inner(-(-row.demand >> down), [f >> down for f in cut])
+        outer[0][j], outer[1][j] = _safe_outer(row.demand >> down, [-(-f >> down) for f in cut])
+        if everything or row.demand > most * _FAR:
+            by_hand.add(j)
+    images = [Image(frozen_array(d), frozen_array(f)) for d, f in (inner, outer)]
+    return _Images(images[0], images[1], frozenset(by_hand))
+
+
+def _safe_inner(demand: int, supply: list[int]) -> tuple[int, list[int]]:
+    """Leave the supply of a row out that does not fit even so: no schedule then relies on it."""
+    most = max(supply, default=0)
+    if most and most * (demand + most) < SAFE:
+        return demand, supply
+    return min(demand, 1), [0] * len(supply)
+
+
+def _safe_outer(demand: int, supply: list[int]) -> tuple[int, list[int]]:
+    """Cut the demand of a row that does not fit even so: a bound only gets lower."""
+    return min(demand, SAFE // 2 // max([*supply, 1])), supply

@@ -1,0 +1,225 @@
+"""Which machine types a best schedule can use: what costs add up from (theory 6.9)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..running.stopping import look, never
+from .parts import AnyConfiguration, Block, Configuration, MachineType
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from .problem import Problem
+
+#: Rows looked at together: nearly always the first already tell that a block serves somebody.
+_ROWS_AT_ONCE = 2**16
+#: Configurations that are compared with all others at once: a bit for each pair is kept.
+_CONTENTS_AT_ONCE = 2**12
+
+
+def serving(problem: Problem, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
+    """Return which blocks serve some job that has a demand, one entry a block.
+
+    Raises
+    ------
+    Stopped
+
+    Examples
+    --------
+    >>> from cms import Job, Problem
+    >>> jobs = [Job("x", 1, {"b": 2}), Job("idle", 0, {"a": 1})]
+    >>> serving(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)).tolist()
+    [False, True]
+    """
+    rows = problem.rows
+    found = np.zeros(len(problem.blocks), dtype=np.bool_)
+    for row in rows.wide.values():
+        if row.demand:
+            found |= np.array([f > 0 for f in row.supply], dtype=np.bool_)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        if found.all():
+            break
+        look(stopped)
+        part = slice(start, start + _ROWS_AT_ONCE)
+        found |= ((rows.supplies[part] > 0) & (rows.demands[part] > 0)[:, None]).any(axis=0)
+    return found
+
+
+def useful_blocks(problem: Problem) -> tuple[int, ...]:
+    """Return how many blocks of each type all jobs together could need: more of it never help.
+
+    Examples
+    --------
+    >>> from cms import Job, Problem
+    >>> jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1})]
+    >>> useful_blocks(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs))
+    (4, 1000000000000000000000000000003)
+    """
+    return problem._cached("useful_blocks", lambda: _useful_blocks(problem))
+
+
+def _useful_blocks(problem: Problem) -> tuple[int, ...]:
+    rows, totals = problem.rows, [0] * len(problem.blocks)
+    for row in rows.wide.values():
+        totals = [
+            t + (-(-row.demand // f) if f else 0) for t, f in zip(totals, row.supply, strict=True)
+        ]
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        supplies = rows.supplies[part]
+        needed = np.where(supplies > 0, -(-rows.demands[part, None] // np.maximum(supplies, 1)), 0)
+        # In halves: so many numbers of 62 bits would not fit into 63.
+        for low, half in ((0, needed & (2**31 - 1)), (31, needed >> 31)):
+            sums = half.sum(axis=0).tolist()
+            totals = [total + (more << low) for total, more in zip(totals, sums, strict=True)]
+    return tuple(totals)
+
+
+def usable_types(problem: Problem) -> tuple[MachineType, ...]:
+    """Return the machine types that a cheapest schedule can have machines of.
+
+    A type is usable unless its limit is 0, or each of its configurations either has no block that
+    serves anybody or is held by a configuration of a cheaper type without a limit: a schedule with
+    such a machine has a cheaper one beside it. Blocks that serve nobody do not count. A
+    configuration holds another
+
+    * listed, a listed one: if it has no fewer blocks of any type;
+    * listed, a set: if it has no fewer blocks of each type than the set has on a machine
+      without others;
+    * a set, a listed one: if that is one of the set;
+    * a set, a set: if capacity / size is no smaller for any block that fits into the other, nor the
+      largest number of blocks.
+
+    Every optimum is a sum of costs of usable types; lower bounds are rounded up by them.
+
+    Examples
+    --------
+    >>> from cms import Job, Problem
+    >>> types = [MachineType("plain"), MachineType("dear", "4/3"), MachineType("spare", "1/7")]
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"a": 2}, "plain"), Configuration({"a": 1}, "dear")],
+    ...     jobs=[Job("x", 3, {"a": 1})],
+    ...     machine_types=types,
+    ... )
+    >>> [machine.name for machine in usable_types(problem)]
+    ['plain']
+    """
+    blocks = [block for block, does in zip(problem.blocks, serving(problem), strict=True) if does]
+    contents: dict[str, list[_Content]] = {machine.name: [] for machine in problem.machine_types}
+    for shape in problem.configurations:
+        content = _Content(shape, blocks)
+        if content.most:
+            contents[shape.machine or ""].append(content)
+    rivals = _Rivals(
+        (machine.cost, content)
+        for machine in sorted(problem.machine_types, key=lambda machine: machine.cost)
+        if machine.limit is None
+        for content in contents[machine.name]
+    )
+    return tuple(
+        machine
+        for machine in problem.machine_types
+        if machine.limit != 0 and not rivals.hold(contents[machine.name], machine.cost)
+    )
+
+
+class _Content:
+    """A configuration without the blocks that serve nobody or do not fit.
+
+    Attributes
+    ----------
+    most : dict of int
+        How many blocks of each type a machine can have if it has no others; positive.
+    """
+
+    def __init__(self, shape: AnyConfiguration, blocks: list[Block]) -> None:
+        self._shape = shape
+        counts: Iterator[tuple[Block, int]]
+        if isinstance(shape, Configuration):
+            counts = ((b, shape.blocks[b]) for b in blocks if b in shape.blocks)
+        else:
+            counts = ((b, shape.largest_count(b)) for b in blocks if b in shape.sizes)
+        self.most: Mapping[Block, int] = {block: count for block, count in counts if count}
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is a single configuration, which holds whatever has no more blocks."""
+        return isinstance(self._shape, Configuration)
+
+    def holds(self, other: _Content) -> bool:
+        """Whether a machine of this kind has all blocks that any machine of the other has."""
+        if any(self.most.get(block, 0) < count for block, count in other.most.items()):
+            return False
+        mine, theirs = self._shape, other._shape
+        if isinstance(mine, Configuration):
+            return True
+        if isinstance(theirs, Configuration):
+            return mine.allows(other.most)
+        if mine.max_blocks is not None and (
+            theirs.max_blocks is None or theirs.max_blocks > mine.max_blocks
+        ):
+            return False
+        return all(
+            mine.capacity * theirs.sizes[block] >= theirs.capacity * mine.sizes[block]
+            for block in other.most
+        )
+
+
+class _Rivals:
+    """The configurations of which there is no end, by rising cost."""
+
+    def __init__(self, priced: Iterable[tuple[Fraction, _Content]]) -> None:
+        self._sets: list[tuple[Fraction, _Content]] = []
+        listed: list[tuple[Fraction, _Content]] = []
+        for cost, content in priced:
+            (listed if content.is_listed else self._sets).append((cost, content))
+        self._costs = [cost for cost, _ in listed]
+        self._blocks = sorted({block for _, content in listed for block in content.most})
+        self._table = self._rows([content for _, content in listed])
+
+    def _rows(self, contents: Sequence[_Content]) -> NDArray[Any]:
+        """Put contents into a table, of Python's integers where one needs more than 63 bits."""
+        rows = [[content.most.get(block, 0) for block in self._blocks] for content in contents]
+        largest = max((max(row, default=0) for row in rows), default=0)
+        kind = np.int64 if largest < 2**63 else object
+        return np.array(rows, dtype=kind).reshape(len(rows), len(self._blocks))
+
+    def hold(self, contents: Sequence[_Content], cost: Fraction) -> bool:
+        """Whether each content is held by a rival cheaper than ``cost``."""
+        sets = [rival for below, rival in self._sets if below < cost]
+        left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
+        known = set(self._blocks)
+        if any(not content.most.keys() <= known for content in left):
+            return False
+        rivals = self._table[: bisect_left(self._costs, cost)]
+        starts = range(0, len(left), _CONTENTS_AT_ONCE)
+        return all(
+            _held(self._rows(left[start : start + _CONTENTS_AT_ONCE]), rivals).all()
+            for start in starts
+        )
+
+
+def _held(rows: NDArray[Any], rivals: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell of each row whether some rival has no smaller entry in any column.
+
+    A row has a bit for each rival: whether its entries so far are no smaller. In a column the
+    rivals that reach a row are the last ones by size: rows and rivals are sorted, not paired.
+    """
+    held = np.full((len(rows), -(-len(rivals) // 8)), 255, dtype=np.uint8)
+    for mine, theirs in zip(rows.T, rivals.T, strict=True):
+        order = np.argsort(theirs, kind="stable")
+        smaller, which = np.unique(np.searchsorted(theirs[order], mine), return_inverse=True)
+        reach, masks = np.zeros(len(rivals), dtype=np.bool_), []
+        for first, end in zip(smaller[::-1], [len(rivals), *smaller[:0:-1]], strict=True):
+            reach[order[first:end]] = True
+            masks.append(np.packbits(reach))
+        held &= np.array(masks[::-1], dtype=np.uint8).reshape(len(smaller), -1)[which]
+    # The last byte may be longer than there are rivals.
+    return np.asarray(np.unpackbits(held, axis=1, count=len(rivals)).any(axis=1))

@@ -1,0 +1,132 @@
+"""Which listed configurations another one makes superfluous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..running.stopping import look
+from ..schedule.columns import whole_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.parts import Block, Configuration, MachineType
+
+#: Numbers that are compared at once.
+_AT_ONCE = 2**22
+#: Numbers that are compared in all, some tenths of a second's work: of very many configurations
+#: each is compared with the largest ones only.
+_IN_ALL = 2**28
+
+
+def beaten(
+    shapes: Sequence[Configuration],
+    machine_types: Sequence[MachineType],
+    block_index: Mapping[Block, int],
+    stopped: Callable[[], bool],
+) -> NDArray[np.bool_]:
+    """Tell of each configuration whether another one has no fewer blocks of any type for no more.
+
+    The other one is of the same machine type, or of one without a limit; of equals the first stays.
+
+    Parameters
+    ----------
+    shapes : sequence of Configuration
+    machine_types : sequence of MachineType
+    block_index : Mapping[str, int]
+        The column of each block.
+    stopped : callable
+
+    Raises
+    ------
+    Stopped
+
+    Notes
+    -----
+    Among thousands of configurations the time is bounded: each is compared with the largest ones,
+    so that some that are beaten may stay.
+
+    Examples
+    --------
+    >>> from cms import Configuration, MachineType
+    >>> shapes = [Configuration({"a": n}, "m") for n in (2, 3, 3, 1)]
+    >>> beaten(shapes, [MachineType("m")], {"a": 0}, lambda: False).tolist()
+    [True, False, True, True]
+    """
+    if not shapes:
+        return np.zeros(0, dtype=np.bool_)
+    number = {machine.name: m for m, machine in enumerate(machine_types)}
+    machine = np.array([number[shape.machine or ""] for shape in shapes], dtype=np.int64)
+    by_cost = {cost: at for at, cost in enumerate(sorted({m.cost for m in machine_types}))}
+    limited = np.array([m.limit is not None for m in machine_types])[machine]
+    cheap = np.array([-by_cost[m.cost] for m in machine_types], dtype=np.int32)[machine]
+    search = _Search(_ranks(shapes, block_index), cheap, limited, stopped)
+    order = np.argsort(machine, kind="stable")
+    begins = np.flatnonzero(np.diff(machine[order], prepend=-1))
+    for mine in np.split(order, begins[1:]):
+        if limited[mine[0]] and len(mine) > 1:
+            search.compare(mine, mine)
+    search.compare(order, np.flatnonzero(~limited))
+    return search.gone
+
+
+def _ranks(shapes: Sequence[Configuration], block_index: Mapping[Block, int]) -> NDArray[np.int32]:
+    """Return a row a configuration; numbers of blocks, of any size, by their places among all."""
+    table = np.zeros((len(shapes), len(block_index)), dtype=np.int32)
+    sizes = [len(shape.blocks) for shape in shapes]
+    blocks = [block_index[block] for shape in shapes for block in shape.blocks]
+    counts = [count for shape in shapes for count in shape.blocks.values()]
+    ranks = np.unique(whole_array(counts, "blocks of the configurations"), return_inverse=True)[1]
+    table[np.repeat(np.arange(len(shapes)), sizes), blocks] = ranks.ravel() + 1
+    return table
+
+
+class _Search:
+    """Compares rows; ``gone`` are those beaten so far."""
+
+    def __init__(
+        self,
+        table: NDArray[np.int32],
+        cheap: NDArray[np.int32],
+        limited: NDArray[np.bool_],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._cheap, self._columns = cheap, np.ascontiguousarray(table.T)
+        self._strength = table.sum(axis=1, dtype=np.int64) + cheap
+        # Of equals the first stays, but one without a limit before one with.
+        self._place = np.empty(len(table), dtype=np.int64)
+        self._place[np.argsort(limited, kind="stable")] = np.arange(len(table))
+        self._stopped = stopped
+        self._left = _IN_ALL
+        self.gone = np.zeros(len(table), dtype=np.bool_)
+
+    def compare(self, mine: NDArray[np.int64], rivals: NDArray[np.int64]) -> None:
+        """Find those among ``mine`` that one of the rivals beats; the strongest rivals first."""
+        rivals = rivals[np.argsort(-self._strength[rivals], kind="stable")]
+        width = 1 + len(self._columns)
+        while len(rivals) and self._left > 0:
+            mine, rivals = mine[~self.gone[mine]], rivals[~self.gone[rivals]]
+            if not len(mine):
+                return
+            some = rivals[: max(1, _AT_ONCE // len(mine))]
+            rows = max(1, _AT_ONCE // max(1, len(some)))
+            for start in range(0, len(mine), rows):
+                look(self._stopped)
+                part = mine[start : start + rows]
+                self.gone[part[self._any_beats(part, some)]] = True
+            self._left -= len(mine) * len(some) * width
+            rivals = rivals[len(some) :]
+
+    def _any_beats(self, mine: NDArray[np.int64], rivals: NDArray[np.int64]) -> NDArray[np.bool_]:
+        more = self._strength[rivals][None] > self._strength[mine][:, None]
+        beats = more | (self._place[rivals][None] < self._place[mine][:, None])
+        beats &= self._cheap[rivals][None] >= self._cheap[mine][:, None]
+        for column in self._columns:
+            own = column[mine]
+            if own.any():  # nobody has fewer blocks than none
+                beats &= column[rivals][None] >= own[:, None]
+        found: NDArray[np.bool_] = beats.any(axis=1)
+        return found

@@ -1,0 +1,188 @@
+"""Safe reductions of a problem: a step of its own that can be undone.
+
+The user's problem never changes; an algorithm may work on a smaller one and translate its
+schedules back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..certificate.certificate import BlockPrices
+from ..problem.parts import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
+from ..problem.problem import Problem
+from ..problem.usable import serving
+from ..running.stopping import look, never
+from ..schedule.schedule import Schedule
+from .dominance import beaten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+#: Configurations handled between two looks at the budget.
+_SHAPES = 2**12
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduced problem and the way back.
+
+    Attributes
+    ----------
+    original, problem : Problem
+        Before and after; jobs and blocks keep their names.
+    lost : tuple of str
+        Blocks that serve some job but that no machine can have.
+    """
+
+    original: Problem
+    problem: Problem
+    lost: tuple[Block, ...]
+    _origins: tuple[tuple[Configuration, Configuration], ...]
+
+    def restore_prices(self, leaf: BlockPrices, worth: Fraction) -> BlockPrices:
+        """Add prices for the blocks that no machine has, so that no job prefers these.
+
+        Parameters
+        ----------
+        leaf : BlockPrices
+            Of the reduced problem, below no branch but on blocks of jobs.
+        worth : Fraction
+            What all jobs together pay at these prices; nobody pays that much for one block.
+        """
+        if not self.lost:
+            return leaf
+        dear = dict.fromkeys(self.lost, max(1, ceil(worth)))
+        return BlockPrices({**leaf.prices, **dear}, leaf.limit_prices, leaf.multipliers)
+
+    def restore(self, schedule: Schedule) -> Schedule:
+        """Translate a schedule of the reduced problem into one of the original.
+
+        A certificate needs no translation but :meth:`restore_prices` as long as it branches on
+        nothing but blocks of jobs: its prices hold for the original problem as they are. (Below
+        another branch a configuration that was left out may be worth more than the one that beats
+        it.)
+        """
+        origin = dict(self._origins)
+        types = self.original.machine_types
+        only = types[0].name if len(types) == 1 else None
+        columns = schedule.columns
+        named = (Configuration(c.blocks, c.machine or only) for c in columns.configurations)
+        return Schedule.from_columns(
+            columns._replace(configurations=tuple(origin.get(c, c) for c in named))
+        )
+
+
+def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
+    """Leave out what cannot matter.
+
+    In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
+    the job anyway); blocks that serve no job or that no machine can have; configurations that
+    another one beats (no fewer blocks of any type at no higher cost, on the same machine type or on
+    one without a limit; of tens of thousands some of these stay).
+
+    Parameters
+    ----------
+    problem : Problem
+    stopped : callable, optional
+        Asked a few times a second, however large the problem is.
+
+    Returns
+    -------
+    Reduction
+        Optima, feasibility and price bounds are those of the original.
+
+    Raises
+    ------
+    Stopped
+
+    Examples
+    --------
+    >>> from cms import Job
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"3g": 1}), Configuration({"3g": 1, "1g": 2})],
+    ...     jobs=[Job("bert", 10, {"3g": 60}), Job("idle", 0, {"1g": 5})],
+    ... )
+    >>> small = reduce(problem)
+    >>> small.problem.configurations, small.problem.blocks, list(small.problem.job_names)
+    ((Configuration(3g on machine),), ('3g',), ['bert'])
+    """
+    rows = problem.rows
+    wants = rows.demands > 0
+    wants[[j for j, row in rows.wide.items() if row.demand]] = True
+    jobs = np.flatnonzero(wants)
+    held = set(held_blocks(problem.configurations))
+    useful: list[int] = np.flatnonzero(serving(problem, stopped)).tolist()
+    kept = [i for i in useful if problem.blocks[i] in held]
+    trimmed = list(_trimmed(problem, {problem.blocks[i] for i in kept}, stopped))
+    shapes = [small for small, _ in trimmed]
+    listed = [at for at, shape in enumerate(shapes) if isinstance(shape, Configuration)]
+    gone = beaten(
+        [shape for shape in shapes if isinstance(shape, Configuration)],
+        problem.machine_types,
+        problem.block_index,
+        stopped,
+    )
+    lost_shapes = {at for at, out in zip(listed, gone.tolist(), strict=True) if out}
+    alive = [at for at in range(len(shapes)) if at not in lost_shapes]
+    origins = tuple(
+        (small, large)
+        for small, large in (trimmed[at] for at in alive)
+        if isinstance(small, Configuration) and isinstance(large, Configuration)
+    )
+    everything = len(jobs) == problem.n_jobs
+    reduced = Problem._rebuild(
+        tuple(problem.blocks[i] for i in kept),
+        tuple(shapes[at] for at in alive),
+        problem.machine_types,
+        problem.job_names if everything else tuple(problem.job_names[j] for j in jobs.tolist()),
+        rows.select(jobs, kept, cut=True, stopped=stopped),
+    )
+    lost = (problem.blocks[i] for i in useful if problem.blocks[i] not in held)
+    return Reduction(problem, reduced, tuple(lost), origins)
+
+
+def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
+    """Yield the blocks that some machine can have.
+
+    Examples
+    --------
+    >>> list(held_blocks([SizeBoundedConfigurations({"half": 1, "huge": 9}, 2)]))
+    ['half']
+    """
+    for shape in shapes:
+        if isinstance(shape, Configuration):
+            yield from shape.blocks
+        else:
+            yield from (block for block in shape.sizes if shape.largest_count(block) > 0)
+
+
+def _trimmed(
+    problem: Problem, names: set[str], stopped: Callable[[], bool]
+) -> Iterator[tuple[AnyConfiguration, AnyConfiguration]]:
+    """Yield each configuration without its useless blocks, beside the original."""
+    for number, shape in enumerate(problem.configurations):
+        if not number % _SHAPES:
+            look(stopped)
+        if isinstance(shape, Configuration):
+            blocks = {block: count for block, count in shape.blocks.items() if block in names}
+            if len(blocks) == len(shape.blocks):
+                yield shape, shape
+            elif blocks:
+                yield Configuration(blocks, shape.machine), shape
+        else:
+            sizes = {block: size for block, size in shape.sizes.items() if block in names}
+            if sizes:
+                yield (
+                    SizeBoundedConfigurations(
+                        sizes, shape.capacity, shape.machine, shape.max_blocks
+                    ),
+                    shape,
+                )

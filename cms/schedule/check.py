@@ -1,0 +1,276 @@
+"""Does a schedule serve a problem? Decided in exact arithmetic, without any tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..problem.parts import Configuration
+from ..problem.rows import SAFE
+from ..values.numbers import shown
+from .columns import column_totals, whole_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.problem import Problem
+    from .columns import Columns
+    from .schedule import Schedule
+
+
+class Violation(NamedTuple):
+    """One rule that a schedule breaks.
+
+    Attributes
+    ----------
+    kind : str
+        "demand", "configuration", "blocks", "limit", "job", "block" or "count".
+    where : str
+        The job, or the group of machines (counted from 0), at fault.
+    has, needs : str
+        What is there, and what the rule asks for.
+    """
+
+    kind: str
+    where: str
+    has: str
+    needs: str
+
+    def __str__(self) -> str:
+        return f"{self.where} has {self.has}, needs {self.needs}"
+
+
+def check(problem: Problem, schedule: Schedule) -> tuple[Violation, ...]:
+    """List everything that is wrong with a schedule; an empty tuple means it is valid.
+
+    A schedule is valid if every group has a count of at least 1 and a configuration the problem
+    allows, gives blocks (at least 1 an entry) of known types to known jobs without using more than
+    the configuration has, keeps every machine type's limit, and meets every job's demand.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+
+    Returns
+    -------
+    tuple of Violation
+
+    Notes
+    -----
+    Linear in jobs and entries of the schedule, independent of the number of machines. Integers
+    only; where products could leave 62 bits they are Python integers.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, MachineGroup, Problem, Schedule
+    >>> whole = Configuration({"7g": 1})
+    >>> problem = Problem(configurations=whole, jobs=[Job("bert", 1200, {"7g": 800})])
+    >>> short = Schedule([MachineGroup(whole, {("7g", "bert"): 1}, 1)])
+    >>> for violation in check(problem, short):
+    ...     print(violation)
+    job 'bert' has 800 of its demand served, needs 1200
+    """
+    return tuple(violations(problem, schedule))
+
+
+def violations(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
+    """Iterate over what :func:`check` lists: a million of them take a while to be worded."""
+    columns = schedule.columns
+    yield from _configuration_faults(problem, columns)
+    yield from _limit_faults(problem, columns)
+    block_map = _positions(problem, columns, "block")
+    yield from _unknown_names(columns, "block", block_map)
+    job_map = _positions(problem, columns, "job")
+    yield from _unknown_names(columns, "job", job_map)
+    yield from _block_faults(columns)
+    yield from _demand_faults(problem, columns, block_map, job_map)
+
+
+def _allowed(problem: Problem, configurations: Sequence[Configuration]) -> Iterator[bool]:
+    """Tell of each configuration whether it is listed or within a size-bounded set."""
+    only = problem.machine_types[0].name if len(problem.machine_types) == 1 else None
+    listed = {(shape.machine, shape.blocks) for shape in problem.listed_configurations}
+    for configuration in configurations:
+        machine, blocks = configuration.machine or only, configuration.blocks
+        yield (machine, blocks) in listed or any(
+            bounded.machine == machine and bounded.allows(blocks)
+            for bounded in problem.size_bounded_configurations
+        )
+
+
+def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
+    allowed = list(_allowed(problem, columns.configurations))
+    bad = ~np.array(allowed, dtype=bool)
+    for g in np.flatnonzero(bad[columns.group_configuration]).tolist():
+        shape = columns.configurations[int(columns.group_configuration[g])]
+        machine = f" on machine type {shape.machine!r}" if shape.machine else ""
+        yield Violation(
+            "configuration",
+            f"group {g}",
+            f"the configuration {shape}{machine}",
+            "one of the problem's configurations",
+        )
+    for g in np.flatnonzero(columns.group_count < 1).tolist():
+        yield Violation(
+            "count", f"group {g}", f"{shown(int(columns.group_count[g]))} machines", "at least 1"
+        )
+
+
+def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
+    used: dict[str | None, int] = {}
+    only = problem.machine_types[0].name if len(problem.machine_types) == 1 else None
+    for index, count in enumerate(column_totals(columns)):
+        name = columns.configurations[index].machine or only
+        used[name] = used.get(name, 0) + (count or 0)
+    for machine in problem.machine_types:
+        number = used.get(machine.name, 0)
+        if machine.limit is not None and number > machine.limit:
+            yield Violation(
+                "limit",
+                f"machine type {machine.name!r}",
+                f"{shown(number)} machines",
+                f"at most {shown(machine.limit)}",
+            )
+
+
+def _positions(problem: Problem, columns: Columns, kind: str) -> NDArray[np.int64]:
+    """Map the schedule's names to the problem's positions; -1 where they are unknown."""
+    names = columns.blocks if kind == "block" else columns.jobs
+    if names is (problem.blocks if kind == "block" else problem.job_names):
+        return np.arange(len(names))
+    places = []
+    for name in names:
+        try:
+            places.append(problem.block_index[name] if kind == "block" else problem.job_index(name))
+        except KeyError:
+            places.append(-1)
+    return np.array(places, dtype=np.int64)
+
+
+def _unknown_names(
+    columns: Columns, kind: str, positions: NDArray[np.int64]
+) -> Iterator[Violation]:
+    names = columns.blocks if kind == "block" else columns.jobs
+    entries = columns.entry_block if kind == "block" else columns.entry_job
+    if (positions < 0).any():
+        for e in np.flatnonzero(positions[entries] < 0).tolist():
+            g = int(np.searchsorted(columns.entry_start, e, side="right")) - 1
+            name = names[int(entries[e])]
+            yield Violation(kind, f"group {g}", f"the {kind} {name!r}", f"a {kind} of the problem")
+
+
+def _group_of_entries(columns: Columns) -> NDArray[np.int64]:
+    sizes = np.diff(columns.entry_start)
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _totals(keys: NDArray[np.int64], amounts: NDArray[Any]) -> tuple[NDArray[np.int64], Any]:
+    """Sum amounts by key, exactly."""
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys, amounts = keys[order], amounts[order]
+    begin = np.flatnonzero(np.diff(keys, prepend=-1))
+    if not len(begin):
+        return keys, amounts
+    most = max(int(amounts.max()), -int(amounts.min()))
+    if most * len(amounts) >= SAFE:
+        amounts = amounts.astype(object)
+    return keys[begin], np.add.reduceat(amounts, begin)
+
+
+def _block_faults(columns: Columns) -> Iterator[Violation]:
+    group = _group_of_entries(columns)
+    for e in np.flatnonzero(columns.entry_count < 1).tolist():
+        block, job = columns.blocks[columns.entry_block[e]], columns.jobs[columns.entry_job[e]]
+        yield Violation(
+            "count",
+            f"group {group[e]}",
+            f"{shown(int(columns.entry_count[e]))} blocks {block!r} for job {job!r}",
+            "at least 1",
+        )
+    width = max(len(columns.blocks), 1)
+    keys, used = _totals(group * width + columns.entry_block, columns.entry_count)
+    groups, blocks = keys // width, keys % width
+    most = _held(columns, columns.group_configuration[groups] * width + blocks)
+    for at in np.flatnonzero(used > most).tolist():
+        name = columns.blocks[int(blocks[at])]
+        yield Violation(
+            "blocks",
+            f"group {groups[at]}",
+            f"{shown(int(used[at]))} blocks {name!r} in use on a machine",
+            f"at most the {shown(int(most[at]))} of its configuration",
+        )
+
+
+def _held(columns: Columns, pairs: NDArray[np.int64]) -> NDArray[Any]:
+    """Return how many blocks a configuration has, for pairs ``configuration * width + block``."""
+    width = max(len(columns.blocks), 1)
+    size = len(columns.configurations) * width
+    if size <= len(pairs):
+        distinct, at = np.arange(size), pairs
+    else:  # names that no entry speaks of, perhaps very many
+        distinct, at = np.unique(pairs, return_inverse=True)
+    held = [
+        columns.configurations[pair // width].blocks.get(columns.blocks[pair % width], 0)
+        for pair in distinct.tolist()
+    ]
+    return whole_array(held, "blocks of the configurations")[at]
+
+
+def _demand_faults(
+    problem: Problem,
+    columns: Columns,
+    block_map: NDArray[np.int64],
+    job_map: NDArray[np.int64],
+) -> Iterator[Violation]:
+    rows, k = problem.rows, len(problem.blocks)
+    jobs = job_map[columns.entry_job] if len(job_map) else columns.entry_job
+    blocks = block_map[columns.entry_block] if len(block_map) else columns.entry_block
+    # A group with a count below 1 is a fault of its own and serves nobody.
+    count = columns.group_count[_group_of_entries(columns)]
+    real = (jobs >= 0) & (blocks >= 0) & (count > 0) & (columns.entry_count > 0)
+    jobs, blocks, count = jobs[real], blocks[real], count[real]
+    each = columns.entry_count[real]
+    if len(each) and int(each.max()) * int(count.max()) >= SAFE:
+        each = each.astype(object)
+    keys, given = _totals(jobs * max(k, 1) + blocks, each * count)
+    jobs, blocks = keys // max(k, 1), keys % max(k, 1)
+    demands = rows.demands[jobs]
+    supply = rows.supplies[jobs, blocks]
+    # d // f + 1 blocks of one type suffice by themselves: counting no more keeps products small.
+    enough = demands // np.maximum(supply, 1) + 1
+    products = np.minimum(given, enough) * supply
+    wide = np.zeros(len(rows), dtype=bool)
+    wide[list(rows.wide)] = True
+    large = (demands >= SAFE // (2 * max(k, 1))) | (supply >= SAFE // (2 * max(k, 1))) | wide[jobs]
+    served = np.zeros(len(rows), dtype=np.int64)
+    easy = np.flatnonzero(~large)
+    np.add.at(served, jobs[easy], products[easy].astype(np.int64))
+    short = served < rows.demands
+    if len(rows.wide) or large.any():
+        slow = np.zeros(len(rows), dtype=bool)
+        slow[jobs[large]] = True
+        slow |= wide
+        short[slow] = False
+        amounts: dict[int, list[tuple[int, int]]] = {j: [] for j in np.flatnonzero(slow).tolist()}
+        for at in np.flatnonzero(slow[jobs]).tolist():
+            amounts[int(jobs[at])].append((int(blocks[at]), int(given[at])))
+        for j, pairs in amounts.items():
+            row = rows.row(j)
+            short[j] = sum(row.supply[i] * number for i, number in pairs) < row.demand
+    at_fault = np.flatnonzero(short)
+    # jobs are sorted, as their keys are
+    starts, ends = (np.searchsorted(jobs, at_fault, side=side) for side in ("left", "right"))
+    for j, start, end in zip(at_fault.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        row = rows.row(j)
+        total = sum(row.supply[int(blocks[at])] * int(given[at]) for at in range(start, end))
+        yield Violation(
+            "demand",
+            f"job {problem.job_names[j]!r}",
+            f"{shown(Fraction(total, row.denominator))} of its demand served",
+            shown(Fraction(row.demand, row.denominator)),
+        )

@@ -1,0 +1,158 @@
+"""A schedule's data in columns: a few arrays, whatever the number of machines and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidProblem, InvalidSchedule
+from ..problem.parts import Block, Configuration
+from ..values.arrays import frozen_array
+from ..values.names import NumberedNames, checked_names
+from ..values.numbers import whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Columns(NamedTuple):
+    """A schedule's data: entry e gives ``entry_count[e]`` blocks on each machine of a group.
+
+    Group g has the entries ``entry_start[g]`` to ``entry_start[g + 1]``; blocks, jobs and
+    configurations are indices into the three tables of names. Counts are int64, or Python integers
+    in an object array where they are larger.
+    """
+
+    blocks: Sequence[Block]
+    jobs: Sequence[str]
+    configurations: tuple[Configuration, ...]
+    group_configuration: NDArray[Any]
+    group_count: NDArray[Any]
+    entry_start: NDArray[Any]
+    entry_block: NDArray[Any]
+    entry_job: NDArray[Any]
+    entry_count: NDArray[Any]
+
+
+def checked_columns(columns: Columns) -> Columns:
+    """Return columns that nobody can change any more, or refuse what does not fit together.
+
+    Raises
+    ------
+    InvalidSchedule
+        Naming the column at fault.
+    """
+    if not isinstance(columns, Columns):
+        raise InvalidSchedule(f"a schedule's columns are {columns!r}; expected Columns")
+    arrays = [
+        whole_array(values, f"column {name}")
+        for name, values in zip(columns._fields[3:], columns[3:], strict=True)
+    ]
+    try:
+        # Two columns of one name would let a machine give the same block twice.
+        blocks = checked_names(columns.blocks, "block")
+    except InvalidProblem as fault:
+        raise InvalidSchedule(str(fault)) from None
+    checked = Columns(
+        blocks, _job_names(columns.jobs), _shapes(columns.configurations), *map(_frozen, arrays)
+    )
+    _refuse_misfits(checked)
+    return checked
+
+
+def column_totals(columns: Columns) -> list[int | None]:
+    """Return the machines of each configuration, exactly; None where there is no group of it."""
+    counts, index = columns.group_count, columns.group_configuration
+    n = len(columns.configurations)
+    groups = np.bincount(index, minlength=n)
+    if len(counts) and max(int(counts.max()), -int(counts.min())) * len(counts) >= 2**62:
+        counts = counts.astype(object)
+    totals = np.zeros(n, dtype=counts.dtype)
+    np.add.at(totals, index, counts)
+    pairs = zip(totals.tolist(), groups.tolist(), strict=True)
+    return [int(total) if number else None for total, number in pairs]
+
+
+def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]:
+    """Return whole numbers as int64, or as Python integers in an object array if one is larger.
+
+    Raises
+    ------
+    InvalidSchedule
+        If they are not a single row of whole numbers.
+    """
+    if isinstance(values, np.ndarray):
+        values = np.asarray(values)  # no subclass: it could have ideas of its own
+        if values.ndim != 1:
+            raise InvalidSchedule(f"{what} has shape {values.shape}; expected a single row")
+        if values.dtype.kind == "i" or (values.dtype.kind in "uf" and not values.size):
+            return values.astype(np.int64)
+        if values.dtype.kind not in "uO":
+            raise InvalidSchedule(f"{what} has dtype {values.dtype}; expected whole numbers")
+    elif not isinstance(values, Sequence):
+        raise InvalidSchedule(f"{what} is {values!r}; expected a row of whole numbers")
+    numbers = [
+        whole(value, f"{what}: entry {at}", error=InvalidSchedule)
+        for at, value in enumerate(values)
+    ]
+    fits = all(-(2**63) <= number < 2**63 for number in numbers)
+    return np.array(numbers, dtype=np.int64 if fits else object)
+
+
+def _job_names(names: Sequence[str]) -> Sequence[str]:
+    # A problem's own names stay the same object, by which `check` knows them again.
+    if isinstance(names, NumberedNames):
+        return names
+    names = tuple(names)
+    if all(type(name) is str for name in names):
+        return names
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidSchedule(f"job name is {name!r}; expected a text")
+    return tuple(str.__str__(name) for name in names)
+
+
+def _shapes(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    for shape in configurations:
+        if type(shape) is not Configuration:  # a subclass could say one thing now, another later
+            raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
+    return tuple(configurations)
+
+
+def _refuse_misfits(columns: Columns) -> None:
+    groups, entries = len(columns.group_count), len(columns.entry_count)
+    starts = columns.entry_start
+    fits = (
+        len(columns.group_configuration) == groups
+        and len(starts) == groups + 1
+        and len(columns.entry_block) == len(columns.entry_job) == entries
+        and starts[0] == 0
+        and starts[-1] == entries
+        and bool((np.diff(starts) >= 0).all())
+    )
+    if not fits:
+        raise InvalidSchedule(
+            f"columns of {groups} groups and {entries} entries have other lengths: one "
+            "configuration and count a group, one block, job and count an entry, and "
+            "entry_start rising from 0 to the number of entries"
+        )
+    indices = [
+        ("configuration", columns.group_configuration, len(columns.configurations)),
+        ("block", columns.entry_block, len(columns.blocks)),
+        ("job", columns.entry_job, len(columns.jobs)),
+    ]
+    for what, values, limit in indices:
+        if len(values) and not (0 <= int(values.min()) and int(values.max()) < limit):
+            raise InvalidSchedule(f"a {what} index lies outside 0 ... {limit - 1}")
+
+
+def _frozen(values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype == object:
+        # Python integers cannot live in a bytes object, but a view of a read-only array cannot be
+        # made writeable either.
+        owner = values.copy()
+        owner.setflags(write=False)
+        return owner.view()
+    return frozen_array(values)

@@ -1,0 +1,319 @@
+"""Schedules: groups of machines that are cut and assigned alike, stored in columns.
+
+Up to naming, a schedule is how many machines take each configuration and how many blocks of each
+type every job gets. :meth:`Schedule.from_counts` turns these counts into groups of equal machines;
+their number does not depend on how many machines there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from ..errors import InvalidSchedule
+from ..problem.parts import Block, Configuration
+from ..values.frozen import FrozenMap
+from ..values.numbers import whole
+from .columns import Columns, checked_columns, column_totals, whole_array
+from .sweep import Assignment, checked_pair, sweep
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.problem import Problem
+
+
+class MachineGroup(NamedTuple):
+    """``count`` machines with the same configuration and the same assignment.
+
+    ``assignment`` maps (block, job) to the number of such blocks on *one* machine; the blocks it
+    does not mention are idle.
+    """
+
+    configuration: Configuration
+    assignment: Assignment
+    count: int  # type: ignore[assignment]  # the paper's word hides tuple.count
+
+
+class Schedule:
+    """Machines with their configurations and assignments; immutable.
+
+    Parameters
+    ----------
+    groups : iterable of MachineGroup
+
+    Notes
+    -----
+    A schedule may be wrong: whether it serves a problem is for :func:`cms.check` to say.
+
+    Examples
+    --------
+    >>> schedule = Schedule(
+    ...     [MachineGroup(Configuration({"3g": 2}), {("3g", "bert"): 1, ("3g", "vgg"): 1}, 5)]
+    ... )
+    >>> schedule.machine_count, len(schedule.groups)
+    (5, 1)
+    """
+
+    __slots__ = ("columns",)
+    columns: Columns
+
+    def __init__(self, groups: Iterable[MachineGroup] = ()) -> None:
+        object.__setattr__(self, "columns", checked_columns(_columns_of(groups)))
+
+    @classmethod
+    def from_columns(cls, columns: Columns) -> Schedule:
+        """Wrap columns; the arrays are copied and can no longer be changed.
+
+        Raises
+        ------
+        InvalidSchedule
+            If a column is not of its kind, a block has two columns, or lengths or indices do not
+            fit together.
+        """
+        checked = checked_columns(columns)
+        schedule = cls.__new__(cls)
+        object.__setattr__(schedule, "columns", checked)
+        return schedule
+
+    @classmethod
+    def from_counts(
+        cls,
+        problem: Problem,
+        machines: Mapping[Configuration, int],
+        given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    ) -> Schedule:
+        """Build the groups from how many machines there are and how many blocks each job gets.
+
+        The machines are lined up by configuration and their blocks of each type are handed out in
+        the order of the jobs (theory: every such pair of counts can be realised).
+
+        Parameters
+        ----------
+        problem : Problem
+        machines : Mapping[Configuration, int]
+            Number of machines of each configuration.
+        given : Mapping[(block, job), int] or three arrays ``(jobs, blocks, counts)``
+            Blocks given to each job; the arrays hold indices and counts, at most one entry for
+            each pair of a job and a block.
+
+        Returns
+        -------
+        Schedule
+            Of at most (configurations) + 4 (entries of ``given``) groups.
+
+        Raises
+        ------
+        InvalidSchedule
+            If more blocks are given than the machines have, or a job, block or count is none.
+
+        Examples
+        --------
+        >>> from cms import Job, Problem
+        >>> pair = Configuration({"half": 2})
+        >>> problem = Problem(
+        ...     configurations=pair, jobs=[Job(name, 10**12, {"half": 1}) for name in "ab"]
+        ... )
+        >>> given = {("half", "a"): 10**12, ("half", "b"): 10**12}
+        >>> for group in Schedule.from_counts(problem, {pair: 10**12}, given).groups:
+        ...     print(group.count, group.assignment)
+        500000000000 FrozenMap({('half', 'a'): 2})
+        500000000000 FrozenMap({('half', 'b'): 2})
+        """
+        return cls.from_columns(sweep(problem, machines, given))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Schedule is immutable: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Schedule is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schedule.from_columns, (self.columns,)
+
+    @property
+    def groups(self) -> Sequence[MachineGroup]:
+        """The groups; each object is made when asked for."""
+        return _Groups(self.columns)
+
+    @property
+    def machines(self) -> dict[Configuration, int]:
+        """How many machines take each configuration."""
+        columns, totals = self.columns, dict[Configuration, int]()
+        for index, number in enumerate(column_totals(columns)):
+            if number is not None:
+                configuration = columns.configurations[index]
+                totals[configuration] = totals.get(configuration, 0) + number
+        return totals
+
+    @property
+    def machine_count(self) -> int:
+        """Number of machines."""
+        return sum(number for number in column_totals(self.columns) if number is not None)
+
+    def without_idle_machines(self) -> Schedule:
+        """Return the schedule without the machines that serve nobody; it costs no more.
+
+        Examples
+        --------
+        >>> from cms import Configuration
+        >>> one = Configuration({"a": 1})
+        >>> busy, idle = MachineGroup(one, {("a", "x"): 1}, 2), MachineGroup(one, {}, 3)
+        >>> Schedule([busy, idle]).without_idle_machines().machine_count
+        2
+        """
+        columns = self.columns
+        sizes = np.diff(columns.entry_start)
+        busy = sizes > 0
+        if busy.all():
+            return self
+        return Schedule.from_columns(
+            columns._replace(
+                group_configuration=columns.group_configuration[busy],
+                group_count=columns.group_count[busy],
+                entry_start=np.concatenate([[0], np.cumsum(sizes[busy])]).astype(np.int64),
+            )
+        )
+
+    def cost(self, problem: Problem) -> Fraction:
+        """Return the cost of all machines; a configuration without machine type takes the only one.
+
+        Raises
+        ------
+        InvalidSchedule
+            If a configuration belongs to a machine type the problem does not know.
+        """
+        total = Fraction(0)
+        for configuration, count in self.machines.items():
+            total += machine_cost(problem, configuration) * count
+        return total
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        if self.columns is other.columns:
+            return True
+        return len(self.groups) == len(other.groups) and all(
+            one == two for one, two in zip(self.groups, other.groups, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.machine_count, len(self.groups)))
+
+    def __repr__(self) -> str:
+        return f"Schedule({self.machine_count} machines in {len(self.groups)} groups)"
+
+
+def machine_cost(problem: Problem, configuration: Configuration) -> Fraction:
+    """Return the cost of one machine with this configuration; InvalidSchedule if it has no type."""
+    name = configuration.machine
+    if name is None and len(problem.machine_types) == 1:
+        name = problem.machine_types[0].name
+    try:
+        return problem.machine_type(name).cost
+    except KeyError:
+        known = ", ".join(machine.name for machine in problem.machine_types)
+        raise InvalidSchedule(
+            f"configuration {configuration!r} belongs to the machine type {name!r}; the problem "
+            f"has {known}"
+        ) from None
+
+
+class _Groups(Sequence[MachineGroup]):
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns.group_count)
+
+    @overload
+    def __getitem__(self, index: int) -> MachineGroup: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[MachineGroup]: ...
+    def __getitem__(self, index: int | slice) -> MachineGroup | Sequence[MachineGroup]:
+        if isinstance(index, slice):
+            return [self[g] for g in range(*index.indices(len(self)))]
+        g = range(len(self))[index]
+        columns = self._columns
+        part = slice(int(columns.entry_start[g]), int(columns.entry_start[g + 1]))
+        entries = zip(
+            columns.entry_block[part].tolist(),
+            columns.entry_job[part].tolist(),
+            columns.entry_count[part].tolist(),
+            strict=True,
+        )
+        assignment: dict[tuple[Block, str], int] = {}
+        for i, j, count in entries:
+            pair = columns.blocks[i], columns.jobs[j]
+            assignment[pair] = assignment.get(pair, 0) + count
+        return MachineGroup(
+            columns.configurations[int(columns.group_configuration[g])],
+            FrozenMap(assignment),
+            int(columns.group_count[g]),
+        )
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} groups of machines>"
+
+
+def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
+    blocks: dict[Block, int] = {}
+    jobs: dict[str, int] = {}
+    configurations: dict[Configuration, int] = {}
+    shape: list[int] = []
+    counts: list[int] = []
+    starts = [0]
+    entries: list[tuple[int, int, int]] = []
+    for number, group in enumerate(_iterated(groups)):
+        configuration, assignment, count = _parts(number, group)
+        shape.append(configurations.setdefault(configuration, len(configurations)))
+        counts.append(whole(count, f"group {number}: its count", error=InvalidSchedule))
+        for pair, given in assignment.items():
+            block, job = checked_pair(pair, f"group {number}: a key of its assignment")
+            what = f"group {number}: blocks {block!r} for job {job!r}"
+            amount = whole(given, what, error=InvalidSchedule)
+            entries.append(
+                (blocks.setdefault(block, len(blocks)), jobs.setdefault(job, len(jobs)), amount)
+            )
+        starts.append(len(entries))
+    return Columns(
+        tuple(blocks),
+        tuple(jobs),
+        tuple(configurations),
+        np.array(shape, dtype=np.int64),
+        whole_array(counts, "counts"),
+        np.array(starts, dtype=np.int64),
+        np.array([entry[0] for entry in entries], dtype=np.int64),
+        np.array([entry[1] for entry in entries], dtype=np.int64),
+        whole_array([entry[2] for entry in entries], "blocks"),
+    )
+
+
+def _iterated(groups: Iterable[MachineGroup]) -> Iterable[MachineGroup]:
+    try:
+        return iter(groups)
+    except TypeError:
+        raise InvalidSchedule(
+            f"groups is {groups!r}; expected a sequence of MachineGroup objects"
+        ) from None
+
+
+def _parts(number: int, group: object) -> tuple[Configuration, Assignment, object]:
+    if not (isinstance(group, tuple) and len(group) == 3):
+        raise InvalidSchedule(
+            f"group {number} is {group!r}; expected MachineGroup(configuration, assignment, count)"
+        )
+    configuration, assignment, count = group
+    if not isinstance(configuration, Configuration):
+        raise InvalidSchedule(
+            f"group {number}: its configuration is {configuration!r}; expected a Configuration"
+        )
+    if not isinstance(assignment, Mapping):
+        raise InvalidSchedule(
+            f"group {number}: its assignment is {assignment!r}; expected a mapping "
+            "{(block, job): number of blocks}"
+        )
+    return configuration, assignment, count

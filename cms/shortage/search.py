@@ -1,0 +1,348 @@
+"""The two searches behind :func:`cms.shortage.shortage`: fewest machines more, most of the demand.
+
+Both ask :func:`cms.solve.solve`, so that every schedule is checked and every bound certified before
+it counts.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..certificate.certificate import Certificate
+from ..plugin.algorithm import Algorithm
+from ..problem.problem import Problem
+from ..running.interrupt import CtrlC
+from ..schedule.check import check
+from ..schedule.schedule import Schedule
+from ..solving.driver import CancelEvent
+from ..solving.solution import Proof, Solution, Status, StopReason
+from ..solving.solve import solve
+from ..values.frozen import FrozenMap
+from .variants import PARTS, at_share, beyond_limits, extended, for_nothing, share, within_limits
+
+#: A share of the demands gets this part of the time left; what fails in it is tried once more.
+_PART_OF_THE_TIME = 4
+
+
+class Asking:
+    """How questions are put to ``solve``, and when there is no time for another one.
+
+    Its ``is_set`` makes it the ``cancel`` of every call: a Ctrl-C that comes between two of them
+    counts as well.
+
+    Parameters
+    ----------
+    method : str or Algorithm
+    seed : int
+    threads : int or None
+    end : float
+        When to stop, by ``time.monotonic()``; infinity for never.
+    interrupt : CtrlC
+    cancel : CancelEvent or None
+
+    Examples
+    --------
+    >>> Asking("auto", 0, None, math.inf, CtrlC(), None).over
+    False
+    """
+
+    def __init__(
+        self,
+        method: str | Algorithm,
+        seed: int,
+        threads: int | None,
+        end: float,
+        interrupt: CtrlC,
+        cancel: CancelEvent | None,
+    ) -> None:
+        self._method, self._seed, self._threads = method, seed, threads
+        self._end, self._interrupt, self._cancel = end, interrupt, cancel
+        self._interrupted = False
+
+    def is_set(self) -> bool:
+        """Whether the caller wants an end."""
+        cancelled = self._cancel is not None and self._cancel.is_set()
+        return self._interrupted or self._interrupt.pressed or cancelled
+
+    @property
+    def over(self) -> bool:
+        """Whether there is to be no further question."""
+        return self.is_set() or time.monotonic() >= self._end
+
+    def answer(self, problem: Problem, *, gap: int = 0, part: int = 1) -> Solution:
+        """Solve a problem in one of so many parts of the time left."""
+        left = max(0.0, self._end - time.monotonic()) / part
+        solution = solve(
+            problem,
+            self._method,
+            time_limit=None if math.isinf(left) else left,
+            gap=gap,
+            seed=self._seed,
+            threads=self._threads,
+            cancel=self,
+        )
+        # A KeyboardInterrupt from a handler of the caller's own is known to `solve` alone.
+        self._interrupted |= solution.stop_reason is StopReason.INTERRUPTED
+        return solution
+
+
+class Machines(NamedTuple):
+    """Machines beyond the limits; the attributes are those of :class:`cms.shortage.Shortage`.
+
+    Attributes
+    ----------
+    more : FrozenMap of str to int, or None
+    schedule : Schedule
+    at_least : int
+    proof : Proof
+    certificate : Certificate or None
+        Of the extended problem, if its bound is positive: it proves that the limits are too low.
+    """
+
+    more: FrozenMap[str, int] | None
+    schedule: Schedule
+    at_least: int
+    proof: Proof
+    certificate: Certificate | None
+
+
+def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None = None) -> Machines:
+    """Find the fewest machines beyond the limits that would do.
+
+    Parameters
+    ----------
+    problem : Problem
+        Each of its jobs can be served.
+    asking : Asking
+    solution : Solution, optional
+        The answer that the problem has no schedule, if it has been given.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, MachineType
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 1}, "m"),
+    ...     jobs=[Job("x", 3, {"b": 1})],
+    ...     machine_types=[MachineType("m", limit=1)],
+    ... )
+    >>> found = fewest_machines(problem, Asking("auto", 0, None, math.inf, CtrlC(), None))
+    >>> dict(found.more), found.at_least
+    ({'m': 2}, 2)
+    """
+    if all(machine.limit is None for machine in problem.machine_types):
+        return Machines(FrozenMap(), Schedule(), 0, Proof.CHECKED, None)
+    larger = extended(problem)
+    answer = asking.answer(larger.problem, part=2)
+    certificate = answer.certificate if answer.lower_bound > 0 else None
+    at_least = math.ceil(answer.lower_bound) if certificate is not None else 0
+    if solution is not None and solution.proof is Proof.CHECKED:
+        at_least = max(1, at_least)
+    if answer.cost is None:
+        return Machines(None, Schedule(), at_least, Proof.NONE, certificate)
+    schedule = larger.restore(answer.schedule)
+    # A schedule that is not the best may leave machines within the limits unused.
+    more = beyond_limits(problem, schedule)
+    _refuse_invalid(problem, schedule, more)
+    proof = Proof.CHECKED if sum(more.values()) == at_least else answer.proof
+    return Machines(more, schedule, at_least, proof, certificate)
+
+
+class Demand(NamedTuple):
+    """A share of every demand; see :class:`cms.shortage.Shortage`.
+
+    Attributes
+    ----------
+    share : Fraction
+    schedule : Schedule
+    too_much : Fraction or None
+    proof : Proof
+    """
+
+    share: Fraction
+    schedule: Schedule
+    too_much: Fraction | None
+    proof: Proof
+
+
+def largest_share(
+    problem: Problem, asking: Asking, machines: Machines, solution: Solution | None
+) -> Demand:
+    """Find the largest share of every demand that can be met within the limits.
+
+    Parameters
+    ----------
+    problem : Problem
+        Each of its jobs can be served.
+    asking : Asking
+    machines : Machines
+        What is known about machines beyond the limits.
+    solution : Solution or None
+        The answer that the problem has no schedule, if it has been given.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, MachineType
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 1}, "m"),
+    ...     jobs=[Job("x", 3, {"b": 1})],
+    ...     machine_types=[MachineType("m", limit=1)],
+    ... )
+    >>> asking = Asking("auto", 0, None, math.inf, CtrlC(), None)
+    >>> found = largest_share(problem, asking, fewest_machines(problem, asking), None)
+    >>> str(found.share), str(found.too_much)
+    ('333/1000', '167/500')
+    """
+    if machines.more is not None and not machines.more:
+        return Demand(Fraction(1), machines.schedule, None, Proof.CHECKED)
+    search = _ShareSearch(problem, asking)
+    if solution is not None:
+        search.impossible(PARTS, solution)
+    if machines.certificate is not None:
+        search.lower(PARTS, machines.certificate, lambda smaller: extended(smaller).problem)
+    search.run()
+    return search.demand
+
+
+@dataclass(slots=True)
+class _ShareSearch:
+    """What is known about the shares of the demands, in parts of :data:`PARTS`.
+
+    Attributes
+    ----------
+    met : int
+        The largest share with a schedule.
+    untried : int
+        All shares between `met` and this one are open; this one is proved impossible, called so by
+        a solver, or was given up.
+    proved, claimed : int
+        The smallest share that a checked certificate, or a solver's word, shows impossible.
+    gave_up : bool
+        Whether the time for a share ran out.
+    """
+
+    problem: Problem
+    asking: Asking
+    met: int = 0
+    untried: int = PARTS + 1
+    proved: int = PARTS + 1
+    claimed: int = PARTS + 1
+    gave_up: bool = False
+    schedule: Schedule = field(default_factory=Schedule)
+
+    @property
+    def demand(self) -> Demand:
+        """The outcome."""
+        proof = Proof.NONE
+        if self.met + 1 == self.proved:
+            proof = Proof.CHECKED
+        elif self.met + 1 == self.claimed:
+            proof = Proof.SOLVER
+        too_much = share(self.proved) if self.proved <= PARTS else None
+        return Demand(share(self.met), self.schedule, too_much, proof)
+
+    def run(self) -> None:
+        """Go down from what is impossible in growing steps, to the first schedule; then bisect.
+
+        A certificate of prices is nearly always sharp, so that the first step mostly finds a
+        schedule.
+        """
+        step = 1
+        while not self.met and self.untried > 1 and not self.asking.over:
+            self._ask(max(1, self.untried - step), _PART_OF_THE_TIME)
+            step *= 2
+        while self.met + 1 < self.untried and not self.asking.over:
+            self._ask((self.met + self.untried) // 2, _PART_OF_THE_TIME)
+        # What was given up for want of time gets all that is left, as long as that helps.
+        while self.gave_up and self.met + 1 < min(self.proved, self.claimed):
+            before = self.met
+            self._ask(self.met + 1, 1)
+            if self.met == before or self.asking.over:
+                break
+
+    def impossible(self, parts: int, solution: Solution) -> None:
+        """Take note of an answer that nothing has a schedule at this share."""
+        if solution.proof is Proof.CHECKED:
+            self.lower(parts, solution.certificate, for_nothing)
+        else:
+            self.claimed = min(self.claimed, parts)
+            self.untried = min(self.untried, parts)
+
+    def lower(
+        self,
+        parts: int,
+        certificate: Certificate,
+        asked: Callable[[Problem], Problem],
+        most: int = 0,
+    ) -> None:
+        """Take note that a certificate proves a share impossible; find the smallest one it does.
+
+        Parameters
+        ----------
+        parts : int
+            It is proved.
+        certificate : Certificate
+        asked : callable
+            Turns the problem into one whose schedules within the limits cost at most `most`.
+        most : int
+            So a larger bound is a proof.
+        """
+        if parts >= self.proved:
+            return
+        self.proved = parts
+        self.untried = min(self.untried, parts)
+
+        def excess(share: int) -> Fraction | None:
+            smaller = asked(at_share(self.problem, share))
+            found = certificate.judged(smaller, stopped=lambda: self.asking.over)
+            return None if found is None else found.value - most
+
+        # The bound is nearly linear in the share, so a secant leads to where it ends being a proof;
+        # halving the end that stays keeps it from creeping (the Illinois rule).
+        low, high = self.met, parts
+        if self.asking.over or high - low <= 1:
+            return
+        below, above = excess(low), excess(high)
+        while below is not None and above is not None and high - low > 1:
+            guess = low + int((high - low) * -below / (above - below))
+            guess = min(max(guess, low + 1), high - 1)
+            if (value := excess(guess)) is None:
+                break
+            if value > 0:
+                high, above, below = guess, value, below / 2
+            else:
+                low, below, above = guess, value, above / 2
+        self.proved = high
+        self.untried = min(self.untried, high)
+
+    def _ask(self, parts: int, part: int) -> None:
+        """Look for a schedule at one share; the first one will do."""
+        asked, most = within_limits(at_share(self.problem, parts))
+        solution = self.asking.answer(asked, gap=most, part=part)
+        if solution.cost is not None:
+            self.met, self.schedule = parts, solution.schedule
+        elif solution.status is Status.INFEASIBLE:
+            self.impossible(parts, solution)
+        elif solution.lower_bound > most:
+            self.lower(parts, solution.certificate, lambda smaller: within_limits(smaller)[0], most)
+        else:
+            self.untried = min(self.untried, parts)
+            self.gave_up |= solution.stop_reason is StopReason.TIME_LIMIT
+
+
+def _refuse_invalid(problem: Problem, schedule: Schedule, more: FrozenMap[str, int]) -> None:
+    """Check a translated schedule once more, on the user's problem with its limits raised."""
+    types = [
+        type(machine)(
+            machine.name,
+            machine.cost,
+            None if machine.limit is None else machine.limit + more.get(machine.name, 0),
+        )
+        for machine in problem.machine_types
+    ]
+    if faults := check(problem.replace(machine_types=types), schedule):
+        raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")

@@ -1,0 +1,298 @@
+"""What an infeasible problem lacks: how many machines more, or how much less demand, would do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..errors import AlgorithmError, InvalidOption
+from ..plugin.algorithm import Algorithm
+from ..problem.parts import DEFAULT_MACHINE, Block
+from ..problem.problem import Problem
+from ..running.interrupt import CtrlC
+from ..schedule.schedule import Schedule
+from ..solving.driver import CancelEvent
+from ..solving.solution import Proof, Solution, Status
+from ..solving.solve import _cancel_event, _seconds
+from ..values.frozen import FrozenMap
+from .search import Asking, fewest_machines, largest_share
+from .variants import PARTS, unservable_jobs, without_unservable_jobs
+
+#: Jobs that a printed shortage names before it says how many more there are.
+JOBS_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """What would make an infeasible problem feasible; immutable, picklable.
+
+    Two remedies, each of them enough: more machines than the limits allow, or less of every demand.
+    Both are for the jobs that can be served at all.
+
+    Attributes
+    ----------
+    unservable : Mapping of str to tuple of str
+        The jobs that no machine can serve, whatever the limits, each with the blocks that would
+        serve it if a machine could be cut into them. No other remedy helps these.
+    more_machines : Mapping of str to int, or None
+        So many machines of these types beyond their limits, all together, would do; empty if the
+        limits suffice, None if the time did not suffice.
+    machines_schedule : Schedule
+        It shows that; checked. Empty where there is no limit at all, since nothing needs be shown.
+    machines_at_least : int
+        Fewer machines beyond the limits, of whatever types, are proved not to do, by a checked
+        certificate.
+    machines_proof : Proof
+        Whose word it is that `more_machines` are the fewest: ``NONE`` if fewer may do.
+    less_demand : Fraction
+        This share of every demand, a whole number of thousandths, can be met within the limits; 0
+        if no larger one is known.
+    demand_schedule : Schedule
+        It shows that; checked.
+    too_much_demand : Fraction or None
+        The smallest share that is proved impossible, by a checked certificate; None if none is.
+    demand_proof : Proof
+        Whose word it is that `less_demand` is the largest such share: ``NONE`` if a larger one may
+        do.
+    seconds : float
+        Wall-clock time of the whole call.
+    problem_sha256 : str
+        The problem all this is about.
+    """
+
+    unservable: FrozenMap[str, tuple[Block, ...]]
+    more_machines: FrozenMap[str, int] | None
+    machines_schedule: Schedule
+    machines_at_least: int
+    machines_proof: Proof
+    less_demand: Fraction
+    demand_schedule: Schedule
+    too_much_demand: Fraction | None
+    demand_proof: Proof
+    seconds: float
+    problem_sha256: str
+
+    def __str__(self) -> str:
+        return "\n".join([*unservable_lines(self.unservable), self.remedy()])
+
+    def remedy(self, machine: str = "machine", demand: str = "demand") -> str:
+        """Say in one sentence what would do for the jobs that can be served.
+
+        Parameters
+        ----------
+        machine : str, default "machine"
+            What a machine is called: "GPU".
+        demand : str, default "demand"
+            What a demand is called: "rate".
+        """
+        if self.more_machines is not None and not self.more_machines:
+            return "everything else can be served" if self.unservable else "nothing is short"
+        lead = "for everything else, " if self.unservable else ""
+        return f"{lead}{_machines_words(self, machine)}{_demand_words(self, demand)}"
+
+
+def shortage(
+    problem: Problem,
+    *,
+    solution: Solution | None = None,
+    method: str | Algorithm = "auto",
+    time_limit: float | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    cancel: CancelEvent | None = None,
+) -> Shortage:
+    """Find out how many machines more, or how much less demand, would make a problem feasible.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a feasible one the answer is that nothing is short.
+    solution : Solution, optional
+        The answer of :func:`cms.solve` that there is no schedule: its certificate is put to use.
+    method : str or Algorithm, default "auto"
+        As for :func:`cms.solve`, which does the work.
+    time_limit : float or None, default 60
+        Seconds, for the whole call; None means no limit. At most half of it goes to the machines,
+        the rest to the demand. As for ``solve``, half a second and the time of an exact check may
+        come on top.
+    seed : int, default 0
+    threads : int, optional
+    cancel : threading.Event, optional
+        Set it, from any thread, to end the search with what is known; so does Ctrl-C.
+
+    Returns
+    -------
+    Shortage
+
+    Raises
+    ------
+    InvalidOption
+        For a bad argument; or if `solution` is of another problem, or does not prove its word.
+    AlgorithmError
+        As :func:`cms.solve`, or if `solution` says by a solver's word what a schedule disproves.
+    UnknownMethod, PluginError, UnsupportedProblem
+        As :func:`cms.solve`.
+
+    Notes
+    -----
+    The fewest machines beyond the limits are the optimum of another problem: every machine costs
+    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
+    largest share of the demands is found among thousandths, by bisection: what can be met at one
+    share can be met at every smaller one. A certificate that proves one share impossible is tried
+    on smaller ones, which costs a pass of pricing and no search. Each answer has a schedule that
+    was checked, and says whether a checked certificate shows that there is none better.
+
+    Without a time limit the same arguments give the same answer, but for the seconds.
+
+    References
+    ----------
+    Limits and their prices in certificates: ``docs/files.md``. Feasibility without limits: a
+    problem has a schedule if and only if each job has a block that serves it on some machine.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, MachineType
+    >>> problem = Problem(
+    ...     configurations=Configuration({"3g": 2}, "a100"),
+    ...     jobs=[Job("bert", 1200, {"3g": 310}), Job("vgg", 200, {"3g": 150})],
+    ...     machine_types=[MachineType("a100", limit=2)],
+    ... )
+    >>> lacking = shortage(problem)
+    >>> print(lacking)
+    1 more a100 machine would do (proved fewest), or 75 % of every demand (proved most)
+    >>> dict(lacking.more_machines), lacking.less_demand
+    ({'a100': 1}, Fraction(3, 4))
+    """
+    started = time.monotonic()
+    if not isinstance(problem, Problem):
+        raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
+    limit, stop = _seconds(time_limit), _cancel_event(cancel)
+    known = _known(problem, solution)
+    lost = unservable_jobs(problem)
+    rest = without_unservable_jobs(problem)
+    with CtrlC() as interrupt:
+        asking = Asking(method, seed, threads, started + limit, interrupt, stop)
+        known = None if lost else known  # that a job is lost says nothing about the others
+        machines = fewest_machines(rest, asking, known)
+        demand = largest_share(rest, asking, machines, known)
+    if known is not None and demand.share == 1:
+        raise AlgorithmError(
+            known.method,
+            "claims by a solver's word that there is no schedule; there is a valid one",
+        )
+    return Shortage(
+        unservable=lost,
+        more_machines=machines.more,
+        machines_schedule=machines.schedule,
+        machines_at_least=machines.at_least,
+        machines_proof=machines.proof,
+        less_demand=demand.share,
+        demand_schedule=demand.schedule,
+        too_much_demand=demand.too_much,
+        demand_proof=demand.proof,
+        seconds=time.monotonic() - started,
+        problem_sha256=problem.sha256,
+    )
+
+
+def unservable_lines(unservable: Mapping[str, Iterable[Block]]) -> list[str]:
+    """Say of each job that no machine can serve what it would need.
+
+    Parameters
+    ----------
+    unservable : Mapping of str to blocks
+        As :attr:`Shortage.unservable`.
+
+    Returns
+    -------
+    list of str
+        At most 20, and one that says how many more there are.
+
+    Examples
+    --------
+    >>> for line in unservable_lines({"y": ("giant",), "z": ()}):
+    ...     print(line)
+    job 'y': only giant would serve it, which no machine can be cut into
+    job 'z': no block supplies any of its demand
+    """
+    lines = []
+    for name, blocks in list(unservable.items())[:JOBS_NAMED]:
+        needed = " or ".join(blocks)
+        lines.append(
+            f"job {name!r}: only {needed} would serve it, which no machine can be cut into"
+            if needed
+            else f"job {name!r}: no block supplies any of its demand"
+        )
+    if (more := len(unservable) - JOBS_NAMED) > 0:
+        lines.append(f"... and {_count(more, 'more job')}")
+    return lines
+
+
+def _known(problem: Problem, solution: Solution | None) -> Solution | None:
+    if solution is None:
+        return None
+    if not isinstance(solution, Solution):
+        raise InvalidOption(f"solution is {solution!r}; expected a cms.Solution")
+    if solution.problem_sha256 != problem.sha256:
+        raise InvalidOption("solution is of another problem; give the answer to this one")
+    if solution.status is not Status.INFEASIBLE:
+        raise InvalidOption(
+            f"solution has the status {solution.status.value!r}; expected 'infeasible', or leave "
+            "it out"
+        )
+    if solution.proof is Proof.CHECKED and not solution.certificate.proves_infeasible(problem):
+        raise InvalidOption(
+            "solution has a certificate that does not prove that there is no schedule; give the "
+            "answer of cms.solve"
+        )
+    return solution
+
+
+def _who(proof: Proof, what: str = "") -> str:
+    """Word whose word something is: `` (proved fewest)``; nothing where nobody says so."""
+    if proof is Proof.NONE:
+        return ""
+    said = f"proved {what}" if proof is Proof.CHECKED else f"{what} on a solver's word"
+    return f" ({said.strip()})"
+
+
+def _machines_words(lacking: Shortage, machine: str) -> str:
+    more, least = lacking.more_machines, lacking.machines_at_least
+    needed = f"{_count(least, f'more {machine}')} {'is' if least == 1 else 'are'} needed"
+    if more is None:
+        unknown = f"how many more {machine}s would do was not found in time"
+        return f"at least {needed}" if least else unknown
+    parts = (
+        _count(number, f"more {machine}" if name == DEFAULT_MACHINE else f"more {name} {machine}")
+        for name, number in more.items()
+    )
+    proved = _who(lacking.machines_proof, "fewest")
+    if lacking.machines_proof is Proof.NONE and least:
+        proved = f" (at least {needed})"
+    return f"{' and '.join(parts)} would do{proved}"
+
+
+def _demand_words(lacking: Shortage, demand: str) -> str:
+    share, too_much = lacking.less_demand, lacking.too_much_demand
+    if not share and lacking.demand_proof is Proof.NONE:
+        return f"; what share of every {demand} would do was not found in time"
+    if not share:
+        least = _percent(Fraction(1, PARTS))
+        return f"; not even {least} of every {demand} would do{_who(lacking.demand_proof)}"
+    proved = _who(lacking.demand_proof, "most")
+    if lacking.demand_proof is Proof.NONE and too_much is not None and too_much < 1:
+        proved = f" ({_percent(too_much)} is proved too much)"
+    if lacking.more_machines is None:
+        return f"; {_percent(share)} of every {demand} would do{proved}"
+    return f", or {_percent(share)} of every {demand}{proved}"
+
+
+def _percent(share: Fraction) -> str:
+    whole, tenth = divmod(int(share * 1000), 10)
+    return f"{whole}.{tenth} %" if tenth else f"{whole} %"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,268 @@
+"""Problems beside the user's: without some jobs, on more machines, with less demand.
+
+They answer what an infeasible problem lacks. Blocks, and jobs that stay, keep their names, so that
+certificates can be tried on all of them; no cost of the user's matters in any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..certificate.certificate import first_certificate
+from ..problem.parts import (
+    AnyConfiguration,
+    Block,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from ..problem.problem import Problem
+from ..problem.rows import Rows
+from ..schedule.schedule import Schedule
+from ..values.frozen import FrozenMap
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Shares of the demands are whole multiples of one part in so many.
+PARTS = 1000
+
+
+def unservable_jobs(problem: Problem) -> FrozenMap[str, tuple[Block, ...]]:
+    """Find the jobs that no machine can serve, whatever the limits.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    FrozenMap
+        Each such job with the blocks that would serve it, if a machine could be cut into them;
+        there are none where no block at all gives the job anything.
+
+    Examples
+    --------
+    >>> from cms import Job
+    >>> shares = SizeBoundedConfigurations({"half": 50, "giant": 150}, capacity=100)
+    >>> problem = Problem(
+    ...     configurations=shares,
+    ...     jobs=[Job("x", 1, {"half": 1}), Job("y", 1, {"giant": 1}), Job("z", 1, {})],
+    ... )
+    >>> dict(unservable_jobs(problem))
+    {'y': ('giant',), 'z': ()}
+    """
+    return FrozenMap(
+        {
+            problem.job_names[j]: tuple(
+                block
+                for block, supply in zip(problem.blocks, problem.rows.row(j).supply, strict=True)
+                if supply
+            )
+            for j in np.flatnonzero(~_servable(problem)).tolist()
+        }
+    )
+
+
+def without_unservable_jobs(problem: Problem) -> Problem:
+    """Leave out the jobs that no machine can serve.
+
+    Examples
+    --------
+    >>> from cms import Job
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 1}), jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {})]
+    ... )
+    >>> without_unservable_jobs(problem).job_names
+    ('x',)
+    """
+    servable = _servable(problem)
+    if servable.all():
+        return problem
+    kept = np.flatnonzero(servable)
+    return problem.replace(
+        rows=problem.rows.select(kept, range(len(problem.blocks))),
+        job_names=tuple(problem.job_names[j] for j in kept.tolist()),
+    )
+
+
+def at_share(problem: Problem, parts: int) -> Problem:
+    """Lower every demand to so many of its :data:`PARTS` parts.
+
+    A job's supply is whole in the unit of its row, so the demand may be rounded up to that unit:
+    exactly the same schedules are valid, and no number grows. (Rows that could now be reduced are
+    left as they are.)
+
+    Parameters
+    ----------
+    problem : Problem
+    parts : int
+        0 to ``PARTS``.
+
+    Examples
+    --------
+    >>> from cms import Job
+    >>> problem = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", 10, {"b": "2.5"})])
+    >>> at_share(problem, 873).rows.demand(0)
+    Fraction(9, 1)
+    """
+    rows = problem.rows
+    whole, rest = np.divmod(rows.demands, PARTS)  # 63 bits leave no room for demands x parts
+    lowered = Rows(
+        whole * parts - (-(rest * parts) // PARTS),
+        rows.supplies,
+        rows.denominators,
+        {j: row._replace(demand=-(-row.demand * parts // PARTS)) for j, row in rows.wide.items()},
+    )
+    return problem.replace(rows=lowered)
+
+
+def for_nothing(problem: Problem) -> Problem:
+    """Let no machine cost anything: a positive bound then proves that there is no schedule.
+
+    Examples
+    --------
+    >>> for_nothing(Problem(configurations=Configuration({"b": 1}))).machine_types[0].cost
+    Fraction(0, 1)
+    """
+    types = [MachineType(machine.name, 0, machine.limit) for machine in problem.machine_types]
+    return problem.replace(machine_types=types)
+
+
+def within_limits(problem: Problem) -> tuple[Problem, int]:
+    """Ask only for a schedule: a machine costs 1 if its type is limited, otherwise nothing.
+
+    Costs of 0 throughout would ask the same, but would tell an algorithm nothing about what is
+    scarce.
+
+    Returns
+    -------
+    (Problem, int)
+        And the most that a schedule within the limits can cost.
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 1}), machine_types=[MachineType("m", "2.5", limit=3)]
+    ... )
+    >>> asked, most = within_limits(problem)
+    >>> asked.machine_types, most
+    ((MachineType(name='m', cost=Fraction(1, 1), limit=3),), 3)
+    """
+    types = [
+        MachineType(machine.name, int(machine.limit is not None), machine.limit)
+        for machine in problem.machine_types
+    ]
+    return problem.replace(machine_types=types), sum(machine.limit or 0 for machine in types)
+
+
+class Extended(NamedTuple):
+    """A problem whose cost is the number of machines beyond the limits of another one.
+
+    Attributes
+    ----------
+    problem : Problem
+        Every limited machine type has a twin of the same configurations, without a limit, of which
+        a machine costs 1; all others cost nothing.
+    origin : Mapping of str to str
+        The machine type behind each twin.
+    """
+
+    problem: Problem
+    origin: Mapping[str, str]
+
+    def restore(self, schedule: Schedule) -> Schedule:
+        """Translate a schedule: a twin's machines are machines of the type behind it."""
+        columns = schedule.columns
+        shapes = (
+            Configuration(shape.blocks, self.origin.get(shape.machine or "", shape.machine))
+            for shape in columns.configurations
+        )
+        return Schedule.from_columns(columns._replace(configurations=tuple(shapes)))
+
+
+def extended(problem: Problem) -> Extended:
+    """Let every machine type have more machines than there are, at a cost of 1 each.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 1}), machine_types=[MachineType("m", "2.5", limit=3)]
+    ... )
+    >>> extended(problem).problem.configurations
+    (Configuration(b on m), Configuration(b on more m))
+    """
+    types = [MachineType(machine.name, 0, machine.limit) for machine in problem.machine_types]
+    shapes = list(problem.configurations)
+    origin: dict[str, str] = {}
+    for machine in problem.machine_types:
+        if machine.limit is None:
+            continue
+        twin = f"more {machine.name}"
+        while any(twin == other.name for other in types):
+            twin += "'"
+        origin[twin] = machine.name
+        types.append(MachineType(twin))
+        shapes += [
+            _on(shape, twin) for shape in problem.configurations if shape.machine == machine.name
+        ]
+    return Extended(problem.replace(configurations=shapes, machine_types=types), origin)
+
+
+def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
+    """Count the machines of each type that a schedule has beyond the type's limit.
+
+    Examples
+    --------
+    >>> from cms import MachineGroup
+    >>> one = Configuration({"b": 1}, "m")
+    >>> problem = Problem(configurations=one, machine_types=[MachineType("m", limit=3)])
+    >>> dict(beyond_limits(problem, Schedule([MachineGroup(one, {}, 5)])))
+    {'m': 2}
+    """
+    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
+    for configuration, count in schedule.machines.items():
+        used[configuration.machine or next(iter(used))] += count
+    return FrozenMap(
+        {
+            machine.name: used[machine.name] - machine.limit
+            for machine in problem.machine_types
+            if machine.limit is not None and used[machine.name] > machine.limit
+        }
+    )
+
+
+def share(parts: int) -> Fraction:
+    """Return so many parts as a share.
+
+    Examples
+    --------
+    >>> share(873)
+    Fraction(873, 1000)
+    """
+    return Fraction(parts, PARTS)
+
+
+def _on(shape: AnyConfiguration, machine: str) -> AnyConfiguration:
+    """Return the same configuration on another machine type."""
+    if isinstance(shape, Configuration):
+        return Configuration(shape.blocks, machine)
+    return SizeBoundedConfigurations(shape.sizes, shape.capacity, machine, shape.max_blocks)
+
+
+def _servable(problem: Problem) -> NDArray[np.bool_]:
+    """Tell of each job whether it wants nothing or a block that some machine has serves it."""
+    rows, nowhere = problem.rows, first_certificate(problem).prices
+    usable = [i for i, block in enumerate(problem.blocks) if block not in nowhere]
+    served: NDArray[np.bool_] = (rows.supplies[:, usable] > 0).any(axis=1) | (rows.demands == 0)
+    for j, row in rows.wide.items():
+        served[j] = not row.demand or any(row.supply[i] for i in usable)
+    return served

@@ -1,0 +1,264 @@
+"""Small problems at the edges of the model, with known optima: what an algorithm must survive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from ..plugin.registry import NamedProblem
+from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from ..problem.problem import Problem
+
+
+def _edge(
+    name: str,
+    title: str,
+    make: Callable[[], Problem],
+    optimum: int | Fraction | None = None,
+) -> NamedProblem:
+    return NamedProblem(
+        name=name,
+        title=title,
+        source="the conformance suite of cms; by hand",
+        make=make,
+        optimum=None if optimum is None else Fraction(optimum),
+        infeasible=optimum is None,
+    )
+
+
+def _one_block(demand: object, supply: object, per_machine: int = 1) -> Problem:
+    return Problem(
+        configurations=Configuration({"b": per_machine}),
+        jobs=[Job("only", demand, {"b": supply})],  # type: ignore[arg-type, dict-item]
+    )
+
+
+def _mig() -> Problem:
+    return Problem(
+        configurations=[
+            Configuration({"7g": 1}),
+            Configuration({"4g": 1, "3g": 1}),
+            Configuration({"1g": 7}),
+        ],
+        jobs=[
+            Job("bert", 1200, {"1g": 90, "3g": "310.5", "7g": 800}),
+            Job("resnet", "333.3", {"1g": 40, "3g": 150, "7g": 380}),
+        ],
+    )
+
+
+def _zero_demands() -> Problem:
+    return Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("idle", 0, {"b": 1}), Job("hopeless but idle", 0, {})],
+    )
+
+
+def _zero_beside() -> Problem:
+    return Problem(
+        configurations=Configuration({"b": 2}),
+        jobs=[Job("idle", 0, {}), Job("busy", 3, {"b": 1}), Job("idle too", 0, {"b": 5})],
+    )
+
+
+def _lost_block() -> Problem:
+    return Problem.from_arrays(
+        demands=[1, 1],
+        supply=[[1, 0], [0, 1]],
+        configurations=[Configuration({"here": 1})],
+        blocks=["here", "nowhere"],
+    )
+
+
+def _limited(limit_of_dear: int | None) -> Problem:
+    return Problem(
+        configurations=[Configuration({"b": 1}, "cheap"), Configuration({"b": 1}, "dear")],
+        jobs=[Job("x", 2, {"b": 1})],
+        machine_types=[
+            MachineType("cheap", cost=1, limit=1),
+            MachineType("dear", cost=3, limit=limit_of_dear),
+        ],
+    )
+
+
+def _fractional_costs() -> Problem:
+    return Problem(
+        configurations=[Configuration({"b": 1}, "small"), Configuration({"b": 2}, "large")],
+        jobs=[Job("x", 3, {"b": 1})],
+        machine_types=[MachineType("small", cost="1/2"), MachineType("large", cost="3/4")],
+    )
+
+
+def _free() -> Problem:
+    return Problem(
+        configurations=Configuration({"b": 1}),
+        jobs=[Job("x", 5, {"b": 1})],
+        machine_types=[MachineType("machine", cost=0)],
+    )
+
+
+def _not_rounding_up() -> Problem:
+    sizes = {"a": 44, "b": 33, "c": 12}
+    demands = {"a": 2, "b": 3, "c": 6}
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, capacity=132),
+        jobs=[Job(f"job {block}", demand, {block: 1}) for block, demand in demands.items()],
+    )
+
+
+def _few_blocks() -> Problem:
+    return Problem(
+        configurations=SizeBoundedConfigurations({"b": 1}, capacity=10, max_blocks=2),
+        jobs=[Job("x", 5, {"b": 1})],
+    )
+
+
+def _partition(weights: list[int]) -> Problem:
+    supply = {f"w{i}": weight for i, weight in enumerate(weights)}
+    return Problem(
+        configurations=Configuration(dict.fromkeys(supply, 1)),
+        jobs=[Job("left", 5, supply), Job("right", 5, supply)],
+    )
+
+
+def _odd_names() -> Problem:
+    block, job = "1g.10gb+me <b>&\"'", "mönster größe, 猫; a=b/c"
+    return Problem(
+        configurations=Configuration({block: 1}, machine="GPU №1"),
+        jobs=[Job(job, 1, {block: 1})],
+        machine_types=[MachineType("GPU №1")],
+    )
+
+
+def _wide() -> Problem:
+    return Problem(
+        configurations=[Configuration({"b": 2}), Configuration({"c": 1})],
+        jobs=[
+            Job("huge", 2**70, {"b": 2**68 - 1, "c": 2**40}),
+            Job("fine", Fraction(1, 3**30), {"c": Fraction(1, 3**30)}),
+        ],
+    )
+
+
+def _crowd(n: int) -> Problem:
+    generator = np.random.Generator(np.random.PCG64(n))
+    supply = generator.integers(1, 9, (n, 4)) * np.array([1, 2, 4, 8])
+    return Problem.from_arrays(
+        demands=generator.integers(1, 100, n),
+        supply=supply,
+        configurations=[[7, 0, 0, 0], [1, 3, 0, 0], [3, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]],
+    )
+
+
+def _crowd_of_shares(n: int) -> Problem:
+    generator = np.random.Generator(np.random.PCG64(n))
+    return Problem.from_arrays(
+        demands=generator.integers(1, 100, n),
+        supply=generator.integers(1, 9, (n, 3)) * np.array([1, 2, 4]),
+        configurations=SizeBoundedConfigurations({"s": 12, "m": 33, "l": 44}, capacity=132),
+        blocks=["s", "m", "l"],
+    )
+
+
+def _set_cover(q: int) -> Problem:
+    vectors = range(1, 2**q)
+    member = np.array([[(e & v).bit_count() % 2 for v in vectors] for e in vectors])
+    return Problem.from_arrays(
+        demands=np.ones(len(member), dtype=np.int64),
+        supply=member,
+        configurations=np.diag(member.sum(axis=0)),
+    )
+
+
+#: Small problems with their optimum (None: there is no schedule), each derived in its title.
+EDGE_PROBLEMS = (
+    _edge(
+        "no_jobs",
+        "nothing to do: 0 machines",
+        lambda: Problem(configurations=Configuration({"b": 1})),
+        0,
+    ),
+    _edge("one_job", "one job, one block: 1 machine", lambda: _one_block(1, 1), 1),
+    _edge("zero_demands", "demands of 0 only: 0 machines", _zero_demands, 0),
+    _edge(
+        "zero_beside",
+        "3 blocks on machines of 2, beside demands of 0: 2 machines",
+        _zero_beside,
+        2,
+    ),
+    _edge("unservable", "a job that no block can serve", lambda: _one_block(1, 0)),
+    _edge("lost_block", "a job whose only block is on no machine", _lost_block),
+    _edge(
+        "huge_demand",
+        "10^12 blocks, 7 on a machine: the quotient rounded up",
+        lambda: _one_block(10**12, 1, 7),
+        142_857_142_858,
+    ),
+    _edge("thirds", "3 blocks of 1/3 meet 1 exactly", lambda: _one_block(1, "1/3", 3), 1),
+    _edge(
+        "long_decimals",
+        "3 blocks of 333.3333333333333 meet 999.9999999999999 exactly, as decimals",
+        lambda: _one_block("999.9999999999999", "333.3333333333333", 3),
+        1,
+    ),
+    _edge(
+        "limit", "2 machines, of the cheap type (cost 1) only one: 1 + 3", lambda: _limited(None), 4
+    ),
+    _edge("too_few_machines", "2 machines needed, 1 cheap and 0 dear exist", lambda: _limited(0)),
+    _edge(
+        "fractional_costs",
+        "3 blocks: a large machine (2 blocks, cost 3/4) and a small one (1 block, cost 1/2)",
+        _fractional_costs,
+        Fraction(5, 4),
+    ),
+    _edge("free_machines", "machines that cost nothing: 0", _free, 0),
+    _edge(
+        "not_rounding_up",
+        "sizes 2 x 44 + 3 x 33 + 6 x 12 = 259 <= 2 x 132, yet no two machines hold them: 3",
+        _not_rounding_up,
+        3,
+    ),
+    _edge("few_blocks", "5 blocks, at most 2 on a machine whatever their size: 3", _few_blocks, 3),
+    _edge(
+        "partition", "3 1 1 2 2 1 splits into 5 and 5: 1", lambda: _partition([3, 1, 1, 2, 2, 1]), 1
+    ),
+    _edge("no_partition", "3 3 3 1 does not split: 2", lambda: _partition([3, 3, 3, 1]), 2),
+    _edge("odd_names", "names with blanks, quotes and other alphabets: 1", _odd_names, 1),
+    _edge(
+        "wide_numbers",
+        "2^70 by blocks of 2^68 - 1 takes 5, on 3 machines, beside 1 of 3^-30: 4",
+        _wide,
+        4,
+    ),
+    _edge(
+        "mig",
+        "bert takes 7g + 5 x 1g or more (1,200 > 800; 630), resnet the rest of neither: 3",
+        _mig,
+        3,
+    ),
+)
+
+#: Problems to stop in the middle of: large ones, and one that is hard.
+CROWDS = (
+    NamedProblem(
+        name="set_cover",
+        title="127 vectors over F2 and 127 hyperplanes: 7 machines, and no bound by prices above 2",
+        source="the conformance suite of cms; the set-cover instance over F2^q with q = 7",
+        make=lambda: _set_cover(7),
+        optimum=Fraction(7),
+    ),
+    NamedProblem(
+        name="crowd",
+        title="3,000 jobs on machines cut like a GPU",
+        source="the conformance suite of cms; random, seeded",
+        make=lambda: _crowd(3000),
+    ),
+    NamedProblem(
+        name="crowd_of_shares",
+        title="3,000 jobs on machines cut by size",
+        source="the conformance suite of cms; random, seeded",
+        make=lambda: _crowd_of_shares(3000),
+    ),
+)

@@ -1,0 +1,153 @@
+"""The suite: which checks there are, and their report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ..errors import CmsError
+from ..plugin.algorithm import Algorithm
+from ..plugin.registry import NamedProblem
+from ..values.frozen import FrozenMap
+from . import checks
+from .checks import Faults, Laboratory
+
+#: Faults a report spells out for each check.
+_SPELLED_OUT = 5
+
+
+class ConformanceError(AssertionError):
+    """An algorithm fails a check of the conformance suite; the message names the check."""
+
+
+class Check(NamedTuple):
+    """One check of the suite; call it with an algorithm, as a pytest test does.
+
+    Attributes
+    ----------
+    name : str
+    since : str
+        The version of configurable-machines that added it.
+    faults : callable
+        From a :class:`Laboratory` to the faults found, as texts; its docstring is the promise.
+    """
+
+    name: str
+    since: str
+    faults: Callable[[Laboratory], Faults]
+
+    @property
+    def promise(self) -> str:
+        """What an algorithm that passes keeps to, in words."""
+        return self.faults.__doc__ or ""
+
+    def __call__(
+        self,
+        algorithm: str | Algorithm,
+        problems: Sequence[NamedProblem] | None = None,
+        **settings: Any,
+    ) -> None:
+        """Raise ConformanceError if the algorithm fails; the arguments are a Laboratory's."""
+        result = self.result(Laboratory(algorithm, problems, **settings))
+        if not result.passed:
+            raise ConformanceError(f"{self.name}: {result.detail}. {self.promise}")
+
+    def result(self, laboratory: Laboratory) -> CheckResult:
+        """Run the check and say how it went."""
+        try:
+            found = list(islice(self.faults(laboratory), _SPELLED_OUT))
+        except CmsError as fault:
+            found = [str(fault)]
+        return CheckResult(self.name, not found, "; ".join(found))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CheckResult(NamedTuple):
+    """How one check went; ``detail`` holds the first few faults."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class ConformanceReport(NamedTuple):
+    """How all checks went; print it."""
+
+    algorithm: str
+    results: tuple[CheckResult, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return all(result.passed for result in self.results)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        return tuple(result.name for result in self.results if not result.passed)
+
+    def __str__(self) -> str:
+        width = max(len(result.name) for result in self.results)
+        lines = [
+            f"{result.name:<{width}}  {'passed' if result.passed else 'FAILED: ' + result.detail}"
+            for result in self.results
+        ]
+        return "\n".join([f"conformance of {self.algorithm!r}", *lines])
+
+
+def check_algorithm(
+    algorithm: str | Algorithm,
+    problems: Sequence[NamedProblem] | None = None,
+    *,
+    seeds: Sequence[int] = (0, 1),
+    time_limit: float = 10.0,
+    options: Mapping[str, object] = FrozenMap(),
+) -> ConformanceReport:
+    """Run every check on an algorithm.
+
+    Parameters
+    ----------
+    algorithm : str or Algorithm
+        A name is looked up in the registry; an object counts as a third party's.
+    problems : sequence of NamedProblem, optional
+        :data:`cms.testing.edge_problems.EDGE_PROBLEMS` by default.
+    seeds : sequence of int, default (0, 1)
+    time_limit : float, default 10
+        Seconds for each run that is not about time; a run this cuts short is not held to be
+        reproducible.
+    options : Mapping[str, object], optional
+
+    Returns
+    -------
+    ConformanceReport
+
+    Examples
+    --------
+    >>> from cms.testing import check_algorithm
+    >>> report = check_algorithm("auto")  # doctest: +SKIP
+    >>> print(report)  # doctest: +SKIP
+    """
+    laboratory = Laboratory(
+        algorithm, problems, seeds=seeds, time_limit=time_limit, options=options
+    )
+    results = tuple(each.result(laboratory) for each in CHECKS)
+    return ConformanceReport(laboratory.algorithm.name, results)
+
+
+#: The checks, in the order of the report.
+CHECKS = (
+    Check("support", "0.1.0", checks.faults_in_support),
+    Check("options", "0.1.0", checks.faults_in_options),
+    Check("claims", "0.1.0", checks.faults_in_claims),
+    Check("schedules", "0.1.0", checks.faults_in_schedules),
+    Check("bounds", "0.1.0", checks.faults_in_bounds),
+    Check("inputs", "0.1.0", checks.faults_in_inputs),
+    Check("clock", "0.1.0", checks.faults_in_clock),
+    Check("reproducible", "0.1.0", checks.faults_in_reproducible),
+    Check("cancels", "0.1.0", checks.faults_in_cancels),
+    Check("edge_problems", "0.1.0", checks.faults_in_edge_problems),
+    Check("guarantee", "0.1.0", checks.faults_in_guarantee),
+)
