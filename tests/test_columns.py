@@ -129,7 +129,7 @@ def test_names_that_no_entry_speaks_of_cost_nothing(monkeypatch: pytest.MonkeyPa
         looked_up.append(len(values))
         return whole_array(values, what)
 
-    monkeypatch.setattr(import_module("cms.check"), "whole_array", counted)
+    monkeypatch.setattr(import_module("cms.schedule.check"), "whole_array", counted)
     many = range(300)
     made = Columns(
         tuple(f"b{i}" for i in many),
