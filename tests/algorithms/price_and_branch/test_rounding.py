@@ -30,16 +30,19 @@ def options_of(search: PriceSearch, mixture: Fractional) -> list[dict[tuple[int,
     return found
 
 
-def examine(search: PriceSearch, mixture: Fractional, result: Rounded) -> None:
+def examine(
+    search: PriceSearch, mixture: Fractional, result: Rounded, *, boxes: bool = True
+) -> None:
     """All jobs of every kind are there, each with an option of its kind's, or in a box.
 
-    One between options far apart may take a mixture of them, rounded up, where there is no box.
+    Without boxes one between options far apart may take a mixture of them, rounded up.
     """
     jobs, choices = search.jobs, result.choices
     allowed = options_of(search, mixture)
     placed = np.zeros(len(jobs), dtype=np.int64)
     for kind, option, count in zip(*choices, strict=True):
         if tuple(option.tolist()) not in allowed[kind]:
+            assert not boxes
             columns = [*zip(*allowed[kind], strict=True)]
             assert max(max(column) - min(column) for column in columns) > _FAR
             pairs = zip(columns, option.tolist(), strict=True)
@@ -79,10 +82,10 @@ def test_every_job_has_an_option_or_a_box(family: str) -> None:
             continue
         search = searched(jobs.problem)
         mixture = fractional(search)
-        for most in (0, MOST_BOXES):
+        for most in (0, 1, MOST_BOXES):
             result = rounded(search, mixture, number, most_boxes=most)
             assert len(result.boxes) <= most
-            examine(search, mixture, result)
+            examine(search, mixture, result, boxes=most > 0)
 
 
 @pytest.mark.parametrize("name", CROWDS)
@@ -161,7 +164,7 @@ def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
     assert all(low <= n <= high for low, n, high in zip(box.lows, need, box.highs, strict=True))
     assert all(high - low <= 24 for low, high in zip(box.lows, box.highs, strict=True))
     alone = rounded(search, mixture, 0, most_boxes=0)
-    examine(search, mixture, alone)
+    examine(search, mixture, alone, boxes=False)
     assert alone.boxes == ()
 
 
@@ -180,7 +183,8 @@ def test_numbers_beyond_int64_are_rounded(exponent: int) -> None:
     search = far_apart(10**exponent, 1)
     mixture = fractional(search)
     for most in (0, MOST_BOXES):
-        examine(search, mixture, rounded(search, mixture, 0, most_boxes=most))
+        result = rounded(search, mixture, 0, most_boxes=most)
+        examine(search, mixture, result, boxes=most > 0)
 
 
 def test_kinds_that_are_far_apart_and_split_without_rest_need_no_mixture() -> None:
