@@ -87,7 +87,7 @@ def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.M
         worded.append(facts)
         return Violation(*facts)
 
-    monkeypatch.setattr(import_module("cms.check"), "Violation", violation)
+    monkeypatch.setattr(import_module("cms.schedule.check"), "Violation", violation)
     with pytest.raises(AlgorithmError, match="; and more than 997 more violations$"):
         Ledger(problem, "test", trusted=False, clock=lambda: 0.0).offer(Schedule())
     assert len(worded) == 1001

@@ -52,13 +52,8 @@ def _schedule(fields: Mapping[str, Node], solution: Solution) -> None:
         raise fields["schedule"].error(
             f"{fields['schedule'].label} has machines", expected=f"none, {since}"
         )
-    stated = fields["machine_count"].integer_or_null()
-    if stated != solution.machine_count:
-        count = "null" if solution.machine_count is None else shown(solution.machine_count)
-        raise fields["machine_count"].wrong(f"{count}, the machines of the schedule")
-    if fields["gap"].number_or_null(minimum=None) != solution.gap:
-        gap = "null" if solution.gap is None else shown(solution.gap)
-        raise fields["gap"].wrong(f"{gap}, the cost less the lower bound")
+    fields["machine_count"].agree(solution.machine_count, "the machines of the schedule")
+    fields["gap"].agree(solution.gap, "the cost less the lower bound")
     if solution.proof not in (possible := _PROOFS[solution.status]):
         words = " or ".join(f'"{proof}"' for proof in possible)
         raise fields["proof"].wrong(f"{words}, {since}")

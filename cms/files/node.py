@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CmsError, FileError, InvalidProblem
 from ..values.names import checked_names, nearest
-from ..values.numbers import format_exact
+from ..values.numbers import format_exact, shown
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
 from .source import Source
@@ -217,6 +217,40 @@ class Node:
             yield self.at(index)
 
     # -- values ------------------------------------------------------------------------------
+
+    def agree(self, value: Any, why: str) -> None:
+        """Check what is written out for readers against what follows from the rest.
+
+        Parameters
+        ----------
+        value : dict, list, str, int, Fraction or None
+            What follows; a Fraction is compared as a number, however that is written.
+        why : str
+            From what it follows: "as in the problem".
+
+        Raises
+        ------
+        FileError
+            At the first value that differs, in the order of the document.
+
+        Examples
+        --------
+        >>> Node({"groups": [{"count": 2}]}).at("groups").agree([{"count": 3}], "as in the plan")
+        Traceback (most recent call last):
+            ...
+        cms.errors.FileError: <document>: groups[0].count is 2, expected 3, as in the plan
+        """
+        if isinstance(value, dict):
+            for key, child in self.object(value).items():
+                child.agree(value[key], why)
+        elif isinstance(value, list):
+            for child, each in zip(self.array(len(value)), value, strict=True):
+                child.agree(each, why)
+        elif value is None or self.value is None or isinstance(value, str):
+            if self.value != value:
+                raise self.wrong(f"{Node(value).shown}, {why}")
+        elif (self.integer(None) if type(value) is int else self.number(None)) != value:
+            raise self.wrong(f"{shown(value)}, {why}")
 
     def text(self) -> str:
         """Read a text.

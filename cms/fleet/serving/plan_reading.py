@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...schedule.check import check
 from ...values.frozen import FrozenMap
-from ...values.numbers import shown
 from ..hardware import Gpu
 from ..hardware.device_file import device_from_json
 from .operating_point import OperatingPoint
@@ -99,10 +97,8 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     services = tuple(_service(entry) for entry in fields["services"].array())
     _require_same(fields["services"], [each.name for each in services], problem.job_names)
     _require_blocks(fields["problem"], problem, gpus)
-    for entry, service, job in zip(fields["services"].array(), services, problem.jobs, strict=True):
-        if service.rate_rps != job.demand:
-            demand = shown(job.demand)
-            raise entry.at("rate_rps").wrong(f"{demand}, as in the problem")
+    for entry, job in zip(fields["services"].array(), problem.jobs, strict=True):
+        entry.at("rate_rps").agree(job.demand, "as in the problem")
     serving = ServingProblem(
         problem=problem,
         services=services,
@@ -124,7 +120,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
         plan = Plan(serving, solution)
     except CmsError as fault:
         raise fields["solution"].error(f"{fields['solution'].label}: {fault}") from None
-    _require_derived(node, plan)
+    _require_derived(fields, plan)
     return plan
 
 
@@ -203,14 +199,11 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
     """Every supply of the problem has a point, and is what the rule makes of that point."""
     for entry in node.array():
         name, block = entry.at("service").text(), entry.at("block").text()
-        supply, stated = serving.supply(name, block), entry.at("supply_rps")
-        if stated.number() != supply:
-            raise stated.wrong(f"{shown(supply)}, as in the problem")
-        ruled = serving.rule.supply(serving.service(name), serving.points[name, block])
-        if ruled != supply:
-            raise stated.wrong(f"{shown(ruled)} by the rule {serving.rule.name!r}")
-        if entry.at("gpu").text() != serving.instance_of(block)[0]:
-            raise entry.at("gpu").wrong(f'"{serving.instance_of(block)[0]}", where {block} is')
+        stated, rule = entry.at("supply_rps"), serving.rule
+        stated.agree(serving.supply(name, block), "as in the problem")
+        ruled = rule.supply(serving.service(name), serving.points[name, block])
+        stated.agree(ruled, f"by the rule {rule.name!r}")
+        entry.at("gpu").agree(serving.instance_of(block)[0], f"where {block} is")
     for service in serving.services:
         for block in serving.problem.blocks:
             pair = service.name, block
@@ -259,32 +252,10 @@ def _require_same(node: Node, found: Sequence[str], wanted: Sequence[str]) -> No
         raise node.error(f"{node.label} are {', '.join(found)}", expected=expected)
 
 
-def _require_derived(node: Node, plan: Plan) -> None:
+def _require_derived(fields: Mapping[str, Node], plan: Plan) -> None:
     """Compare what is written out for readers with what the solution says."""
-    for entry, given in zip(node.at("services").array(), plan.services, strict=True):
-        if entry.at("provided_rps").number() != given.provided_rps:
-            raise entry.at("provided_rps").wrong(
-                f"{shown(given.provided_rps)}, what its instances supply"
-            )
-        if entry.at("instances").integer() != given.instances:
-            raise entry.at("instances").wrong(f"{shown(given.instances)}, as the solution has")
+    for entry, given in zip(fields["services"].array(), plan.services, strict=True):
+        entry.at("provided_rps").agree(given.provided_rps, "what its instances supply")
+        entry.at("instances").agree(given.instances, "as the solution has")
     groups = [group_to_json(group) for group in plan.groups]
-    for entry, group in zip(node.at("groups").array(len(groups)), groups, strict=True):
-        if _group_as_written(entry) != group:
-            raise entry.error(
-                f"{entry.label} is not what the solution says", expected=json.dumps(group)
-            )
-
-
-def _group_as_written(node: Node) -> dict[str, Any]:
-    """The values of a group without the keys that start with ``x-``, the user's own."""
-    fields = node.object(("gpu", "count", "instances"))
-    instances = [
-        each.object(("block", "profile", "count", "service"))
-        for each in fields["instances"].array()
-    ]
-    return {
-        "gpu": fields["gpu"].value,
-        "count": fields["count"].value,
-        "instances": [{key: field.value for key, field in each.items()} for each in instances],
-    }
+    fields["groups"].agree(groups, "as the solution has")

@@ -52,8 +52,7 @@ def _require_own_point(
     service, point = serving.service(name), serving.points[name, block]
     key, profile = serving.instance_of(block)
     gpu = serving.gpu_of(key)
-    if point.model != service.model:
-        raise entry.at("model").wrong(f'"{service.model}", which service {name!r} runs')
+    entry.at("model").agree(service.model, f"which service {name!r} runs")
     if not is_of(gpu, point.device):
         raise entry.at("device").wrong(f'"{key}", where {block} is, or a product name of it')
     if point.profile != profile and _profile(gpu, point.profile) != profile:
