@@ -15,19 +15,19 @@ from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import Reduction, reduce
 
-from .price_and_branch.certificates import certificate, ray
-from .price_and_branch.closing import Found, Task, close, improvements, schedule_of
-from .price_and_branch.covering import filled
-from .price_and_branch.exact import every_block, every_option, solver_bound
-from .price_and_branch.found import PricePoint
-from .price_and_branch.fraction import fractional
-from .price_and_branch.prices import PriceSearch
-from .price_and_branch.rounding import rounded
-from .price_and_branch.shapes import Shapes
-from .shared.costs import supported_costs
-from .shared.jobs import Jobs
-from .shared.machines import listed
-from .shared.program import Settings
+from .closing.covering import filled
+from .closing.exact import every_block, every_option, solver_bound
+from .closing.program import Found, Task, close, improvements, schedule_of
+from .closing.rounding import rounded
+from .closing.shapes import Shapes
+from .prices.certificates import certificate, ray
+from .prices.fraction import fractional
+from .prices.jobs import Jobs
+from .prices.points import PricePoint
+from .prices.search import PriceSearch
+from .solvers.integer import Settings
+from .tables.costs import supported_costs
+from .tables.machines import listed
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim

@@ -46,6 +46,10 @@ LAYERS = (
     "cms.fleet.report",
     "cms.cli",
 )
+# The rooms of ``algorithms``, each importing only rooms before it: what several methods stand
+# on, then the methods, of which only ``auto`` knows another.
+ROOMS = ("solvers", "tables", "opening", "prices", "closing", "aggregated")
+METHODS = ("conic", "cp_sat", "greedy", "lp_rounding", "mig_serving", "price_and_branch", "ptas")
 # The two pages that re-export a public interface stand above the layers they show. Library modules
 # never import the page of their own wing, only the modules behind it.
 PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
@@ -130,6 +134,22 @@ def test_a_module_behind_a_page_does_not_import_the_page() -> None:
         for i in imports(m)
         if i.target in PAGES and m.name.startswith(i.target + ".") and layer(m.name) != "cms.cli"
         if LAYERS.index(layer(m.name)) <= LAYERS.index(PAGES[i.target])
+    ]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_a_room_of_algorithms_imports_only_rooms_before_it() -> None:
+    before: dict[str, set[str]] = {room: set(ROOMS[:at]) for at, room in enumerate(ROOMS)}
+    before |= {method: set(ROOMS) for method in METHODS}
+    before["auto"] = {"price_and_branch"}
+    breaches = [
+        f"{m.path.relative_to(ROOT)}:{i.line} imports {i.target}"
+        for m in modules().values()
+        if m.name.startswith("algorithms.")
+        for i in imports(m)
+        if i.target.startswith("algorithms.")
+        if (room := i.target.split(".")[1]) != (own := m.name.split(".")[1])
+        if room not in before[own]
     ]
     assert not breaches, "\n".join(breaches)
 

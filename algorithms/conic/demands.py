@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack.pricing import cheapest_option, common_denominator
 
-from ..shared.demands import Demand
+from ..tables.demands import Demand
 
 if TYPE_CHECKING:
     from .polytope import Point

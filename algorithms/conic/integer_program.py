@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..shared.demands import Demand
-from ..shared.program import LARGEST, Program
+from ..solvers.integer import LARGEST, Program
+from ..tables.demands import Demand
 from .demands import Priced, Window
 from .polytope import HalfSpace, Point, Polytope, dot
 

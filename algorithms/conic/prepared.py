@@ -8,8 +8,8 @@ from cms.plugin.algorithm import Support
 from cms.problem.parts import SizeBoundedConfigurations
 from cms.reduction.reduction import Reduction, reduce
 
-from ..shared.demands import Demand, demands_of
-from ..shared.machines import maximal_contents
+from ..tables.demands import Demand, demands_of
+from ..tables.machines import maximal_contents
 from .cells import MOST_POINTS
 from .demands import simple_count
 from .polytope import Point, Polytope, contents

@@ -15,8 +15,9 @@ from cms.plugin.algorithm import Named, SolverBound
 from cms.problem.parts import Configuration, MachineType
 from cms.schedule.schedule import Schedule
 
-from ..dantzig_wolfe import rounded, solve_dantzig_wolfe
-from ..shared.program import Outcome, Settings
+from ..prices.generation import solve_dantzig_wolfe
+from ..prices.theorem_b import rounded
+from ..solvers.integer import Outcome, Settings
 from .cells import cover
 from .demands import Priced, priced, windows
 from .integer_program import ContentProgram, Found, Task, columns_of

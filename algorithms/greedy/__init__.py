@@ -10,7 +10,7 @@ from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
 from cms.values.numbers import exact
 
-from ..linear.aggregated import (
+from ..aggregated.program import (
     Aggregated,
     certificate,
     doubled,
@@ -18,9 +18,9 @@ from ..linear.aggregated import (
     guarantee_of_one_block_each,
     one_block_each,
 )
-from ..linear.tables import MOST_SHAPES, Tables, schedule, without_limits
-from ..linear.tidy import with_fewer_machines, without_waste
-from ..shared.machines import listed
+from ..aggregated.tidy import with_fewer_machines, without_waste
+from ..tables.integers import MOST_SHAPES, Tables, schedule, without_limits
+from ..tables.machines import listed
 from . import machinewise, promises
 from .factors import best_inflation
 from .opened import Opened
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..linear.aggregated import Counts
+    from ..aggregated.program import Counts
 
 _VARIANTS = ("best", "units", "inflated", "lp")
 _INNER = ("auto", "greedy", "independent", "dependent", "exact")

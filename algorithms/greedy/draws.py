@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..linear.pseudoforest import Edge
+    from ..aggregated.pseudoforest import Edge
 
 #: Parts of blocks below this are the solver's noise.
 _NOISE = 1e-9

@@ -13,8 +13,8 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 
-from ..linear.program import LinearProgram
-from ..shared.simplex import cheapest
+from ..solvers.linear import LinearProgram
+from ..solvers.simplex import cheapest
 from .draws import Draws
 from .paths import PathRounding
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..linear.pseudoforest import Edge
+    from ..aggregated.pseudoforest import Edge
 
 Given: TypeAlias = "NDArray[np.int64]"
 

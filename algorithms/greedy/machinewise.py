@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.errors import UnsupportedProblem
 
-from ..linear.aggregated import repaired
-from ..linear.program import LinearProgram
+from ..aggregated.program import repaired
+from ..solvers.linear import LinearProgram
 from .draws import Draws
 from .factors import kappa
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..linear.aggregated import Counts
-    from ..linear.pseudoforest import Edge
-    from ..linear.tables import Tables
+    from ..aggregated.program import Counts
+    from ..aggregated.pseudoforest import Edge
+    from ..tables.integers import Tables
 
 #: Variables of LP*, beyond which it takes minutes.
 MOST_VARIABLES = 60_000
@@ -55,7 +55,7 @@ def usable(tables: Tables) -> list[list[int]]:
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> shape = Configuration({"a": 10**9})
     >>> usable(Tables.of(Problem(configurations=shape, jobs=[Job("x", 5, {"a": 2})])))
     [[3]]
@@ -75,7 +75,7 @@ def variables(tables: Tables) -> int:
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> jobs = [Job(name, 1, {name: 1}) for name in "abcd"]
     >>> shapes = [Configuration({name: 10, "a": 1}) for name in "abcd"]
     >>> variables(Tables.of(Problem(configurations=shapes, jobs=jobs)))
@@ -187,7 +187,7 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> jobs = [Job(name, 1, {name: 1}) for name in "abcd"]
     >>> shapes = [Configuration({name: 10}) for name in "abcd"]
     >>> paid = Paid.of(Tables.of(Problem(configurations=shapes, jobs=jobs)))
@@ -275,7 +275,7 @@ def round_machinewise(paid: Paid, fractional: Fractional, budget: Budget | None)
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 2, {"a": 1})])
     >>> paid = Paid.of(Tables.of(problem))
     >>> machines, given = round_machinewise(paid, solve(paid, None), None)

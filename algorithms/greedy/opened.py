@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..linear.aggregated import Counts
-    from ..linear.tables import Tables
+    from ..aggregated.program import Counts
+    from ..tables.integers import Tables
 
 #: With this many jobs compiling pays; it takes some seconds.
 _COMPILED_FROM = 5_000
@@ -53,7 +53,7 @@ class Opened:
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> problem = Problem(
     ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 5, {"half": 1})]
     ... )

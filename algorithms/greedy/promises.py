@@ -11,7 +11,7 @@ from .factors import harmonic_above, inflated_factor, rounded_up
 from .inner import FACTORS, MISSED
 
 if TYPE_CHECKING:
-    from ..linear.tables import Tables
+    from ..tables.integers import Tables
     from .machinewise import Paid
 
 #: With so many jobs a machine's blocks are the bound, not the demands.

@@ -12,7 +12,7 @@ from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
 from cms.values.numbers import exact
 
-from ..linear.aggregated import (
+from ..aggregated.program import (
     Aggregated,
     FixedMachines,
     certificate,
@@ -23,9 +23,9 @@ from ..linear.aggregated import (
     repaired,
     with_machines,
 )
-from ..linear.exact import total
-from ..linear.tables import Tables, schedule, without_limits
-from ..linear.tidy import with_fewer_machines, without_waste
+from ..aggregated.purchase import total
+from ..aggregated.tidy import with_fewer_machines, without_waste
+from ..tables.integers import Tables, schedule, without_limits
 from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..linear.aggregated import Counts, Fixed, Vertex
-    from ..linear.pseudoforest import Edge
+    from ..aggregated.program import Counts, Fixed, Vertex
+    from ..aggregated.pseudoforest import Edge
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
 #: The most machine vectors that "enumeration" may have to go through.

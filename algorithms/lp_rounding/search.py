@@ -8,15 +8,15 @@ from fractions import Fraction
 from math import ceil, comb
 from typing import TYPE_CHECKING
 
-from ..linear.aggregated import Aggregated
+from ..aggregated.program import Aggregated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cms.plugin.algorithm import Budget
 
-    from ..linear.aggregated import Vertex
-    from ..linear.tables import Tables
+    from ..aggregated.program import Vertex
+    from ..tables.integers import Tables
 
 
 def cheapest_support(tables: Tables, budget: Budget) -> Vertex | None:
@@ -61,7 +61,7 @@ def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[in
     Examples
     --------
     >>> from cms import Configuration, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
     >>> tables = Tables.of(Problem(configurations=shapes))
     >>> list(vectors(tables, Fraction(1), Fraction(2)))
@@ -86,7 +86,7 @@ def number_of_vectors(tables: Tables, most: Fraction) -> int:
     Examples
     --------
     >>> from cms import Configuration, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
     >>> number_of_vectors(Tables.of(Problem(configurations=shapes)), Fraction(2))
     6

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from cms.knapsack.pricing import common_denominator
 from cms.values.numbers import common_step
 
-from ..linear.aggregated import FixedMachines, repaired
-from ..shared.program import LARGEST, Program, Settings
+from ..aggregated.program import FixedMachines, repaired
+from ..solvers.integer import LARGEST, Program, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..linear.aggregated import Fixed, Vertex
-    from ..linear.tables import Tables
+    from ..aggregated.program import Fixed, Vertex
+    from ..tables.integers import Tables
 
 
 class Cut(NamedTuple):
@@ -64,7 +64,7 @@ def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
     --------
     >>> from fractions import Fraction
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> problem = Problem(configurations=Configuration({"b": 3}), jobs=[Job("x", 4, {"b": 1})])
     >>> cut_by([Fraction(1, 2)], Fraction(2), Tables.of(problem))
     Cut(values=[3], least=4)
@@ -87,7 +87,7 @@ def in_reach(tables: Tables) -> bool:
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> shape = Configuration({"b": 3})
     >>> [
     ...     in_reach(Tables.of(Problem(configurations=shape, jobs=[Job("x", d, {"b": 1})])))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
 
-from ..linear.tables import Tables, without_limits
+from ..tables.integers import Tables, without_limits
 from .candidates import MOST_NUMBERS, Candidates, fitting
 from .fast import MOST_MACHINES, fast
 from .genetic import Genetic

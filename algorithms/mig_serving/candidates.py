@@ -104,7 +104,7 @@ class Candidates:
         Examples
         --------
         >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.linear.tables import Tables
+        >>> from algorithms.tables.integers import Tables
         >>> from algorithms.mig_serving.options import MigServingFastOptions
         >>> from algorithms.mig_serving.services import Services
         >>> jobs = [Job("x", 4, {"a": 1}), Job("y", 2, {"a": 1})]

@@ -52,7 +52,7 @@ def fast(
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> from algorithms.mig_serving.candidates import Candidates
     >>> from algorithms.mig_serving.options import MigServingFastOptions
     >>> from algorithms.mig_serving.services import Services

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..linear.tables import Tables
+    from ..tables.integers import Tables
 
 #: Binary digits of a demand. What a million blocks give, each cut at the demand, is still an int64.
 _DIGITS = 40
@@ -73,7 +73,7 @@ class Services:
         Examples
         --------
         >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.linear.tables import Tables
+        >>> from algorithms.tables.integers import Tables
         >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 4, {"a": 1})])
         >>> Services.of(Tables.of(problem)).utility
         array([[0.25]])
@@ -97,7 +97,7 @@ class Services:
         Examples
         --------
         >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.linear.tables import Tables
+        >>> from algorithms.tables.integers import Tables
         >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 5, {"a": 1})])
         >>> Services.of(Tables.of(problem)).alone
         [Fraction(5, 2)]
@@ -125,7 +125,7 @@ class Services:
         Examples
         --------
         >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.linear.tables import Tables
+        >>> from algorithms.tables.integers import Tables
         >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 5, {"a": 1})])
         >>> services = Services.of(Tables.of(problem))
         >>> services.missing([services.filled(0, [(0, 0, 2)])] * 2)

@@ -57,7 +57,7 @@ class TreeSearch:
     --------
     >>> from random import Random
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.linear.tables import Tables
+    >>> from algorithms.tables.integers import Tables
     >>> from algorithms.mig_serving.candidates import Candidates
     >>> from algorithms.mig_serving.options import MigServingOptions
     >>> from algorithms.mig_serving.services import Services

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from cms.certificate.certificate import LARGEST_DEPTH, first_certificate, next_below, round_up
 from cms.certificate.conditions import Condition
 
-from ..shared.jobs import Jobs
-from ..shared.region import Region
+from ..prices.jobs import Jobs
+from ..prices.points import PricePoint, Warm
+from ..prices.region import Region
+from ..prices.search import PriceSearch
 from .branchable import branchable
-from .found import PricePoint, Warm
 from .node_schedules import NodeSchedules
 from .pool import Pool
-from .prices import PriceSearch
 from .quantities import TYPES, Mixture, Split, mixture, schedule_of, splits
 from .tree import Grower, Node, leaves
 

@@ -9,21 +9,21 @@ import numpy as np
 
 from cms.certificate.certificate import next_below
 
-from ..shared.choices import choices_of
-from .closing import Task, close, schedule_of
-from .fraction import fractional
-from .near import NearOptions
-from .neighbourhood import FIRST_RUNGS, Neighbourhood
-from .rounding import rounded
-from .shapes import Shapes
+from ..closing.near import NearOptions
+from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
+from ..closing.program import Task, close, schedule_of
+from ..closing.rounding import rounded
+from ..closing.shapes import Shapes
+from ..prices.choices import choices_of
+from ..prices.fraction import fractional
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.schedule.schedule import Schedule
 
-    from ..shared.jobs import Jobs
-    from .found import PricePoint
-    from .prices import PriceSearch
+    from ..prices.jobs import Jobs
+    from ..prices.points import PricePoint
+    from ..prices.search import PriceSearch
     from .quantities import Mixture
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..shared.choices import block_totals
-from ..shared.floats import near, near_table
+from ..prices.choices import block_totals
+from ..solvers.floats import near, near_table
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from ..shared.jobs import Jobs
-    from ..shared.region import Region, Vector
-    from .prices import PriceSearch
+    from ..prices.jobs import Jobs
+    from ..prices.region import Region, Vector
+    from ..prices.search import PriceSearch
 
 #: A search starts from at most so many choices of each group of kinds.
 _MOST = 16

@@ -19,8 +19,8 @@ from cms.problem.parts import Configuration
 from cms.schedule.check import check
 from cms.schedule.schedule import Schedule
 
-from ..shared.floats import near
-from .equations import solve_exactly
+from ..solvers.equations import solve_exactly
+from ..solvers.floats import near
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from cms.certificate.quantity import Quantity
     from cms.problem.problem import Problem
 
-    from ..shared.region import Row
-    from .found import Share
-    from .prices import PriceSearch
+    from ..prices.points import Share
+    from ..prices.region import Row
+    from ..prices.search import PriceSearch
 
 #: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.
 _NEAR = 1e-5

@@ -13,19 +13,19 @@ from cms.plugin.algorithm import Claim, Named
 from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 
-from ..shared.first import first_schedule
-from ..shared.jobs import Jobs
+from ..closing.covering import covering, filled
+from ..closing.exact import every_block, every_option, solver_bound
+from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
+from ..closing.program import Found, Task, close, schedule_of
+from ..closing.rounding import Rounded, rounded
+from ..closing.shapes import Shapes
+from ..opening.first import first_schedule
+from ..prices.certificates import certificate, ray
+from ..prices.fraction import Fractional, fractional
+from ..prices.jobs import Jobs
+from ..prices.points import PricePoint
+from ..prices.search import PriceSearch
 from .branching import prove_cost, prove_infeasible
-from .certificates import certificate, ray
-from .closing import Found, Task, close, schedule_of
-from .covering import covering, filled
-from .exact import every_block, every_option, solver_bound
-from .found import PricePoint
-from .fraction import Fractional, fractional
-from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
-from .prices import PriceSearch
-from .rounding import Rounded, rounded
-from .shapes import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
 
-from ..shared.region import Region
-from .found import PricePoint
-from .prices import PriceSearch
+from ..prices.points import PricePoint
+from ..prices.region import Region
+from ..prices.search import PriceSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
 
-    from ..shared.jobs import Jobs
+    from ..prices.jobs import Jobs
     from .quantities import Split
 
 #: Decimal digits a leaf's numbers are tried with, in the region's unit.

@@ -15,10 +15,11 @@ from cms.reduction.reduction import reduce
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step, exact
 
-from ..dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
-from ..linear.tables import Tables, without_limits
-from ..linear.tables import schedule as restored
-from ..linear.tidy import without_waste
+from ..aggregated.tidy import without_waste
+from ..prices.generation import solve_dantzig_wolfe
+from ..prices.theorem_b import additive_cost, rounded
+from ..tables.integers import Tables, without_limits
+from ..tables.integers import schedule as restored
 from .compact import CompactProgram, Ended
 from .dynamic import DynamicProgram, optimum
 from .fleet import MOST_SHAPES, Fleet, Found
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
     from cms.problem.problem import Problem
 
-    from ..dantzig_wolfe import Fractional
+    from ..prices.generation import Fractional
 
 #: Ways to the optimum in the exact part.
 _WAYS = ("auto", "dynamic", "program")

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..shared.program import Outcome, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
 from .fleet import Fleet, Found
 
 if TYPE_CHECKING:

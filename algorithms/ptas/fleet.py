@@ -9,9 +9,9 @@ from cms.errors import UnsupportedProblem
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
-from ..dantzig_wolfe.rounding import with_missing
-from ..shared.demands import demands_of
-from ..shared.machines import listed
+from ..prices.theorem_b import with_missing
+from ..tables.demands import demands_of
+from ..tables.machines import listed
 
 if TYPE_CHECKING:
     from cms.problem.parts import Configuration

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorithms.shared.machines import listed
+from algorithms.tables.machines import listed
 from cms.errors import UnsupportedProblem
 from cms.reduction.reduction import Reduction, reduce
 from cms.schedule.schedule import Schedule

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.master import block_sizes
-from algorithms.shared.floats import LARGEST_FLOAT, near, near_table
-from algorithms.shared.recognise import recognised
-from algorithms.shared.region import Region
+from algorithms.prices.master import block_sizes
+from algorithms.prices.region import Region
+from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table
+from algorithms.solvers.recognise import recognised
 from cms import (
     Configuration,
     Job,

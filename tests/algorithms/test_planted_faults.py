@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+import algorithms.aggregated.program as aggregated
+import algorithms.aggregated.pseudoforest as pseudoforest
+import algorithms.aggregated.tidy as tidy
 import algorithms.conic.run as conic
-import algorithms.dantzig_wolfe.rounding as options_rounding
 import algorithms.greedy.factors as factors
 import algorithms.greedy.inner as inner
 import algorithms.greedy.opened as opened
 import algorithms.greedy.paths as paths
 import algorithms.greedy.promises as promises
 import algorithms.greedy.steps as steps
-import algorithms.linear.aggregated as aggregated
-import algorithms.linear.pseudoforest as pseudoforest
-import algorithms.linear.tidy as tidy
 import algorithms.lp_rounding as lp_rounding
+import algorithms.prices.theorem_b as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.cells import cover
 from algorithms.conic.integer_program import Task

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import pytest
 
-import algorithms.shared.guesses
-import algorithms.shared.jobs
+import algorithms.prices.guesses
+import algorithms.prices.jobs
 import cms.knapsack.pricing
 from cms import Problem, Proof, Solution, Status, check, solve
 from cms.files import problem_to_json, solution_to_json
@@ -34,8 +34,8 @@ def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "compiled":
         for module in (
             cms.knapsack.pricing,
-            algorithms.shared.jobs,
-            algorithms.shared.guesses,
+            algorithms.prices.jobs,
+            algorithms.prices.guesses,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     return str(request.param)

@@ -14,8 +14,8 @@ from algorithms.conic.integer_program import ContentProgram, Found, Task, column
 from algorithms.conic.polytope import Point, Polytope
 from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import _is_open, _near
-from algorithms.shared.demands import Demand
-from algorithms.shared.program import Settings
+from algorithms.solvers.integer import Settings
+from algorithms.tables.demands import Demand
 from cms.knapsack.packing import fullest_machine
 from cms.knapsack.pricing import common_denominator
 from instances import hard

@@ -7,7 +7,8 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from algorithms.dantzig_wolfe import Fractional, rounded, solve_dantzig_wolfe
+from algorithms.prices.generation import Fractional, solve_dantzig_wolfe
+from algorithms.prices.theorem_b import rounded
 from cms import Problem, Schedule
 from cms.reduction.reduction import Reduction
 from tests.algorithms.price_and_branch.parts import Unlimited

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-import algorithms.dantzig_wolfe.rounding
-from algorithms.dantzig_wolfe import Fractional, additive_cost, rounded
-from algorithms.dantzig_wolfe.rounding import with_missing
+import algorithms.prices.theorem_b
+from algorithms.prices.generation import Fractional
+from algorithms.prices.theorem_b import additive_cost, rounded, with_missing
 from cms import Configuration, InvalidSchedule, Job, MachineType, Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.reduction.reduction import reduce
@@ -158,7 +158,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_rounding_weakened_by_one_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, wrong = FAULTS[fault]
-    monkeypatch.setattr(algorithms.dantzig_wolfe.rounding, name, wrong)
+    monkeypatch.setattr(algorithms.prices.theorem_b, name, wrong)
     caught = 0
     for case in every_case(FEW):
         try:

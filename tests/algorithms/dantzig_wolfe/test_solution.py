@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import algorithms.dantzig_wolfe.generation
-import algorithms.dantzig_wolfe.master
-import algorithms.dantzig_wolfe.passes
-import algorithms.dantzig_wolfe.vertex
-from algorithms.dantzig_wolfe import additive_cost, rounded, solve_dantzig_wolfe
+import algorithms.prices.generation
+import algorithms.prices.passes
+import algorithms.prices.proposals
+import algorithms.prices.vertex
+from algorithms.prices.generation import solve_dantzig_wolfe
+from algorithms.prices.theorem_b import additive_cost, rounded
 from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Problem, check
 from cms.reduction.reduction import reduce
 from instances import hard, small
@@ -64,8 +65,8 @@ def test_named_instances_have_their_exact_values(one: Any) -> None:
 @pytest.mark.parametrize("family", ["sparse", "identical_jobs", "costs", "max_blocks"])
 def test_groups_of_jobs_change_nothing(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [solved(reduce(case.problem).problem).bound for case in cases(family, FEW)]
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "MOST_SINGLE", 1)
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "GROUPS", 2)
+    monkeypatch.setattr(algorithms.prices.generation, "MOST_SINGLE", 1)
+    monkeypatch.setattr(algorithms.prices.generation, "GROUPS", 2)
     for case, bound in zip(cases(family, FEW), alone, strict=True):
         solution = solved(reduce(case.problem).problem)
         refuse_faults(solution)
@@ -84,7 +85,7 @@ def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_few_passes_are_needed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_MOST_STEPS", 100)
+    monkeypatch.setattr(algorithms.prices.generation, "_MOST_STEPS", 100)
     solution = solved(reduce(generate("arbitrary", n=200, seed=seed)).problem)
     assert value(solution) - solution.bound <= Fraction(1, 10**4)
 
@@ -110,7 +111,7 @@ def test_sizes_that_are_far_apart_do_not_hide_each_other() -> None:
 
 
 def test_without_the_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "propose", lambda *_: None)
+    monkeypatch.setattr(algorithms.prices.generation, "propose", lambda *_: None)
     for case in every_case(6):
         reduction = reduce(case.problem)
         solution = solved(reduction.problem)
@@ -120,7 +121,7 @@ def test_without_the_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.Monk
 
 
 def test_floats_alone_still_round_to_valid_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.dantzig_wolfe.vertex, "MOST_EXACT", 0)
+    monkeypatch.setattr(algorithms.prices.vertex, "MOST_EXACT", 0)
     for case in every_case(8):
         reduction = reduce(case.problem)
         solution = solved(reduction.problem)
@@ -131,7 +132,7 @@ def test_floats_alone_still_round_to_valid_schedules(monkeypatch: pytest.MonkeyP
 
 def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proposals whose weights are turned round and whose machines are left out."""
-    honest = algorithms.dantzig_wolfe.master.propose
+    honest = algorithms.prices.proposals.propose
 
     def wrong(*arguments: Any) -> Any:
         proposal = honest(*arguments)
@@ -143,8 +144,8 @@ def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -
             weights=[{max(weights): 1.0} for weights in proposal.weights],
         )
 
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "propose", wrong)
-    monkeypatch.setattr(algorithms.dantzig_wolfe.generation, "_MOST_STEPS", 12)
+    monkeypatch.setattr(algorithms.prices.generation, "propose", wrong)
+    monkeypatch.setattr(algorithms.prices.generation, "_MOST_STEPS", 12)
     for case in every_case(6):
         reduction = reduce(case.problem)
         solution = solved(reduction.problem)
@@ -192,14 +193,14 @@ def test_where_knapsacks_end_early_the_bound_is_what_the_prices_prove(problem: P
 def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = algorithms.dantzig_wolfe.passes.Passes.price
+    honest = algorithms.prices.passes.Passes.price
 
     def boasting(self: Any, *arguments: Any, **options: Any) -> Any:
         point = honest(self, *arguments, **options)
         self.best = self.best._replace(bound=self.best.bound + Fraction(1, 10**9))
         return point
 
-    monkeypatch.setattr(algorithms.dantzig_wolfe.passes.Passes, "price", boasting)
+    monkeypatch.setattr(algorithms.prices.passes.Passes, "price", boasting)
     reduction = reduce(generate("arbitrary", n=6, seed=2))
     solution = solved(reduction.problem)
     assert restored(reduction, solution) == solution.bound

@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.greedy import Greedy, GreedyOptions, opened
 from algorithms.greedy.opened import Opened
-from algorithms.linear.tables import Tables
+from algorithms.tables.integers import Tables
 from cms import (
     Configuration,
     Job,
@@ -23,7 +23,7 @@ from cms import (
 from cms.errors import InvalidOption
 from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
-from cms.testing import CHECKS, Check
+from cms.testing.suite import CHECKS, Check
 from instances.families import generate
 from tests.families import FAMILIES, instance
 from tests.hard import hard_problem

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from algorithms.greedy.inner import FACTORS, INNER, assignment
 from algorithms.greedy.opened import Opened
 from algorithms.greedy.paths import PathRounding
-from algorithms.linear.program import LinearProgram
-from algorithms.linear.tables import Tables
+from algorithms.solvers.linear import LinearProgram
+from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 
 Floats = NDArray[np.float64]

@@ -14,8 +14,8 @@ import algorithms.greedy as greedy
 from algorithms.greedy import machinewise, promises
 from algorithms.greedy.draws import Draws
 from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, solve, usable
-from algorithms.linear.program import LinearProgram
-from algorithms.linear.tables import Tables
+from algorithms.solvers.linear import LinearProgram
+from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, Reference, StopReason, check
 from cms import solve as run
 from cms.errors import UnsupportedProblem

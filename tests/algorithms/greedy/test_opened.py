@@ -12,7 +12,7 @@ from algorithms.greedy import opened, steps
 from algorithms.greedy.inner import INNER
 from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, solve
 from algorithms.greedy.opened import Opened
-from algorithms.linear.tables import Tables
+from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce
 from instances.families import generate

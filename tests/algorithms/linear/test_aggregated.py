@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.linear.aggregated import (
+from algorithms.aggregated.program import (
     Aggregated,
     Counts,
     certificate,
@@ -15,8 +15,8 @@ from algorithms.linear.aggregated import (
     repaired,
     with_machines,
 )
-from algorithms.linear.tables import Tables, schedule, without_limits
-from algorithms.linear.tidy import without_waste
+from algorithms.aggregated.tidy import without_waste
+from algorithms.tables.integers import Tables, schedule, without_limits
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
 from cms.reduction.reduction import Reduction, reduce
 from tests.families import FAMILIES, instance

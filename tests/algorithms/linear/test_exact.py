@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import algorithms.linear.exact as exact
-from algorithms.linear.aggregated import Aggregated, FixedMachines
-from algorithms.linear.basis import solved
-from algorithms.linear.pseudoforest import exact_assignment
-from algorithms.linear.tables import Tables
-from algorithms.shared.simplex import Basic, cheapest
+import algorithms.aggregated.purchase as exact
+from algorithms.aggregated.program import Aggregated, FixedMachines
+from algorithms.aggregated.pseudoforest import exact_assignment
+from algorithms.solvers.basis import solved
+from algorithms.solvers.simplex import Basic, cheapest
+from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem
 
 KINDS = ["small", "costs", "demands", "hair", "blocks"]

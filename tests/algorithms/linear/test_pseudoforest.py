@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from algorithms.linear.pseudoforest import Edge, exact_assignment, round_pseudoforest
+from algorithms.aggregated.pseudoforest import Edge, exact_assignment, round_pseudoforest
 
 HALF = Fraction(1, 2)
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-import algorithms.linear.tidy as tidy
-from algorithms.linear.tables import Tables
-from algorithms.linear.tidy import HandedOut, handed_out, with_fewer_machines, without_waste
+import algorithms.aggregated.tidy as tidy
+from algorithms.aggregated.tidy import HandedOut, handed_out, with_fewer_machines, without_waste
+from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, solve
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.linear.aggregated import Aggregated, FixedMachines
-from algorithms.linear.tables import Tables
+from algorithms.aggregated.program import Aggregated, FixedMachines
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions, whole
 from algorithms.lp_rounding.whole import Cut, cheapest_whole, cut_by, limit_on_cost
-from algorithms.shared.program import LARGEST
+from algorithms.solvers.integer import LARGEST
+from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, Solution, solve
 from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce

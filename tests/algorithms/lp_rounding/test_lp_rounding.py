@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from algorithms.linear.aggregated import Aggregated
-from algorithms.linear.tables import Tables
+from algorithms.aggregated.program import Aggregated
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions
 from algorithms.lp_rounding.search import cheapest_support, vectors
+from algorithms.tables.integers import Tables
 from cms import (
     Configuration,
     Job,
@@ -30,7 +30,7 @@ from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
-from cms.testing import CHECKS, Check
+from cms.testing.suite import CHECKS, Check
 from instances.families import generate
 from instances.hard import partition
 from tests.families import FAMILIES, instance

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.linear.tables import Tables
 from algorithms.mig_serving.candidates import MOST_NUMBERS, fitting
 from algorithms.mig_serving.patterns import number, patterns
+from algorithms.tables.integers import Tables
 from cms import reduce
 from cms.plugin.registry import load_instance
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from algorithms.price_and_branch.fraction import Fractional
-from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.shared.jobs import Jobs
+from algorithms.prices.fraction import Fractional
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.search import PriceSearch
 from cms import Configuration, Job, MachineType, Problem, Schedule
 from cms.reduction.reduction import reduce
 from cms.values.numbers import common_step

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from algorithms.price_and_branch.branching import prove_cost, prove_infeasible
-from algorithms.price_and_branch.master import Master
+from algorithms.prices.master import Master
 from cms import (
     Branch,
     Certificate,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.closing import (
+from algorithms.closing.options import minimal_options
+from algorithms.closing.program import (
     Answer,
     Found,
     Task,
@@ -20,13 +21,12 @@ from algorithms.price_and_branch.closing import (
     schedule_of,
     shortened,
 )
-from algorithms.price_and_branch.fraction import fractional
-from algorithms.price_and_branch.options import minimal_options
-from algorithms.price_and_branch.rounding import Box, rounded
-from algorithms.price_and_branch.shapes import Shapes
-from algorithms.shared.choices import choices_of, no_choices
-from algorithms.shared.jobs import Jobs
-from algorithms.shared.program import Settings
+from algorithms.closing.rounding import Box, rounded
+from algorithms.closing.shapes import Shapes
+from algorithms.prices.choices import choices_of, no_choices
+from algorithms.prices.fraction import fractional
+from algorithms.prices.jobs import Jobs
+from algorithms.solvers.integer import Settings
 from cms import Configuration, Job, MachineType, Problem, check
 from cms.problem.rows import Row
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched, single

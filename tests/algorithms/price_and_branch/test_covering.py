@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from algorithms.price_and_branch.covering import covering, filled
-from algorithms.price_and_branch.shapes import Shapes
+from algorithms.closing.covering import covering, filled
+from algorithms.closing.shapes import Shapes
 from cms import Configuration, Job, MachineType, Problem
 from tests.algorithms.price_and_branch.parts import single
 

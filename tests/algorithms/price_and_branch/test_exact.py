@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-import algorithms.price_and_branch.exact
-from algorithms.price_and_branch.certificates import certificate, ray
-from algorithms.price_and_branch.closing import (
+import algorithms.closing.exact
+from algorithms.closing.exact import every_block, every_option, solver_bound
+from algorithms.closing.program import (
     Answer,
     Found,
     Task,
@@ -18,11 +18,11 @@ from algorithms.price_and_branch.closing import (
     schedule_of,
     shortened,
 )
-from algorithms.price_and_branch.exact import every_block, every_option, solver_bound
-from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.shapes import Shapes
-from algorithms.shared.jobs import Jobs
-from algorithms.shared.program import Settings
+from algorithms.closing.shapes import Shapes
+from algorithms.prices.certificates import certificate, ray
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.search import PriceSearch
+from algorithms.solvers.integer import Settings
 from cms import Configuration, Job, MachineType, Problem, SolverBound, check
 from cms.problem.rows import Row
 from cms.reduction.reduction import Reduction, reduce
@@ -99,7 +99,7 @@ def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str
 def test_every_option_within_the_target_is_enough(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(algorithms.price_and_branch.exact, "_OPTIONS_A_BLOCK", 10**6)
+    monkeypatch.setattr(algorithms.closing.exact, "_OPTIONS_A_BLOCK", 10**6)
     decided = 0
     for known in problems(family):
         point = known.search.best
@@ -166,8 +166,8 @@ def test_outer_rows_leave_room_for_the_blocks_that_long_rows_need() -> None:
 
 
 def test_the_rest_of_a_box_is_short_where_its_least_blocks_serve_nearly_all() -> None:
-    from algorithms.price_and_branch.rounding import Box
-    from algorithms.shared.choices import no_choices
+    from algorithms.closing.rounding import Box
+    from algorithms.prices.choices import no_choices
 
     problem = Problem(
         configurations=Configuration({"a": 1, "b": 1}),

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.price_and_branch.exact_master import ExactMaster
-from algorithms.price_and_branch.fraction import fractional
-from algorithms.price_and_branch.master import Cut, Master
-from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.shared.region import Region
+from algorithms.prices.exact_master import ExactMaster
+from algorithms.prices.fraction import fractional
+from algorithms.prices.master import Cut, Master
+from algorithms.prices.region import Region
+from algorithms.prices.search import PriceSearch
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced
 from tests.algorithms.price_and_branch.test_master import by_scipy, random_case

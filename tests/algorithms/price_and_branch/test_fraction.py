@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.equations import solve_exactly
-from algorithms.price_and_branch.fraction import exact_mixture, fractional
-from algorithms.price_and_branch.prices import PriceSearch
+from algorithms.prices.fraction import exact_mixture, fractional
+from algorithms.prices.search import PriceSearch
+from algorithms.solvers.equations import solve_exactly
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import (

@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.price_and_branch.shapes import Shapes
-from algorithms.shared.machines import listed
-from algorithms.shared.region import Row
+from algorithms.closing.shapes import Shapes
+from algorithms.prices.region import Row
+from algorithms.tables.machines import listed
 from cms import (
     Configuration,
     Incumbent,

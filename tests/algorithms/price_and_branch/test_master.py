@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from algorithms.price_and_branch.master import Cut, Master
-from algorithms.shared.region import Region, Vector
+from algorithms.prices.master import Cut, Master
+from algorithms.prices.region import Region, Vector
 from cms import Configuration, Job, MachineType, Problem
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOfType

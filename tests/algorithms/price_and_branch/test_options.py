@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.options import minimal_options
+from algorithms.closing.options import minimal_options
 
 
 def _minimal_by_definition(

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import algorithms.price_and_branch.prices as prices_module
-from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.shared.recognise import recognised
+import algorithms.prices.search as prices_module
+from algorithms.prices.search import PriceSearch
+from algorithms.solvers.recognise import recognised
 from cms import Configuration, Job, MachineType, Problem, load_instance
 from cms.certificate.certificate import round_up
 from instances.families import generate

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.price_and_branch.fraction import fractional
+from algorithms.prices.fraction import fractional
 from bench.peers import PEERS, CompactProgram
 from cms import Configuration, Job, Problem, check, solve
 from instances.families import generate

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from algorithms.price_and_branch.fraction import Fractional, fractional
-from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.price_and_branch.rounding import _FAR, MOST_BOXES, Rounded, rounded
+from algorithms.closing.rounding import _FAR, MOST_BOXES, Rounded, rounded
+from algorithms.prices.fraction import Fractional, fractional
+from algorithms.prices.search import PriceSearch
 from cms import Configuration, Job, MachineType, Problem, Status, solve
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from algorithms.price_and_branch import covering
-from algorithms.price_and_branch.master import Master, Proposal
-from algorithms.shared.program import Outcome, Program, TooLarge
+from algorithms.closing import covering
+from algorithms.prices.master import Master, Proposal
+from algorithms.solvers.integer import Outcome, Program, TooLarge
 from cms import Problem, check, solve
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import algorithms.price_and_branch.prices
-import algorithms.shared.guesses
-import algorithms.shared.jobs
+import algorithms.prices.guesses
+import algorithms.prices.jobs
+import algorithms.prices.search
 import cms.knapsack.pricing
 from algorithms.price_and_branch import PriceAndBranch
 from bench.peers import CompactProgram
@@ -35,13 +35,13 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "compiled":
         for module in (
             cms.knapsack.pricing,
-            algorithms.shared.jobs,
-            algorithms.shared.guesses,
+            algorithms.prices.jobs,
+            algorithms.prices.guesses,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     if request.param == "groups":
-        monkeypatch.setattr(algorithms.price_and_branch.prices, "_MOST_SINGLE", 0)
-        monkeypatch.setattr(algorithms.price_and_branch.prices, "_GROUPS", 1)
+        monkeypatch.setattr(algorithms.prices.search, "_MOST_SINGLE", 0)
+        monkeypatch.setattr(algorithms.prices.search, "_GROUPS", 1)
     return str(request.param)
 
 

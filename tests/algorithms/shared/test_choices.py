@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch.shapes import Shapes
-from algorithms.shared.choices import Choices, block_totals, choices_of, no_choices
-from algorithms.shared.jobs import Jobs
+from algorithms.closing.shapes import Shapes
+from algorithms.prices.choices import Choices, block_totals, choices_of, no_choices
+from algorithms.prices.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
 from cms.knapsack.pricing import largest_price
 from instances.families import generate
@@ -199,7 +199,7 @@ def test_of_sets_too_large_to_list_the_machines_of_the_prices_are_used() -> None
 
 @pytest.mark.parametrize("name", ["size-bounded", "size-bounded-mixed", "mixed-fleet"])
 def test_a_mixture_s_machines_are_found_among_the_shapes(name: str) -> None:
-    from algorithms.price_and_branch.fraction import fractional
+    from algorithms.prices.fraction import fractional
 
     search = searched(generate(name, n=12, seed=4))
     mixture = fractional(search)

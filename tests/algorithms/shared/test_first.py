@@ -12,11 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions, prices
-from algorithms.shared import depot as depots
-from algorithms.shared import first
-from algorithms.shared.depot import Depot
-from algorithms.shared.first import first_schedule
+from algorithms.opening import depot as depots
+from algorithms.opening import first
+from algorithms.opening.depot import Depot
+from algorithms.opening.first import first_schedule
+from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
+from algorithms.prices import search as prices
 from cms import (
     Configuration,
     Job,

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from algorithms.shared.guesses import full_machines, group_totals, ranges, whole
-from algorithms.shared.jobs import Jobs
-from algorithms.shared.region import Region
+from algorithms.prices.guesses import full_machines, group_totals, ranges, whole
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.region import Region
 from cms import Configuration, Job, MachineType, Problem
 from cms.knapsack.pricing import COMPILED_FROM
 

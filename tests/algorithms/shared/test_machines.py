@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.shared.machines import listed, maximal_contents
+from algorithms.tables.machines import listed, maximal_contents
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations
 
 

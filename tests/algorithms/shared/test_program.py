@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import algorithms.shared.program
-from algorithms.shared.program import LARGEST, Outcome, Program, Settings, TooLarge
+import algorithms.solvers.integer
+from algorithms.solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge
 from cms import load_instance
 from tests.algorithms.price_and_branch.parts import Unlimited
 
@@ -181,7 +181,7 @@ def test_a_solver_ends_when_the_run_is_stopped_and_not_before(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A solver that kept the time itself would end just before the clock: as if it had finished."""
-    monkeypatch.setattr(algorithms.shared.program, "AFTER_THE_END", 60.0)
+    monkeypatch.setattr(algorithms.solvers.integer, "AFTER_THE_END", 60.0)
     budget, program, ended = Ending(), market_split(), threading.Event()
 
     def work() -> None:

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.price_and_branch.prices import PriceSearch
-from algorithms.shared.jobs import Jobs
-from algorithms.shared.region import Region
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.region import Region
+from algorithms.prices.search import PriceSearch
 from cms import (
     BlockPrices,
     Configuration,

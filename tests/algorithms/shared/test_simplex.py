@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-import algorithms.shared.simplex
-from algorithms.shared.simplex import Basic, cheapest
+import algorithms.solvers.simplex
+from algorithms.solvers.simplex import Basic, cheapest
 
 Program = tuple[list[Fraction], list[list[int]], list[int]]
 
@@ -64,7 +64,7 @@ def test_the_rule_that_cannot_cycle_finds_the_same_value(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = cheapest(*drawn(seed))
-    monkeypatch.setattr(algorithms.shared.simplex, "_STEEPEST_A_ROW", -1)
+    monkeypatch.setattr(algorithms.solvers.simplex, "_STEEPEST_A_ROW", -1)
     careful = cheapest(*drawn(seed))
     assert usual is not None
     assert careful is not None
@@ -97,7 +97,7 @@ def test_numbers_of_any_size_stay_exact() -> None:
 
 @pytest.mark.parametrize("fault", ["the largest ratio enters", "a row too few is repaired"])
 def test_a_wrong_pivot_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = algorithms.shared.simplex._Dictionary
+    kind = algorithms.solvers.simplex._Dictionary
     if fault == "the largest ratio enters":
         monkeypatch.setattr(
             kind,

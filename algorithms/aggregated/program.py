@@ -1,0 +1,346 @@
+"""The aggregated linear program LP_agg, over machines and blocks given (theory 1.4).
+
+Both it and the program over blocks alone, for given machines, are solved in rationals, so that what
+is rounded, what is told of its cost and whether machines do is right to the last digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from cms.plugin.algorithm import Named
+from cms.plugin.guarantee import Guarantee
+
+from ..prices.region import Region
+from ..solvers.recognise import recognised
+from .pseudoforest import exact_assignment, round_pseudoforest
+from .purchase import Column, Purchase
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
+
+    from ..tables.integers import Tables
+    from .pseudoforest import Edge
+
+#: Prices are rounded down to multiples of one over this, and to so many digits at least.
+_GRID, _DIGITS = 2**40, 2**32
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """An optimal vertex of LP_agg, or of LP_agg with some configurations left out or wanted.
+
+    All numbers are exact.
+
+    Attributes
+    ----------
+    machines : list of c Fractions
+    edges : list of (block type, job)
+        Who serves whom: a pseudoforest.
+    value : Fraction
+        The cost.
+    prices : list of k Fractions
+        The rows' dual values: prices of blocks.
+    """
+
+    machines: list[Fraction]
+    edges: list[Edge]
+    value: Fraction
+    prices: list[Fraction]
+
+
+class Aggregated:
+    """The aggregated linear program of a problem without limits on machines, solved exactly.
+
+    Parameters
+    ----------
+    tables : Tables
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, reduce
+    >>> from algorithms.tables.integers import Tables
+    >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
+    >>> problem = Problem(configurations=shapes, jobs=[Job("bert", 10, {"3g": 4, "1g": 1})])
+    >>> Aggregated(Tables.of(reduce(problem).problem)).solve(None).value
+    Fraction(5, 4)
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        columns = [Column(cost, row) for cost, row in zip(tables.costs, tables.counts, strict=True)]
+        self._purchase = Purchase(tables, columns)
+
+    def solve(
+        self,
+        budget: Budget | None,
+        there: Collection[int] = (),
+        absent: Collection[int] = (),
+    ) -> Vertex | None:
+        """Solve; None if the budget has ended, or if some job is left without a block.
+
+        Parameters
+        ----------
+        budget : Budget or None
+        there, absent : collections of int
+            Configurations used at least once, and not at all.
+        """
+        tables = self._tables
+        kept = [i for at, row in enumerate(tables.counts) if at not in absent for i in types(row)]
+        left = set(kept)
+        if not all(any(i in left for i in types(row)) for row in tables.supply):
+            return None
+        once = [int(at in there) for at in range(tables.c)]
+        bought = self._purchase.solve(tables.held(once), absent, budget)
+        if bought is None:
+            return None
+        machines = [x + one for x, one in zip(bought.amounts, once, strict=True)]
+        return Vertex(machines, bought.edges, bought.value + tables.cost(once), bought.prices)
+
+
+class Fixed(NamedTuple):
+    """Whether given machines do if blocks can be cut, and what follows if they do not.
+
+    Attributes
+    ----------
+    lacking : Fraction
+        Blocks that have to be added, in parts; 0 if the machines do.
+    free : list of c Fractions
+        How many machines of each configuration that costs nothing are used.
+    edges : list of (block type, job)
+        Who serves whom: a pseudoforest.
+    prices : list of k Fractions
+        At these prices the jobs pay ``worth`` for blocks in parts, so that any machines that do
+        are worth no less; the given ones are worth ``lacking`` less.
+    worth : Fraction
+    """
+
+    lacking: Fraction
+    free: list[Fraction]
+    edges: list[Edge]
+    prices: list[Fraction]
+    worth: Fraction
+
+
+class FixedMachines:
+    """The program over blocks alone: the machines are given, but for those that cost nothing.
+
+    Parameters
+    ----------
+    tables : Tables
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.tables.integers import Tables
+    >>> problem = Problem(
+    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 3, {"half": 1})]
+    ... )
+    >>> program = FixedMachines(Tables.of(problem))
+    >>> program.solve([1], None).lacking, program.solve([2], None).lacking
+    (Fraction(1, 1), Fraction(0, 1))
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._free = [at for at, cost in enumerate(tables.costs) if not cost]
+        columns = [Column(Fraction(0), tables.counts[at]) for at in self._free]
+        columns += [
+            Column(Fraction(1), [int(i == type_) for i in range(tables.k)])
+            for type_ in range(tables.k)
+        ]
+        self._purchase = Purchase(tables, columns)
+
+    def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed | None:
+        """Solve for given machines; None if the budget has ended."""
+        tables = self._tables
+        held = tables.held(machines)
+        bought = self._purchase.solve(held, (), budget)
+        if bought is None:
+            return None
+        free = [Fraction(0)] * tables.c
+        for at, amount in zip(self._free, bought.amounts, strict=False):
+            free[at] = amount
+        there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
+        worth = bought.value + there
+        return Fixed(bought.value, free, bought.edges, bought.prices, worth)
+
+
+def types(row: Sequence[int]) -> list[int]:
+    """List the block types of which a row has something.
+
+    Examples
+    --------
+    >>> types([2, 0, 1])
+    [0, 2]
+    """
+    return [i for i, number in enumerate(row) if number]
+
+
+def certificate(
+    reduction: Reduction, prices: Sequence[Fraction], part: str = "dual prices"
+) -> Named | None:
+    """Turn a program's dual values into block prices that prove a bound.
+
+    The duals w_j of LP_agg give the prices max_j w_j f'_ij, at which the jobs' cheapest options are
+    worth at least what the program is (theory 6.1).
+
+    Parameters
+    ----------
+    reduction : Reduction
+    prices : sequence of k Fractions
+        Of the reduced problem's blocks.
+    part : str
+        Where they come from, for the history.
+
+    Returns
+    -------
+    Named or None
+        A claim about the original problem; None if the prices are all 0.
+    """
+    problem = reduction.problem
+    region = Region(problem)
+    if not any(prices):
+        return None
+    counted = [price / region.unit for price in prices]
+    found = recognised(counted)
+    # A block of little price may be the only one that a job can have, and be had by the million.
+    smallest = min(price for price in counted if price)
+    grid = max(_GRID, ceil(_DIGITS / smallest))
+    numbers, denominator = found or ([int(price * grid) for price in counted], grid)
+    _, vector = region.fitted([region.unit * number / denominator for number in numbers], [])
+    leaf = region.leaf(vector)
+    worth = leaf.bound(problem) if reduction.lost else Fraction(0)
+    return Named(reduction.restore_prices(leaf, worth), part)
+
+
+# -- rounding ----------------------------------------------------------------------------------
+
+#: Machines of each configuration, and blocks of each type given to each job.
+Counts = tuple[list[int], dict["Edge", int]]
+
+
+def doubled(vertex: Vertex, tables: Tables) -> Counts:
+    """Round a vertex by T-2: ``(1 + phi) LP_agg + p`` machines (theory 1.6).
+
+    Every job is given one block's worth more than it needs, which rounding may take away again.
+    """
+    factor = 1 + tables.phi
+    wanted = _one_block_more(vertex.edges, tables)
+    return _rounded(tables, vertex, [factor * x for x in vertex.machines], wanted)
+
+
+def one_block_each(vertex: Vertex, tables: Tables) -> Counts:
+    """Round a vertex by T-add: ``LP_agg + p + n`` machines (theory 1.6).
+
+    The blocks that rounding takes away are bought again.
+    """
+    wanted = dict(enumerate(map(Fraction, tables.demands)))
+    return _rounded(tables, vertex, vertex.machines, wanted)
+
+
+def guarantee_of_doubled(tables: Tables) -> Guarantee:
+    """State T-2: ``(1 + phi) LP_agg``, and one machine for each of p configurations."""
+    return Guarantee(1 + tables.phi, tables.dearest(tables.p), "LP_AGG", "T-2, theory 1.6")
+
+
+def guarantee_of_one_block_each(tables: Tables) -> Guarantee:
+    """State T-add: ``LP_agg``, p machines, and one for each job.
+
+    A job's machine is the dearest that can be needed for a block: the cheapest one with a block of
+    its type.
+    """
+    each = max(
+        (
+            tables.costs[tables.cheapest_with(i)]
+            for i in range(tables.k)
+            if any(row[i] for row in tables.counts)
+        ),
+        default=Fraction(0),
+    )
+    term = tables.dearest(tables.p) + tables.n * each
+    return Guarantee(1, term, "LP_AGG", "T-add, theory 1.6")
+
+
+def with_machines(
+    machines: Sequence[int], edges: Sequence[Edge], tables: Tables
+) -> dict[Edge, int] | None:
+    """Hand out the blocks of given machines, along given edges; None if they do not suffice.
+
+    The machines are those of Theorem A (theory 3): the double of ones that would do if blocks could
+    be cut.
+    """
+    wanted = _one_block_more(edges, tables)
+    fractional = exact_assignment(edges, tables.supply, tables.held(machines), wanted)
+    return None if fractional is None else round_pseudoforest(fractional)
+
+
+def _one_block_more(edges: Iterable[Edge], tables: Tables) -> dict[int, Fraction]:
+    largest = [0] * tables.n
+    for i, j in edges:
+        largest[j] = max(largest[j], tables.supply[j][i])
+    return {j: Fraction(d + largest[j]) for j, d in enumerate(tables.demands)}
+
+
+def _rounded(
+    tables: Tables,
+    vertex: Vertex,
+    machines: Sequence[Fraction],
+    wanted: Mapping[int, Fraction],
+) -> Counts:
+    """Round machines up and blocks by the lemma, and buy what jobs still lack."""
+    opened = [ceil(x) for x in machines]
+    fractional = exact_assignment(vertex.edges, tables.supply, tables.held(opened), wanted)
+    if fractional is None:
+        raise AssertionError("the machines of an exact vertex do not do along its edges")
+    return repaired(tables, opened, round_pseudoforest(fractional))
+
+
+def repaired(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int]) -> Counts:
+    """Give every job what it still lacks, from idle blocks first, then from new machines.
+
+    Parameters
+    ----------
+    tables : Tables
+    machines : sequence of c ints
+    given : Mapping[(block type, job), int]
+
+    Returns
+    -------
+    machines, given
+        A feasible schedule's counts.
+    """
+    machines, blocks = list(machines), dict(given)
+    idle = tables.held(machines)
+    lack = list(tables.demands)
+    for (i, j), number in blocks.items():
+        idle[i] -= number
+        lack[j] -= number * tables.supply[j][i]
+    for j, row in enumerate(tables.supply):
+        # Large blocks first: they finish the job soonest.
+        for i in sorted(range(tables.k), key=lambda i: -row[i]):
+            if lack[j] <= 0 or not row[i]:
+                break
+            number = min(max(0, idle[i]), -(-lack[j] // row[i]))
+            if number:
+                blocks[i, j] = blocks.get((i, j), 0) + number
+                idle[i] -= number
+                lack[j] -= number * row[i]
+    missing = [max(0, -left) for left in idle]
+    for j, row in enumerate(tables.supply):
+        if lack[j] > 0:
+            i = max(range(tables.k), key=row.__getitem__)
+            number = -(-lack[j] // row[i])
+            blocks[i, j] = blocks.get((i, j), 0) + number
+            missing[i] += number
+    for i, number in enumerate(missing):
+        if number:
+            at = tables.cheapest_with(i)
+            machines[at] += -(-number // tables.counts[at][i])
+    return machines, blocks

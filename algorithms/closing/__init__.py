@@ -1,0 +1,4 @@
+"""From a fractional schedule to a whole one: rounding, and small integer programs near it.
+
+May import ``solvers``, ``tables`` and ``prices``.
+"""

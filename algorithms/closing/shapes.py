@@ -1,0 +1,128 @@
+"""The configurations that integer programs use, listed one by one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from operator import ge
+from typing import TYPE_CHECKING
+
+from cms.values.numbers import common_step
+
+from ..prices.region import Row, configuration_of
+from ..tables.machines import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cms.problem.parts import Configuration
+    from cms.problem.problem import Problem
+
+    from ..prices.fraction import Fractional
+    from ..prices.region import Region, Vector
+
+#: Maximal multisets of size-bounded sets that are listed one by one; of larger sets only those
+#: machines are used that the prices brought up.
+_MOST_SHAPES = 2_000
+
+
+class Shapes:
+    """Configurations with their blocks, costs and limits.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : sequence of Row
+        Machines the price search came across.
+    most : int, optional
+        Maximal multisets of a size-bounded set that are listed; of a larger one only those in
+        ``rows`` are. With more rows the same configurations keep their numbers.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether some best schedule uses no other configurations.
+    counts : list of tuples of k ints
+    steps : list of int
+        Costs in multiples of ``step``, their own common one.
+    limited : list of (limit, indices)
+        Of the machine types with a limit.
+    """
+
+    def __init__(self, problem: Problem, rows: Sequence[Row], most: int = _MOST_SHAPES) -> None:
+        self.problem = problem
+        names = [machine.name for machine in problem.machine_types]
+        shapes, left_out = listed(problem, most)
+        self.complete = not left_out
+        # Below branches an empty machine may count; no schedule needs one.
+        found = [
+            row
+            for row in rows
+            if row.shape is None and names[row.machine] in left_out and any(row.counts)
+        ]
+        more = (configuration_of(problem, row) for row in found)
+        self.shapes: tuple[Configuration, ...] = tuple(dict.fromkeys([*shapes, *more]))
+        self.counts = [
+            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
+        ]
+        self._machine = [names.index(shape.machine or "") for shape in self.shapes]
+        self.costs = [problem.machine_types[m].cost for m in self._machine]
+        self.step = common_step(self.costs) or Fraction(1)
+        self.steps = [int(cost / self.step) for cost in self.costs]
+        self._index = {
+            (counts, m): c
+            for c, (counts, m) in enumerate(zip(self.counts, self._machine, strict=True))
+        }
+        self.limited = [
+            (machine.limit, [c for c, of in enumerate(self._machine) if of == m])
+            for m, machine in enumerate(problem.machine_types)
+            if machine.limit is not None and m in self._machine
+        ]
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def cost(self, machines: Sequence[int]) -> Fraction:
+        """Return what so many machines of each configuration cost."""
+        return sum(
+            (cost * number for cost, number in zip(self.costs, machines, strict=True)), Fraction(0)
+        )
+
+    def around(self, mixture: Fractional) -> list[Fraction]:
+        """Return how many machines of each configuration a fractional schedule has.
+
+        A machine that is not maximal is counted as one that has its blocks.
+        """
+        amounts = [Fraction(0)] * len(self.shapes)
+        for row, amount in mixture.machines:
+            if not any(row.counts):
+                continue
+            c = self._index.get((row.counts, row.machine))
+            if c is None:
+                c = self._beyond(row)
+            amounts[c] += amount
+        return amounts
+
+    def _beyond(self, row: Row) -> int:
+        for c, counts in enumerate(self.counts):
+            if self._machine[c] == row.machine and all(map(ge, counts, row.counts)):
+                return c
+        raise AssertionError(f"no configuration has the blocks of {row}: it was found later on")
+
+    def reduced_costs(self, vector: Vector, region: Region) -> list[Fraction]:
+        """Return how much more each machine costs than it is worth, its part in branches counted.
+
+        Parameters
+        ----------
+        vector : Vector
+        region : Region
+            Of this vector.
+        """
+        found = []
+        columns = zip(self.shapes, self.counts, self.costs, self._machine, strict=True)
+        for shape, counts, cost, m in columns:
+            pairs = zip(vector.prices, counts, strict=True)
+            worth = sum((price * n for price, n in pairs if n), Fraction(0))
+            for at, factor in region.row_terms(Row(counts, m, shape)):
+                worth += factor * vector.multipliers[at]
+            found.append(cost + vector.limit_prices[m] - worth)
+        return found

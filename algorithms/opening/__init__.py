@@ -1,0 +1,4 @@
+"""A first schedule at once, before any prices, programs or solvers.
+
+May import nothing of ``algorithms``.
+"""
