@@ -12,6 +12,9 @@ from typing import Any
 from .environment import code_digest
 from .results import ResultsError
 
+#: How long to ask for a scheduler before it counts as none.
+_PATIENCE = "10s"
+
 
 @contextmanager
 def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], bool]]]:
@@ -38,7 +41,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], bool]]]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client: Any = Client(  # type: ignore[no-untyped-call]
-            address, timeout="10s", set_as_default=False
+            address, timeout=_PATIENCE, set_as_default=False
         )
     except (OSError, ValueError) as fault:
         raise ResultsError(f"--dask {address}: no scheduler answers there ({fault})") from None

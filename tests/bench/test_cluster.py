@@ -4,76 +4,76 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.cluster import refuse_other_code
+from bench.cluster import cluster, refuse_other_code
 from bench.environment import code_digest
 from bench.results import ResultsError
 from bench.row import Outcome, Row
 
 distributed = pytest.importorskip("distributed")
+psutil = pytest.importorskip("psutil")
 
 Bench = Callable[..., Any]
 Rows = Callable[[str], list[Row]]
-
-
-@pytest.fixture
-def cluster(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Three workers, a process each, in which the plug-ins are installed as well."""
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None,
-        worker_dashboard_address=None,
-    ) as found:  # fmt: skip
-        yield found
+#: Workers of one thread each, which nobody looks at.
+local_cluster = partial(
+    distributed.LocalCluster,
+    threads_per_worker=1,
+    dashboard_address=None,
+    worker_dashboard_address=None,
+)
 
 
 def test_a_worker_that_is_killed_in_the_middle_loses_nothing(
-    cluster: Any, bench: Bench, rows: Rows, tmp_path: Path
+    environment: dict[str, str],
+    bench: Bench,
+    rows: Rows,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    arguments = ("--suite", "proof", "--instances", 40, "--largest", 3, "-a", "slow", "-a", "auto")
+    """The fifth run of two workers has no end, but for the one of its worker."""
+    for name, value in {**environment, "BAD_PLUGIN_STOPS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    numbers = Path(environment["BAD_PLUGIN_NUMBERS"])
     path = tmp_path / "rows" / "proof.jsonl"
     killed = []
 
     def kill() -> None:
-        """Once some rows are there and most are not, end a worker as a crash would."""
-        with distributed.Client(cluster, set_as_default=False) as client:
-            while not path.exists() or path.read_bytes().count(b"\n") < 10:
-                time.sleep(0.05)
-            pids = client.run(os.getpid)
-            os.kill(next(iter(pids.values())), signal.SIGKILL)
-            killed.append(path.read_bytes().count(b"\n"))
+        while not numbers.exists() or numbers.read_bytes().count(b"\n") < 5:
+            time.sleep(0.05)
+        asleep = psutil.Process(int(numbers.read_text().split()[4]))
+        killed.append(path.read_bytes().count(b"\n"))
+        os.kill(asleep.ppid(), signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    run = bench(*arguments, "--peers", "none", "--dask", cluster.scheduler_address, "--no-figures")
-    killer.join()
+    arguments = ("--suite", "proof", "--instances", 12, "--largest", 3, "-a", "stops")
+    with local_cluster(n_workers=2, processes=True) as workers:
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        run = bench(*arguments, "--peers", "none", "--dask", workers.scheduler_address)
     assert run.returncode == 0, run.stderr
-    assert 10 <= killed[0] < 80
+    killer.join()
+    assert killed[0] < 12
     found = rows("proof")
-    assert len(found) == len({row.key for row in found}) == 80
+    assert len(found) == len({row.key for row in found}) == 12
     assert {row.outcome for row in found} == {Outcome.ANSWERED}
 
 
 def test_a_worker_without_bench_is_refused_before_any_run(
-    cluster: Any, bench: Bench, tmp_path: Path
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forget_bench() -> None:
-        import sys
-
-        sys.modules["bench.environment"] = None  # type: ignore[assignment]
-
-    with distributed.Client(cluster, set_as_default=False) as client:
-        worker = next(iter(client.scheduler_info()["workers"]))
-        client.run(forget_bench, workers=[worker])
-    run = bench("--suite", "proof", "--instances", 1, "--dask", cluster.scheduler_address)
+    monkeypatch.setitem(sys.modules, "bench.environment", None)
+    with local_cluster(n_workers=1, processes=False, protocol="tcp://") as workers:
+        (worker,) = workers.scheduler_info["workers"]
+        run = bench("--suite", "proof", "--instances", 1, "--dask", workers.scheduler_address)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
     assert f"--dask: worker {worker} cannot run bench (ModuleNotFoundError: " in run.stderr
@@ -85,7 +85,10 @@ def test_other_code_on_a_worker_is_refused() -> None:
         refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
 
 
-def test_an_address_where_nobody_answers_is_told(bench: Bench) -> None:
-    run = bench("--suite", "proof", "--instances", 1, "--dask", "tcp://127.0.0.1:1")
-    assert run.returncode == 2
-    assert "--dask tcp://127.0.0.1:1: no scheduler answers there" in run.stderr
+def test_an_address_where_nobody_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.cluster._PATIENCE", "0.1s")
+    with (
+        pytest.raises(ResultsError, match="--dask tcp://127.0.0.1:1: no scheduler answers there"),
+        cluster("tcp://127.0.0.1:1"),
+    ):
+        pytest.fail("nobody is there")

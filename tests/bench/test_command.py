@@ -9,12 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from bench.command import main
 from bench.row import Outcome, Row
+from bench.runs import perform
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import solve
@@ -26,7 +27,7 @@ Rows = Callable[[str], list[Row]]
 
 SMALLEST: dict[str, tuple[Any, ...]] = {
     "overview": ("--instances", 3, "--largest", 4),
-    "published": (),
+    "published": ("-a", "auto", "-a", "greedy", "-a", "mig_serving_fast"),
     "proof": ("--instances", 6, "--peers", "highs", "--peer-share", 0.5),
     "ratios": ("--instances", 4, "--largest", 4),
     "scale": ("--largest", 1000, "--seeds", 1),
@@ -43,11 +44,40 @@ def test_every_suite_is_run_here() -> None:
     assert set(SMALLEST) == set(SUITES)
 
 
+class Said(NamedTuple):
+    """What a command left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Here = Callable[..., Said]
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Here:
+    """Run the command, and its tasks, in this process; tasks and rows are sent as text still."""
+
+    def run_task(task: Task, threads: int) -> Row:
+        sent = Task.from_json(json.loads(json.dumps(task.to_json())))
+        return Row.from_line(perform(sent, threads, lambda stage, facts: None).to_line())
+
+    def run(*arguments: object) -> Said:
+        code = main([*TINY, "--out", str(tmp_path / "rows"), *map(str, arguments)])
+        return Said(code, *capsys.readouterr())
+
+    monkeypatch.setattr("bench.execution.run_task", run_task)
+    return run
+
+
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_suite_runs_from_end_to_end(suite: str, bench: Bench, rows: Rows) -> None:
-    run = bench("--suite", suite, "--time-limit", 20, *SMALLEST[suite], "--json")
-    assert (run.returncode, run.stderr) == (0, "")
-    document = json.loads(run.stdout)
+def test_a_suite_runs_from_end_to_end(suite: str, here: Here, rows: Rows) -> None:
+    run = here("--suite", suite, "--time-limit", 20, *SMALLEST[suite], "--json")
+    assert (run.code, run.err) == (0, "")
+    document = json.loads(run.out)
     found = rows(suite)
     assert document["runs"] == len(found) > 0
     # Some algorithms of the theory and rules take some problems only, and most do not look for the
@@ -91,7 +121,7 @@ def _three_suites(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_suites_with_something_to_run_run_one_after_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*TINY, "--out", str(tmp_path), *ALL, "--json", "--no-figures"]) == 0
+    assert main([*TINY, "--out", str(tmp_path), *ALL, "--json"]) == 0
     said = capsys.readouterr()
     assert [document["suite"] for document in json.loads(said.out)] == ["size-bounded", "proof"]
     assert said.err == (
@@ -115,75 +145,71 @@ def test_rows_of_an_earlier_run_of_any_suite_are_refused_before_the_first(
 
 
 def test_the_order_in_which_runs_end_changes_no_table(
-    bench: Bench, rows: Rows, tmp_path: Path
+    here: Here, rows: Rows, tmp_path: Path
 ) -> None:
     arguments = ("--suite", "overview", *SMALLEST["overview"], "--time-limit", 5, "--json")
-    first = bench(*arguments, "--no-figures")
+    first = here(*arguments)
     path = tmp_path / "rows" / "overview.jsonl"
     path.write_text("".join(f"{row.to_line()}\n" for row in reversed(rows("overview"))))
-    again = bench(*arguments, "--no-figures", "--resume")
-    assert first.returncode == again.returncode == 0, again.stderr
-    assert again.stdout == first.stdout
+    again = here(*arguments, "--resume")
+    assert first.code == again.code == 0, again.err
+    assert again.out == first.out
 
 
 @pytest.mark.parametrize("form", ["--latex", "--json", "--warm-up"])
-def test_a_figure_that_cannot_be_kept_costs_no_table(
-    form: str, bench: Bench, tmp_path: Path
-) -> None:
+def test_a_figure_that_cannot_be_kept_costs_no_table(form: str, here: Here, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "figures").write_text("a file")
     few = ("--instances", 3, "--largest", 2, "--peers", "none", "--no-warm-up")
-    run = bench("--suite", "proof", form, *few, "--figures")
-    assert run.returncode == 0
-    assert run.stderr.startswith("bench: figures: FileExistsError: ")
-    assert run.stderr.count("\n") == 1
-    assert "sparse" in run.stdout
+    run = here("--suite", "proof", form, *few, "--figures")
+    assert run.code == 0
+    assert run.err.startswith("bench: figures: FileExistsError: ")
+    assert run.err.count("\n") == 1
+    assert "sparse" in run.out
 
 
-def test_tables_can_be_had_for_a_paper(bench: Bench, tmp_path: Path) -> None:
-    run = bench("--suite", "size-bounded", "--largest", 3, "--seeds", 1, "--latex")
-    assert run.returncode == 0
-    assert run.stdout.count(r"\begin{tabular}") == run.stdout.count(r"\bottomrule") == 1
-    assert "size-bounded-mixed & auto & 1 & 1 & 100 \\% & 0 & 0 & 0" in run.stdout
+def test_tables_can_be_had_for_a_paper(here: Here, tmp_path: Path) -> None:
+    run = here("--suite", "size-bounded", "--largest", 3, "--seeds", 1, "--latex", "--figures")
+    assert run.code == 0
+    assert run.out.count(r"\begin{tabular}") == run.out.count(r"\bottomrule") == 1
+    assert "size-bounded-mixed & auto & 1 & 1 & 100 \\% & 0 & 0 & 0" in run.out
     assert not (tmp_path / "rows" / "figures").exists(), "this suite has none"
-    again = bench("--suite", "size-bounded", "--latex", "--json")
-    assert again.returncode == 2
-    assert "at most one of the two" in again.stderr
+    again = here("--suite", "size-bounded", "--latex", "--json")
+    assert again.code == 2
+    assert "at most one of the two" in again.err
 
 
 # --- failures -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("liar", "claims a schedule of cost 0 that is not valid"),
-        ("dies", "the process ended with code 3: my last words"),
-    ],
-)
-def test_a_bad_algorithm_leaves_failed_rows_and_the_suite_goes_on(
-    name: str, why: str, bench: Bench, rows: Rows
-) -> None:
-    run = bench("--suite", "size-bounded", "--seeds", 1, "--largest", 3, "-a", name, "-a", "auto")
+WHY = {
+    "liar": "claims a schedule of cost 0 that is not valid",
+    "dies": "the process ended with code 3: my last words",
+}
+
+
+def test_a_bad_algorithm_leaves_failed_rows_and_the_suite_goes_on(bench: Bench, rows: Rows) -> None:
+    few = ("--suite", "size-bounded", "--seeds", 1, "--largest", 3)
+    run = bench(*few, "-a", "liar", "-a", "dies", "-a", "auto")
     assert run.returncode == 1
-    for words in ("size-bounded-mixed", "worst gap", "2 failed runs", "4 runs; their rows"):
+    for words in ("size-bounded-mixed", "worst gap", "4 failed runs", "6 runs; their rows"):
         assert words in run.stdout
     found = {(row.family, row.algorithm): row for row in rows("size-bounded")}
-    assert len(found) == 4
+    assert len(found) == 6
     for (_, algorithm), row in found.items():
         if algorithm == "auto":
             assert row.outcome is Outcome.ANSWERED
             continue
         assert row.outcome is Outcome.FAILED
         assert row.error is not None
-        assert why in row.error
+        assert WHY[algorithm] in row.error
         assert row.instance_sha256 is not None, "what was known before it failed is kept"
 
 
-def test_a_problem_a_method_cannot_take_is_no_failure(bench: Bench, rows: Rows) -> None:
-    run = bench("--suite", "fleets", "--largest", 5, "--instances", 1, "-a", "slow")
-    assert run.returncode == 0
+def test_a_problem_a_method_cannot_take_is_no_failure(here: Here, rows: Rows) -> None:
+    run = here("--suite", "fleets", "--largest", 5, "--instances", 1, "-a", "greedy")
+    assert run.code == 0
     (row,) = rows("fleets")
     assert row.outcome is Outcome.UNSUPPORTED
     assert row.error is not None
@@ -195,7 +221,7 @@ def test_runs_without_a_row_are_told_and_the_exit_code_is_one(
 ) -> None:
     lost = [ValueError("no\nspace"), ValueError("none")]
     monkeypatch.setattr("bench.session.execute", lambda *arguments, **options: lost)
-    assert main([*TINY, "--out", str(tmp_path), "--suite", "size-bounded", "--no-figures"]) == 1
+    assert main([*TINY, "--out", str(tmp_path), "--suite", "size-bounded"]) == 1
     assert capsys.readouterr().err == (
         "bench: 2 runs of suite 'size-bounded' have no row, for they could not be started or were "
         "lost (ValueError: no space); --resume runs them\n"
@@ -212,7 +238,7 @@ def test_rows_of_another_version_of_a_plug_in_are_told(bench: Bench, tmp_path: P
 
 # --- killed and resumed ---------------------------------------------------------------------------
 
-LONG = ("--suite", "proof", "--instances", 8, "--peers", "none", "-a", "slow")
+LONG = ("--suite", "proof", "--instances", 8, "--peers", "none", "-a", "stops")
 
 
 def without_times(text: str) -> list[dict[str, Any]]:

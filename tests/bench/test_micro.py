@@ -8,9 +8,28 @@ from pathlib import Path
 import pytest
 
 import bench.micro.__main__ as micro
+from bench.micro import hot_paths
+from instances.families import generate
 
 
-def test_every_hot_path_runs() -> None:
+def test_every_hot_path_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a few jobs; the long run takes as many as are measured."""
+    monkeypatch.setattr(
+        hot_paths, "problem", lambda n: generate("real-rows", n=min(n, 20), seed=1, m=5)
+    )
+    paths = [path for name, path in vars(hot_paths).items() if name.startswith("test_")]
+    for path in paths:
+        cases = [mark.args for mark in getattr(path, "pytestmark", [])] or [("", [None])]
+        ((name, values),) = cases
+        for value in values:
+            path(
+                lambda function, *given, **named: function(*given, **named),
+                **({name: value} if name else {}),
+            )
+
+
+@pytest.mark.long
+def test_every_hot_path_runs_as_it_is_measured() -> None:
     assert micro.main(["--once"]) == 0
 
 

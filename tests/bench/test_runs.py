@@ -27,6 +27,7 @@ from bench.runs.stage import Stage
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Configuration, Job, MachineType, Problem, Schedule, Status, solve
+from cms.registry import load_algorithm
 
 #: Seconds that the plug-ins' children sleep if nobody ends them.
 ASLEEP = 3600
@@ -287,8 +288,10 @@ def test_the_digest_of_the_code_is_of_data_too(
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_the_families_know_every_instance_a_suite_asks_for(suite: str) -> None:
+def test_every_method_and_instance_a_suite_asks_for_is_known(suite: str) -> None:
     settings = replace(SUITES[suite].defaults, seeds=1, instances=40, largest=1_000)
+    for method in settings.methods:
+        load_algorithm(method)
     sources = {task.source for task in SUITES[suite].tasks(settings)}
     assert sources
     for source in sources:
