@@ -55,11 +55,12 @@ def test_a_problem_has_the_parts_it_was_given() -> None:
     assert problem.jobs[-1] == list(problem.jobs)[1] == problem.jobs[1:][0]
     assert problem.cost_step == 1
     assert repr(problem) == "Problem(2 jobs, 4 blocks, 3 configurations, 1 machine types)"
+    assert problem.machine_type(None) is problem.machine_types[0]
     for name in ("7g", "nobody", "", "j0", None, 5):
         with pytest.raises(KeyError):
             problem.job_index(name)  # type: ignore[arg-type]
         with pytest.raises(KeyError):
-            problem.machine_type(name)  # type: ignore[arg-type]
+            problem.machine_type(name or "")  # type: ignore[arg-type]
     with pytest.raises(IndexError):
         problem.jobs[2]
 

@@ -111,7 +111,7 @@ class Region:
             elif isinstance(quantity, MachinesOfType):
                 self._type_terms.append((at, self._names.index(quantity.machine)))
             elif isinstance(quantity, MachinesOf):
-                self._shape_terms.append((at, quantity.listed_in(problem)))
+                self._shape_terms.append((at, problem.own(quantity.configuration)))
             elif isinstance(quantity, BlocksOfJob):
                 job = problem.job_index(quantity.job)
                 self.job_terms.append((at, index[quantity.block], job))

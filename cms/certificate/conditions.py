@@ -81,7 +81,7 @@ def refuse_breaches(problem: Problem, leaf: Prices, path: tuple[Condition, ...])
         elif isinstance(quantity, MachinesOfType):
             of_type[quantity.machine] = of_type.get(quantity.machine, Fraction(0)) + amount
         elif isinstance(quantity, MachinesOf):
-            listed = quantity.listed_in(problem)
+            listed = problem.own(quantity.configuration)
             of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
     also_at_no_cost = True
     for shape in problem.configurations:

@@ -44,26 +44,18 @@ class MachinesOf:
                 f"a branch on machines of {self.configuration!r}; expected a Configuration"
             )
 
-    def listed_in(self, problem: Problem) -> Configuration:
-        """Return the problem's own configuration that is meant."""
-        shape = self.configuration
-        if shape.machine is None and len(problem.machine_types) == 1:
-            shape = Configuration(shape.blocks, problem.machine_types[0].name)
-        return shape
-
     def refuse_unknown(self, problem: Problem) -> None:
         """Raise InvalidCertificate if it is not listed, or lies in a size-bounded set as well."""
-        shape = self.listed_in(problem)
+        shape = problem.own(self.configuration)
         if shape not in problem.listed_configurations:
             raise InvalidCertificate(
                 f"a branch on {shape!r}, which is not a listed configuration of the problem"
             )
-        for bounded in problem.size_bounded_configurations:
-            if bounded.machine == shape.machine and bounded.allows(shape.blocks):
-                raise InvalidCertificate(
-                    f"a branch on {shape!r}, which also belongs to a size-bounded set: branch on "
-                    "its machine type or on blocks instead"
-                )
+        if any(problem.sets_with(shape)):
+            raise InvalidCertificate(
+                f"a branch on {shape!r}, which also belongs to a size-bounded set: branch on "
+                "its machine type or on blocks instead"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"machines_of": {"machine": name, "blocks": {block: count}}}``."""

@@ -275,22 +275,68 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         )
         return index[name]
 
+    @property
+    def machine_index(self) -> Mapping[str | None, int]:
+        """The position of each machine type; None, for who does not say, means the only one."""
+        return self._cached("machine_index", self._machine_index)
+
+    def _machine_index(self) -> dict[str | None, int]:
+        names = [machine.name for machine in self.machine_types]
+        return {None: 0, names[0]: 0} if len(names) == 1 else {n: m for m, n in enumerate(names)}
+
     def machine_type(self, name: str | None) -> MachineType:
-        """Return a machine type by name; KeyError if there is none of this name."""
-        for machine in self.machine_types:
-            if machine.name == name:
-                return machine
-        raise KeyError(name)
+        """Return a machine type by name, None for the only one; KeyError if there is none such.
+
+        Examples
+        --------
+        >>> problem = Problem(configurations=Configuration({"a": 1}))
+        >>> problem.machine_type(None) is problem.machine_type("machine")
+        True
+        """
+        return self.machine_types[self.machine_index[name]]
+
+    def own(self, configuration: Configuration) -> Configuration:
+        """Return a configuration as the problem has it: on the only type if it does not say which.
+
+        Examples
+        --------
+        >>> Problem(configurations=Configuration({"a": 1})).own(Configuration({"a": 1}))
+        Configuration(a on machine)
+        """
+        if configuration.machine is not None or len(self.machine_types) > 1:
+            return configuration
+        return Configuration(configuration.blocks, self.machine_types[0].name)
 
     @property
     def listed_configurations(self) -> tuple[Configuration, ...]:
         """The configurations given one by one."""
-        return tuple(c for c in self.configurations if isinstance(c, Configuration))
+        return self._cached(
+            "listed", lambda: tuple(c for c in self.configurations if isinstance(c, Configuration))
+        )
 
     @property
     def size_bounded_configurations(self) -> tuple[SizeBoundedConfigurations, ...]:
         """The sets of configurations given by a capacity."""
-        return tuple(c for c in self.configurations if isinstance(c, SizeBoundedConfigurations))
+        return self._cached(
+            "size_bounded",
+            lambda: tuple(
+                c for c in self.configurations if isinstance(c, SizeBoundedConfigurations)
+            ),
+        )
+
+    def sets_with(self, configuration: Configuration) -> Iterator[SizeBoundedConfigurations]:
+        """Iterate over the size-bounded sets that a configuration belongs to.
+
+        Examples
+        --------
+        >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2}, capacity=5))
+        >>> [len(list(problem.sets_with(Configuration({"a": n})))) for n in (2, 3)]
+        [1, 0]
+        """
+        own = self.own(configuration)
+        for bounded in self.size_bounded_configurations:
+            if bounded.machine == own.machine and bounded.allows(own.blocks):
+                yield bounded
 
     @property
     def cost_step(self) -> Fraction:

@@ -112,21 +112,22 @@ def usable_types(problem: Problem) -> tuple[MachineType, ...]:
     ['plain']
     """
     blocks = [block for block, does in zip(problem.blocks, serving(problem), strict=True) if does]
-    contents: dict[str, list[_Content]] = {machine.name: [] for machine in problem.machine_types}
+    contents: list[list[_Content]] = [[] for _ in problem.machine_types]
     for shape in problem.configurations:
         content = _Content(shape, blocks)
         if content.most:
-            contents[shape.machine or ""].append(content)
+            contents[problem.machine_index[shape.machine]].append(content)
+    typed = list(zip(problem.machine_types, contents, strict=True))
     rivals = _Rivals(
         (machine.cost, content)
-        for machine in sorted(problem.machine_types, key=lambda machine: machine.cost)
+        for machine, own in sorted(typed, key=lambda pair: pair[0].cost)
         if machine.limit is None
-        for content in contents[machine.name]
+        for content in own
     )
     return tuple(
         machine
-        for machine in problem.machine_types
-        if machine.limit != 0 and not rivals.hold(contents[machine.name], machine.cost)
+        for machine, own in typed
+        if machine.limit != 0 and not rivals.hold(own, machine.cost)
     )
 
 

@@ -71,10 +71,8 @@ class Reduction:
         it.)
         """
         origin = dict(self._origins)
-        types = self.original.machine_types
-        only = types[0].name if len(types) == 1 else None
         columns = schedule.columns
-        named = (Configuration(c.blocks, c.machine or only) for c in columns.configurations)
+        named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(
             columns._replace(configurations=tuple(origin.get(c, c) for c in named))
         )

@@ -92,14 +92,9 @@ def violations(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
 
 def _allowed(problem: Problem, configurations: Sequence[Configuration]) -> Iterator[bool]:
     """Tell of each configuration whether it is listed or within a size-bounded set."""
-    only = problem.machine_types[0].name if len(problem.machine_types) == 1 else None
-    listed = {(shape.machine, shape.blocks) for shape in problem.listed_configurations}
+    listed = set(problem.listed_configurations)
     for configuration in configurations:
-        machine, blocks = configuration.machine or only, configuration.blocks
-        yield (machine, blocks) in listed or any(
-            bounded.machine == machine and bounded.allows(blocks)
-            for bounded in problem.size_bounded_configurations
-        )
+        yield problem.own(configuration) in listed or any(problem.sets_with(configuration))
 
 
 def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
@@ -121,13 +116,12 @@ def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violat
 
 
 def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
-    used: dict[str | None, int] = {}
-    only = problem.machine_types[0].name if len(problem.machine_types) == 1 else None
+    used = [0] * len(problem.machine_types)
     for index, count in enumerate(column_totals(columns)):
-        name = columns.configurations[index].machine or only
-        used[name] = used.get(name, 0) + (count or 0)
-    for machine in problem.machine_types:
-        number = used.get(machine.name, 0)
+        at = problem.machine_index.get(columns.configurations[index].machine)
+        if at is not None:  # a machine of another type is a fault of its own
+            used[at] += count or 0
+    for machine, number in zip(problem.machine_types, used, strict=True):
         if machine.limit is not None and number > machine.limit:
             yield Violation(
                 "limit",

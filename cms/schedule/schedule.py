@@ -209,15 +209,13 @@ class Schedule:
 
 def machine_cost(problem: Problem, configuration: Configuration) -> Fraction:
     """Return the cost of one machine with this configuration; InvalidSchedule if it has no type."""
-    name = configuration.machine
-    if name is None and len(problem.machine_types) == 1:
-        name = problem.machine_types[0].name
     try:
-        return problem.machine_type(name).cost
+        return problem.machine_type(configuration.machine).cost
     except KeyError:
         known = ", ".join(machine.name for machine in problem.machine_types)
         raise InvalidSchedule(
-            f"configuration {configuration!r} belongs to the machine type {name!r}; the problem "
+            f"configuration {configuration!r} belongs to the machine type "
+            f"{configuration.machine!r}; the problem "
             f"has {known}"
         ) from None
 

@@ -228,14 +228,14 @@ def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
     >>> dict(beyond_limits(problem, Schedule([MachineGroup(one, {}, 5)])))
     {'m': 2}
     """
-    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
+    used = [0] * len(problem.machine_types)
     for configuration, count in schedule.machines.items():
-        used[configuration.machine or next(iter(used))] += count
+        used[problem.machine_index[configuration.machine]] += count
     return FrozenMap(
         {
-            machine.name: used[machine.name] - machine.limit
-            for machine in problem.machine_types
-            if machine.limit is not None and used[machine.name] > machine.limit
+            machine.name: number - machine.limit
+            for machine, number in zip(problem.machine_types, used, strict=True)
+            if machine.limit is not None and number > machine.limit
         }
     )
 

@@ -82,8 +82,7 @@ def _instances(problem: Problem, group: MachineGroup) -> Iterator[tuple[str, str
 
 def _sizes(problem: Problem, shape: Configuration) -> tuple[dict[str, Fraction], Fraction]:
     """The blocks' sizes and the machine's; blocks of a listed configuration are of equal size."""
-    if shape not in problem.listed_configurations:
-        for bounded in problem.size_bounded_configurations:
-            if shape.machine in (bounded.machine, None) and bounded.allows(shape.blocks):
-                return {block: bounded.sizes[block] for block in shape.blocks}, bounded.capacity
+    if problem.own(shape) not in problem.listed_configurations:
+        for bounded in problem.sets_with(shape):
+            return {block: bounded.sizes[block] for block in shape.blocks}, bounded.capacity
     return dict.fromkeys(shape.blocks, Fraction(1)), Fraction(sum(shape.blocks.values()))
