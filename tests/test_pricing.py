@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 import cms.knapsack.compiled
 import cms.knapsack.pricing
-import cms.problem.rows
+import cms.problem.images
 from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import Pricing, cheapest_option, largest_price, price_jobs
-from cms.problem.rows import SAFE, Rows
+from cms.problem.images import SAFE
+from cms.problem.rows import Rows
 from proofs_checks.checker import cheapest_option as second_opinion
 
 Raw = list[tuple[int, list[int]]]
@@ -171,7 +172,7 @@ def test_compiled_code_finds_the_pairs_that_the_plain_one_finds(zeros: int) -> N
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cms.knapsack.pricing, cms.problem.rows):
+    for module in (cms.knapsack.pricing, cms.problem.images):
         monkeypatch.setattr(module, "FEW", 3)
     rng = random.Random(seed)
     k = rng.randint(1, 4)

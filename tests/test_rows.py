@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
 from cms.knapsack.pricing import cheapest_option
-from cms.problem.rows import SAFE, Row, Rows
+from cms.problem.images import SAFE
+from cms.problem.rows import Row, Rows
 from cms.values.arrays import frozen_array
 from tests.samples import rows_of
 

@@ -68,7 +68,7 @@ def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | 
     2
     """
     depot = Depot(problem, stopped)
-    jobs = _jobs(problem.rows)
+    jobs = np.flatnonzero(problem.rows.wants)
     attempts = min(_ATTEMPTS, max(1, _HANDINGS // max(1, len(jobs)))) if depot.limited else 1
     order = _Order(problem.rows, jobs, depot)
     for number in range(attempts):
@@ -81,14 +81,6 @@ def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | 
             schedule = Schedule.from_counts(problem, depot.machines(), handing.given())
             return schedule.without_idle_machines()
     return None
-
-
-def _jobs(rows: Rows) -> NDArray[np.int64]:
-    """Return the jobs that want anything."""
-    wants = rows.demands > 0
-    wants[[j for j, row in rows.wide.items() if row.demand]] = True
-    found: NDArray[np.int64] = np.flatnonzero(wants)
-    return found
 
 
 class _Order:
@@ -228,14 +220,13 @@ class _Handing:
             best[part], number[part], last[part] = _chosen(
                 rows.demands[mine], rows.supplies[mine], prices
             )
-        if rows.wide:
-            for at in np.flatnonzero(np.isin(jobs, list(rows.wide))).tolist():
-                if self._stopped():
-                    break
-                best[at], many, last[at] = _chosen_by_hand(rows.wide[int(jobs[at])], prices)
-                if many >= 2**62:
-                    number = number.astype(object)
-                number[at] = many
+        for at in np.flatnonzero(rows.is_wide[jobs]).tolist():
+            if self._stopped():
+                break
+            best[at], many, last[at] = _chosen_by_hand(rows.wide[int(jobs[at])], prices)
+            if many >= 2**62:
+                number = number.astype(object)
+            number[at] = many
         return _Options(best, number, last)
 
     def _one_by_one(self, jobs: NDArray[np.int64]) -> bool:

@@ -37,9 +37,7 @@ def branchable(problem: Problem) -> Reduction:
     >>> small.blocks, list(small.job_names), len(small.configurations)
     (('3g',), ['bert'], 2)
     """
-    wants = problem.rows.demands > 0
-    wants[[j for j, row in problem.rows.wide.items() if row.demand]] = True
-    jobs = np.flatnonzero(wants)
+    jobs = np.flatnonzero(problem.rows.wants)
     rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
     held = set(held_blocks(problem.configurations))
     useful: list[int] = np.flatnonzero(serving(problem)).tolist()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numba
 import numpy as np
 
-from ..problem.rows import SAFE
+from ..problem.images import SAFE
 from . import search
 from .machine_code import compiled
 from .search import LONGEST_LIST, UNSERVABLE, WORK_ROWS

@@ -188,8 +188,7 @@ def _split_strangers(rows: Rows, leader: NDArray[np.int64]) -> None:
     jobs = jobs[~_equal(_cut(rows, jobs), _cut(rows, leader[jobs]))]
     theirs = leader[jobs]
     small = np.maximum(rows.demands[jobs], rows.demands[theirs]) < _EXACT_PRODUCTS
-    if rows.wide:
-        small &= ~np.isin(jobs, list(rows.wide)) & ~np.isin(theirs, list(rows.wide))
+    small &= ~rows.is_wide[jobs] & ~rows.is_wide[theirs]
     one, two = _cut(rows, jobs[small]), _cut(rows, theirs[small])
     alike = _equal([column * two[0] for column in one], [column * one[0] for column in two])
     # 0 is a multiple of everything, but a job without a demand is not like one with.
@@ -206,7 +205,7 @@ def _cut(rows: Rows, jobs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     demand = rows.demands[jobs]
     columns = [demand, *(np.minimum(column[jobs], demand) for column in rows.supplies.T)]
     if rows.wide:
-        columns[0] = np.where(np.isin(jobs, list(rows.wide)), -1 - jobs, demand)
+        columns[0] = np.where(rows.is_wide[jobs], -1 - jobs, demand)
     return columns
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..problem.rows import FEW, SAFE
+from ..problem.images import FEW, SAFE
 from .search import (
     LONGEST_LIST,
     MANY_BLOCKS,
@@ -336,7 +336,7 @@ def _price_compiled(
     rows = tally.rows
     kernel = Kernel(tally.prices, threads, stopped)
     marks = np.zeros(len(rows), dtype=np.int8)
-    marks[list(rows.wide)] = BY_HAND
+    marks[rows.is_wide] = BY_HAND
     marks[list(special)] = BY_HAND
     part = kernel.price(rows.demands, rows.supplies, tally.weights, marks, tally.options)
     if part is None:

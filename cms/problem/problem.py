@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
-
-import numpy as np
 
 from ..errors import InvalidProblem
 from ..values.arrays import number_array
@@ -23,6 +19,7 @@ from .checking import (
     from_counts,
     refuse_unknown_blocks,
 )
+from .digest import digest
 from .parts import (
     AnyConfiguration,
     Block,
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 T = TypeVar("T")
-# Rows hashed at once: what that needs stays in the processor's cache.
-_ROWS_AT_ONCE = 2**13
 
 
 class Problem:
@@ -357,31 +352,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
-        digest = hashlib.sha256(b"cms-problem-1\n")
-        order = sorted(range(len(self.blocks)), key=lambda i: self.blocks[i])
-        head = {
-            "blocks": sorted(self.blocks),
-            "configurations": [_canonical(c) for c in self.configurations],
-            "machine_types": [
-                {"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in self.machine_types
-            ],
-        }
-        text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-        digest.update(text.encode() + b"\n")
-        for names in _lines(self.job_names):
-            digest.update(names)
-        digest.update(b"\n")
-        rows = self.rows
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            table = np.empty((len(rows.demands[part]), len(order) + 2), dtype="<i8")
-            table[:, 0], table[:, 1] = rows.denominators[part], rows.demands[part]
-            table[:, 2:] = rows.supplies[part][:, order]
-            digest.update(table.data)
-        for j, row in rows.wide.items():
-            numbers = (j, row.denominator, row.demand, *(row.supply[i] for i in order))
-            digest.update((":".join(str(number) for number in numbers) + "\n").encode())
-        return digest.hexdigest()
+        return digest(self)
 
     def _cached(self, key: str, make: Callable[[], T]) -> T:
         if key not in self._cache:
@@ -432,23 +403,3 @@ class _Jobs(Sequence[Job]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"
-
-
-def _lines(names: Sequence[str]) -> Iterator[bytes]:
-    """Iterate over the names in UTF-8, each followed by a line end, many at a time."""
-    if isinstance(names, NumberedNames):
-        yield from names.lines()
-        return
-    for start in range(0, len(names), _ROWS_AT_ONCE):
-        yield ("\n".join(names[start : start + _ROWS_AT_ONCE]) + "\n").encode()
-
-
-def _canonical(shape: AnyConfiguration) -> dict[str, Any]:
-    if isinstance(shape, Configuration):
-        return {"machine": shape.machine, "blocks": dict(shape.blocks)}
-    return {
-        "machine": shape.machine,
-        "sizes": {block: str(size) for block, size in shape.sizes.items()},
-        "capacity": str(shape.capacity),
-        "max_blocks": shape.max_blocks,
-    }

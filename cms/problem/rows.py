@@ -3,21 +3,13 @@
 Comparisons never cross jobs, so a job's demand and supply are scaled together by the smallest
 positive integer that makes all of them whole: its *denominator*. Rows live in int64 arrays; the
 few rows that need more than 63 bits live beside them as Python integers (``Rows.wide``).
-
-Compiled code that multiplies within a row needs supply x (demand + largest supply) to fit as well.
-Rows that are too large for that get two integer *images*: the inner one (supply rounded down) for
-building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
-image then holds for the row itself. A job that needs more than 2^20 of its best block has only a
-coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as all are that had
-to shrink if they are few. (Pricing starts from the exact rows, and from images only where thousands
-of them do not fit.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,34 +19,15 @@ from ..values.arrays import described, frozen_array, number_array, refuse_bad_nu
 from ..values.decimals import decimal_rows
 from ..values.frozen import FrozenMap
 from ..values.numbers import exact
+from .images import Image, Images, images_of
 from .row import Row as Row
 from .row import fits_int64, reduced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-#: Compiled code may form products up to this size (exclusive) in int64 without overflow.
-SAFE = 2**62
-# Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
-# and while only few rows had to shrink at all, they may as well be priced exactly.
-_FAR, FEW = 2**20, 1_000
 # Rows handled between two looks at the budget.
 _ROWS = 2**17
-# An image's supply x (demand + largest supply) has this many bits, rounding included one more.
-_IMAGE_BITS = 61
-
-
-class Image(NamedTuple):
-    """Integer rows that are safe for compiled arithmetic; supply is cut at the demand."""
-
-    demand: NDArray[np.int64]
-    supply: NDArray[np.int64]
-
-
-class _Images(NamedTuple):
-    inner: Image
-    outer: Image
-    far: frozenset[int]
 
 
 class Rows:
@@ -83,7 +56,7 @@ class Rows:
     supplies: NDArray[np.int64]
     denominators: NDArray[np.int64]
     wide: Mapping[int, Row]
-    _images: list[_Images]
+    _images: list[Images]
 
     def __init__(
         self,
@@ -115,6 +88,35 @@ class Rows:
     def n_blocks(self) -> int:
         """Number of block types k."""
         return int(self.supplies.shape[1])
+
+    @property
+    def is_wide(self) -> NDArray[np.bool_]:
+        """Which rows are wide: their numbers are not in the arrays."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[list(self.wide)] = True
+        return found
+
+    @property
+    def wants(self) -> NDArray[np.bool_]:
+        """Which jobs want anything."""
+        found = np.asarray(self.demands > 0)
+        for j, row in self.wide.items():
+            found[j] = row.demand > 0
+        return found
+
+    def servable(self, blocks: Sequence[int]) -> NDArray[np.bool_]:
+        """Tell which jobs want nothing, or get something from one of these blocks.
+
+        Examples
+        --------
+        >>> Rows.from_arrays([6, 5, 0], [[4, 0], [0, 9], [0, 0]], "abc", "xy").servable([0])
+        array([ True, False,  True])
+        """
+        found = np.asarray((self.supplies[:, list(blocks)] > 0).any(axis=1))
+        for j, row in self.wide.items():
+            found[j] = any(row.supply[i] for i in blocks)
+        found |= ~self.wants
+        return found
 
     def row(self, job: int) -> Row:
         """Return one job's integers, in the order of the problem's blocks."""
@@ -261,9 +263,9 @@ class Rows:
         """
         return self._all_images().far
 
-    def _all_images(self) -> _Images:
+    def _all_images(self) -> Images:
         if not self._images:
-            self._images.append(_images(self))
+            self._images.append(images_of(self))
         return self._images[0]
 
     @classmethod
@@ -374,55 +376,3 @@ class Rows:
 def _job(job_names: Sequence[str] | None, j: int) -> str:
     """Word which job a row is, for an error."""
     return f"job number {j}" if job_names is None else f"job {job_names[j]!r}"
-
-
-def _images(rows: Rows) -> _Images:
-    demand, supply = rows.demands, rows.supplies
-    largest = np.zeros(len(rows), dtype=np.int64)
-    useless = False
-    for column in supply.T:
-        useless = useless or bool((column > demand).any())
-        np.maximum(largest, column, out=largest)
-    if useless:
-        supply = frozen_array(np.minimum(supply, demand[:, None]))
-        np.minimum(largest, demand, out=largest)
-    # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
-    reach = demand.astype(np.float64) + largest
-    shrink = np.flatnonzero(largest * reach >= SAFE / 2)
-    if not len(shrink) and not rows.wide:
-        image = Image(demand, supply)
-        return _Images(image, image, frozenset())
-    everything = len(shrink) + len(rows.wide) <= FEW
-    far = shrink if everything else shrink[demand[shrink] // _FAR > largest[shrink]]
-    by_hand = set(far.tolist())
-    inner, outer = ((demand.copy(), supply.copy()) for _ in range(2))
-    # frexp's exponents are bit lengths, or one more where a float was rounded up.
-    bits = np.frexp(largest[shrink])[1] + np.frexp(reach[shrink])[1]
-    shift = np.maximum(0, (bits.astype(np.int64) - _IMAGE_BITS + 1) // 2)
-    inner[0][shrink] = -(-demand[shrink] >> shift)
-    inner[1][shrink] = supply[shrink] >> shift[:, None]
-    outer[0][shrink] = demand[shrink] >> shift
-    outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
-    for j, row in rows.wide.items():
-        cut = [min(f, row.demand) for f in row.supply]
-        most = max(cut, default=0)
-        down = max(0, (most.bit_length() + (row.demand + most).bit_length() - _IMAGE_BITS + 1) // 2)
-        inner[0][j], inner[1][j] = _safe_inner(-(-row.demand >> down), [f >> down for f in cut])
-        outer[0][j], outer[1][j] = _safe_outer(row.demand >> down, [-(-f >> down) for f in cut])
-        if everything or row.demand > most * _FAR:
-            by_hand.add(j)
-    images = [Image(frozen_array(d), frozen_array(f)) for d, f in (inner, outer)]
-    return _Images(images[0], images[1], frozenset(by_hand))
-
-
-def _safe_inner(demand: int, supply: list[int]) -> tuple[int, list[int]]:
-    """Leave the supply of a row out that does not fit even so: no schedule then relies on it."""
-    most = max(supply, default=0)
-    if most and most * (demand + most) < SAFE:
-        return demand, supply
-    return min(demand, 1), [0] * len(supply)
-
-
-def _safe_outer(demand: int, supply: list[int]) -> tuple[int, list[int]]:
-    """Cut the demand of a row that does not fit even so: a bound only gets lower."""
-    return min(demand, SAFE // 2 // max([*supply, 1])), supply

@@ -113,9 +113,7 @@ def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
     ((Configuration(3g on machine),), ('3g',), ['bert'])
     """
     rows = problem.rows
-    wants = rows.demands > 0
-    wants[[j for j, row in rows.wide.items() if row.demand]] = True
-    jobs = np.flatnonzero(wants)
+    jobs = np.flatnonzero(rows.wants)
     held = set(held_blocks(problem.configurations))
     useful: list[int] = np.flatnonzero(serving(problem, stopped)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]

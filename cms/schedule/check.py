@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..problem.images import SAFE
 from ..problem.parts import Configuration
-from ..problem.rows import SAFE
 from ..values.numbers import shown
 from .columns import column_totals, whole_array
 
@@ -238,8 +238,7 @@ def _demand_faults(
     # d // f + 1 blocks of one type suffice by themselves: counting no more keeps products small.
     enough = demands // np.maximum(supply, 1) + 1
     products = np.minimum(given, enough) * supply
-    wide = np.zeros(len(rows), dtype=bool)
-    wide[list(rows.wide)] = True
+    wide = rows.is_wide
     large = (demands >= SAFE // (2 * max(k, 1))) | (supply >= SAFE // (2 * max(k, 1))) | wide[jobs]
     served = np.zeros(len(rows), dtype=np.int64)
     easy = np.flatnonzero(~large)

@@ -260,9 +260,5 @@ def _on(shape: AnyConfiguration, machine: str) -> AnyConfiguration:
 
 def _servable(problem: Problem) -> NDArray[np.bool_]:
     """Tell of each job whether it wants nothing or a block that some machine has serves it."""
-    rows, nowhere = problem.rows, first_certificate(problem).prices
-    usable = [i for i, block in enumerate(problem.blocks) if block not in nowhere]
-    served: NDArray[np.bool_] = (rows.supplies[:, usable] > 0).any(axis=1) | (rows.demands == 0)
-    for j, row in rows.wide.items():
-        served[j] = not row.demand or any(row.supply[i] for i in usable)
-    return served
+    nowhere = first_certificate(problem).prices
+    return problem.rows.servable([i for i, b in enumerate(problem.blocks) if b not in nowhere])

@@ -291,17 +291,12 @@ job 'x' has 0 of its demand served, needs 3
 
 def _all_servable(problem: Problem, first: BlockPrices) -> bool:
     """Whether every demand has a block that gives it something and is on some machine."""
-    rows = problem.rows
     usable = [i for i, block in enumerate(problem.blocks) if block not in first.prices]
-    served = (rows.supplies[:, usable] > 0).any(axis=1) | (rows.demands == 0)
-    for j, row in rows.wide.items():
-        served[j] = not row.demand or any(row.supply[i] for i in usable)
-    return bool(served.all())
+    return bool(problem.rows.servable(usable).all())
 
 
 def _nothing_to_serve(problem: Problem) -> bool:
-    rows = problem.rows
-    return not rows.demands.any() and not any(row.demand for row in rows.wide.values())
+    return not problem.rows.wants.any()
 
 
 def _listed(faults: Iterable[Violation]) -> str:
