@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 from cms.errors import InvalidCertificate
+from cms.files import certificate_from_json
 from cms.problem.parts import AnyConfiguration, Configuration, DemandFunction, Job, MachineType
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
@@ -195,7 +196,7 @@ def test_a_certificate_survives_json_pickle_and_copies(
     text = json.dumps(certificate.to_json())
     assert "." not in text.replace('"', "") or "/" in text or '"' in text  # no JSON float
     for twin in (
-        Certificate.from_json(json.loads(text)),
+        certificate_from_json(json.loads(text)),
         pickle.loads(pickle.dumps(certificate)),
         copy.deepcopy(certificate),
     ):

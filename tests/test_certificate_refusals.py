@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -11,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
 from cms.certificate.quantity import (
@@ -21,7 +18,6 @@ from cms.certificate.quantity import (
     MachinesOf,
     MachinesOfType,
     Quantity,
-    quantity_from_json,
 )
 from cms.errors import InvalidCertificate
 from cms.problem.parts import Configuration
@@ -205,125 +201,3 @@ class Turncoat(Configuration):
 def test_a_quantity_of_ones_own_could_lie_and_is_refused() -> None:
     assert refused(Branch, Everywhere("b"), 0, LEAF, LEAF).startswith("a branch on ")
     assert refused(MachinesOf, Turncoat({"b": 3})).startswith("a branch on machines of ")
-
-
-# --- JSON -----------------------------------------------------------------------------------------
-
-
-def test_a_tree_in_json_is_plain_to_read() -> None:
-    tree = Branch(
-        MachinesOf(Configuration({"3g": 2, "1g": 1}, "a100")),
-        3,
-        BlockPrices({"1g": "1/7", "3g": 0.5}, {"a100": 2}, [0]),
-        Branch(BlocksOfJob("3g", "bert"), -1, BlockPrices(multipliers=[1, "0.25"]), BlockPrices()),
-    )
-    assert tree.to_json() == {
-        "branch": {"machines_of": {"machine": "a100", "blocks": {"1g": 1, "3g": 2}}},
-        "at_most": 3,
-        "below": {
-            "prices": {"1g": "1/7", "3g": "0.5"},
-            "limit_prices": {"a100": 2},
-            "multipliers": [0],
-        },
-        "above": {
-            "branch": {"blocks_of_job": {"block": "3g", "job": "bert"}},
-            "at_most": -1,
-            "below": {"prices": {}, "limit_prices": {}, "multipliers": [1, "0.25"]},
-            "above": {"prices": {}, "limit_prices": {}, "multipliers": []},
-        },
-    }
-    assert BlocksOf("3g").to_json() == {"blocks_of": "3g"}
-    assert MachinesOfType("a100").to_json() == {"machines_of_type": "a100"}
-
-
-GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": {}, "above": {}}
-
-
-@pytest.mark.parametrize(
-    ("tree", "message"),
-    [
-        (None, "a certificate is None; expected an object"),
-        ([], "a certificate is []; expected an object"),
-        ("prices", "a certificate is 'prices'; expected an object"),
-        ({"price": {}}, "a certificate has the unknown entry 'price'; nearest: 'prices'"),
-        ({"prices": []}, "prices is []; expected an object of numbers"),
-        ({"prices": None}, "prices is None; expected an object of numbers"),
-        ({"prices": {"b": [1]}}, "price of block 'b' is [1]; expected a finite number"),
-        ({"prices": {"": 1}}, "block name is ''; expected a text that is not empty"),
-        ({"limit_prices": 5}, "limit_prices is 5; expected an object of numbers"),
-        ({"multipliers": {}}, "multipliers is {}; expected a list of numbers"),
-        ({"multipliers": "12"}, "multipliers is '12'; expected a list of numbers"),
-        ({"multipliers": [None]}, "multiplier is None; expected a finite number"),
-        ({"branch": {"blocks_of": "b"}}, "a branch lacks above, at_most, below"),
-        ({**GOOD, "prices": {}}, "a certificate has the unknown entry 'prices'"),
-        ({**GOOD, "at_most": 1.5}, "at_most is 1.5; expected a whole number"),
-        ({**GOOD, "at_most": "1"}, "at_most is '1'; expected a whole number"),
-        ({**GOOD, "at_most": []}, "at_most is []; expected a whole number"),
-        ({**GOOD, "below": 7}, "a certificate is 7; expected an object"),
-        ({**GOOD, "branch": "b"}, "a branch on 'b'; expected one of machines_of_type, machines_of"),
-        ({**GOOD, "branch": {}}, "a branch on {}; expected one of machines_of_type"),
-        ({**GOOD, "branch": {"blocks_of": 5}}, "a branch on {'blocks_of': 5}; expected one of"),
-        ({**GOOD, "branch": {"blocks_of": ""}}, "a branch on a bad name: block name is ''"),
-        (
-            {**GOOD, "branch": {"blocks_of": "b", "machines_of_type": "m"}},
-            "a branch on {'blocks_of': 'b', 'machines_of_type': 'm'}; expected one of",
-        ),
-        ({**GOOD, "branch": {"jobs_of": "b"}}, "a branch on {'jobs_of': 'b'}; expected one of"),
-        ({**GOOD, "branch": {"blocks_of_job": {"block": "b"}}}, "a branch on {'blocks_of_job': {"),
-        (
-            {**GOOD, "branch": {"blocks_of_job": {"block": "b", "job": "x", "z": 1}}},
-            "a branch on {'blocks_of_job': {",
-        ),
-        ({**GOOD, "branch": {"machines_of": {}}}, "a branch on a bad configuration: a configurat"),
-        (
-            {**GOOD, "branch": {"machines_of": {"blocks": {"b": -1}}}},
-            "a branch on a bad configuration: count of block 'b' in a configuration is -1",
-        ),
-        (
-            {**GOOD, "branch": {"machines_of": {"blocks": ["b"]}}},
-            "a branch on a bad configuration: a configuration is ['b']",
-        ),
-        (
-            {**GOOD, "branch": {"machines_of": {"blocks": {"b": 1}, "machine": 5}}},
-            "a branch on a bad configuration: machine type name is 5",
-        ),
-        (
-            {**GOOD, "branch": {"machines_of": {"blocks": {"b": 1}, "type": "m"}}},
-            "a branch on {'machines_of': ",
-        ),
-    ],
-)
-def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:
-    assert refused(Certificate.from_json, tree).startswith(message)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["prices", "limit_prices", "multipliers", "branch", "at_most", "below", "above",
-                 "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine", "blocks"]
-            ),
-            inner, max_size=4,
-        ),
-        max_leaves=12,
-    )
-)  # fmt: skip
-def test_any_json_is_a_tree_or_is_refused_as_a_certificate(value: Any) -> None:
-    for read in (Certificate.from_json, quantity_from_json):
-        try:
-            thing = read(value)
-        except InvalidCertificate:
-            continue
-        assert read(json.loads(json.dumps(thing.to_json()))) == thing
-
-
-@pytest.mark.parametrize("depth", [201, 900, 5_000])
-def test_a_document_with_too_many_branches_is_refused_before_python_gives_up(depth: int) -> None:
-    tree: dict[str, Any] = {"prices": {}}
-    for _ in range(depth):
-        tree = {"branch": {"blocks_of": "a"}, "at_most": 0, "below": {"prices": {}}, "above": tree}
-    with pytest.raises(InvalidCertificate, match="more than 200 branches"):
-        Certificate.from_json(tree)

@@ -16,6 +16,7 @@ from cms.certificate.conditions import Condition
 from cms.certificate.leaf_proofs import LeafProofs, Proved
 from cms.certificate.quantity import BlocksOfJob, MachinesOfType, Quantity
 from cms.errors import InvalidCertificate
+from cms.files import certificate_from_json
 from cms.knapsack.pricing import price_jobs
 from tests.samples import refusal, triple
 
@@ -53,7 +54,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = passes(monkeypatch)
     # whether the sides are the same objects or only equal
-    document = Certificate.from_json(shared(6).to_json())
+    document = certificate_from_json(shared(6).to_json())
     for tree in (shared(14), document):
         asked.clear()
         assert tree.bound(triple()) == Fraction(4, 3)

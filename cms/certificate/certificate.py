@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block, Configuration
 from ..values.frozen import FrozenMap
-from ..values.names import checked_names, nearest
+from ..values.names import checked_names
 from ..values.numbers import Number, exact, format_exact, whole
 from .conditions import Condition
 from .leaf_proofs import CheckStopped, LeafProofs, Proved
-from .quantity import Quantity, quantity_from_json
+from .quantity import Quantity
 
 if TYPE_CHECKING:
     from ..problem.problem import Problem
@@ -114,22 +114,6 @@ class Certificate(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the tree as plain JSON values; see ``docs/files.md``."""
-
-    @staticmethod
-    def from_json(tree: Any) -> Certificate:
-        """Read what :meth:`to_json` wrote.
-
-        Raises
-        ------
-        InvalidCertificate
-            If the tree is malformed.
-
-        Examples
-        --------
-        >>> Certificate.from_json({"prices": {"1g": "1/7"}}).prices["1g"]
-        Fraction(1, 7)
-        """
-        return _from_json(tree, 0)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -307,33 +291,6 @@ class Branch(Certificate):
         return Proved(min(below.value, above.value), False)
 
 
-def _from_json(tree: Any, depth: int) -> Certificate:
-    if not isinstance(tree, Mapping):
-        raise InvalidCertificate(f"a certificate is {tree!r}; expected an object")
-    if "branch" not in tree:
-        _refuse_unknown(tree, {"prices", "limit_prices", "multipliers"})
-        return BlockPrices(
-            _mapping(tree.get("prices", {}), "prices"),
-            _mapping(tree.get("limit_prices", {}), "limit_prices"),
-            _sequence(tree.get("multipliers", [])),
-        )
-    # Before anything descends: Python's own limit on recursion is no error of ours.
-    if depth >= LARGEST_DEPTH:
-        raise InvalidCertificate(
-            f"a certificate has more than {LARGEST_DEPTH} branches above one another"
-        )
-    _refuse_unknown(tree, {"branch", "at_most", "below", "above"})
-    missing = {"at_most", "below", "above"} - set(tree)
-    if missing:
-        raise InvalidCertificate(f"a branch lacks {', '.join(sorted(missing))}")
-    return Branch(
-        quantity_from_json(tree["branch"]),
-        tree["at_most"],
-        _from_json(tree["below"], depth + 1),
-        _from_json(tree["above"], depth + 1),
-    )
-
-
 def first_certificate(problem: Problem) -> BlockPrices:
     """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
 
@@ -399,23 +356,3 @@ def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fr
 
 def _number(value: Fraction) -> int | str:
     return value.numerator if value.denominator == 1 else format_exact(value)
-
-
-def _refuse_unknown(tree: Mapping[str, Any], known: set[str]) -> None:
-    for key in tree:
-        if key not in known:
-            raise InvalidCertificate(
-                f"a certificate has the unknown entry {key!r}" + nearest(str(key), known)
-            )
-
-
-def _mapping(value: Any, what: str) -> Mapping[str, Number]:
-    if not isinstance(value, Mapping):
-        raise InvalidCertificate(f"{what} is {value!r}; expected an object of numbers")
-    return value
-
-
-def _sequence(value: Any) -> Sequence[Number]:
-    if not isinstance(value, list | tuple):
-        raise InvalidCertificate(f"multipliers is {value!r}; expected a list of numbers")
-    return value

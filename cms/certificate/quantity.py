@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -108,39 +107,6 @@ class BlocksOfJob:
 
 
 Quantity: TypeAlias = MachinesOfType | MachinesOf | BlocksOf | BlocksOfJob
-
-
-def quantity_from_json(value: Any) -> Quantity:
-    """Read what a quantity's ``to_json`` wrote; InvalidCertificate if it is malformed.
-
-    Examples
-    --------
-    >>> quantity_from_json({"blocks_of": "3g"})
-    BlocksOf(block='3g')
-    """
-    if isinstance(value, Mapping) and len(value) == 1:
-        (kind, what), *_ = value.items()
-        if kind == "machines_of_type" and isinstance(what, str):
-            return MachinesOfType(what)
-        if kind == "blocks_of" and isinstance(what, str):
-            return BlocksOf(what)
-        if kind == "blocks_of_job" and isinstance(what, Mapping):
-            block, job = what.get("block"), what.get("job")
-            if isinstance(block, str) and isinstance(job, str) and len(what) == 2:
-                return BlocksOfJob(block, job)
-        if (
-            kind == "machines_of"
-            and isinstance(what, Mapping)
-            and set(what) <= {"machine", "blocks"}
-        ):
-            try:
-                return MachinesOf(Configuration(what.get("blocks", {}), what.get("machine")))
-            except InvalidProblem as fault:
-                raise InvalidCertificate(f"a branch on a bad configuration: {fault}") from None
-    raise InvalidCertificate(
-        f"a branch on {value!r}; expected one of machines_of_type, machines_of, blocks_of, "
-        "blocks_of_job"
-    )
 
 
 def _name(name: str, what: str) -> str:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
-from ..certificate.quantity import Quantity, quantity_from_json
+from ..certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from ..problem.parts import Configuration
 from .node import Node
+
+_QUANTITIES = ("machines_of_type", "machines_of", "blocks_of", "blocks_of_job")
 
 
 def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
@@ -44,12 +47,24 @@ def _tree(node: Node, depth: int) -> Certificate:
 
 
 def _quantity(node: Node) -> Quantity:
-    value = node.value
-    if isinstance(value, dict) and isinstance(value.get("machines_of"), dict):
-        what = node.at("machines_of")
-        counts = {block: count.integer() for block, count in what.at("blocks").names("block")}
-        value = {**value, "machines_of": {**what.value, "blocks": counts}}
-    return node.build(quantity_from_json, value)
+    fields = node.object((), _QUANTITIES, own=False)
+    if len(fields) != 1:
+        raise node.error(
+            f"{node.label} has {len(fields)} quantities",
+            expected=f"exactly one of {', '.join(_QUANTITIES)}",
+        )
+    ((kind, what),) = fields.items()
+    if kind == "machines_of_type":
+        return node.build(MachinesOfType, what.name("machine type"))
+    if kind == "blocks_of":
+        return node.build(BlocksOf, what.name("block"))
+    if kind == "blocks_of_job":
+        parts = what.object(("block", "job"), own=False)
+        return node.build(BlocksOfJob, parts["block"].name("block"), parts["job"].name("job"))
+    parts = what.object(("blocks",), ("machine",), own=False)
+    machine = parts["machine"].name_or_null("machine type") if "machine" in parts else None
+    counts = {block: count.integer() for block, count in parts["blocks"].names("block")}
+    return node.build(MachinesOf, what.build(Configuration, counts, machine))
 
 
 def _leaf(node: Node) -> BlockPrices:

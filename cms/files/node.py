@@ -148,8 +148,10 @@ class Node:
 
     # -- containers --------------------------------------------------------------------------
 
-    def object(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """Read an object with known keys; keys that start with ``x-`` are the user's own.
+    def object(
+        self, required: Collection[str], optional: Collection[str] = (), *, own: bool = True
+    ) -> dict[str, Node]:
+        """Read an object with known keys; unless told otherwise, ``x-...`` are the user's own.
 
         Raises
         ------
@@ -160,12 +162,13 @@ class Node:
         if not isinstance(self.value, dict):
             raise self.wrong("an object")
         for key in self.value:
-            if key not in required and key not in optional and not key.startswith("x-"):
+            if key not in (*required, *optional) and not (own and key.startswith("x-")):
                 known = [name for name in (*required, *optional) if name not in self.value]
+                hint = 'a key of your own starts with "x-"' if own else None
                 raise self.at(key).error(
                     f"{self.label} has the unknown key {quoted(key)}",
                     expected=f"only {', '.join((*required, *optional))}",
-                    fix=nearest(key, known, lead="") or 'a key of your own starts with "x-"',
+                    fix=nearest(key, known, lead="") or hint,
                     at_key=True,
                 )
         fields = {key: self.at(key) for key in required}
