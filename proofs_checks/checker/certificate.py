@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 from .filling import dearest_filling
@@ -197,7 +198,8 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
 
 def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
-    rows = Counter(job.row for job in problem.jobs.values())  # equal jobs have equal h
+    # Equal jobs have equal h. Those of equal supply, one after the other, share what is found out.
+    rows = Counter(sorted((j.row for j in problem.jobs.values()), key=attrgetter("supply")))
     leaves = list(_leaves(tree, problem))
     # Leaves of equal prices, below the same sides that count, prove the same.
     bounds: dict[object, Fraction | None] = {}

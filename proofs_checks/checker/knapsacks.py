@@ -3,16 +3,17 @@
 It goes through the block types one after the other, that of the best price per unit first, and
 leaves out what the price per unit of the types to come cannot make cheaper than what is known. What
 is left after each type is a *list* without the entries that another one beats; so the work grows
-with neither the demand nor the digits of the numbers. Where many types tie within a hair the lists
-could still outgrow any memory: then the answer is a lower bound, a little below the value itself,
-and no certificate proves more by it than is true.
+with neither the demand nor the digits of the numbers. Of a large demand only the remainder modulo
+what the best type covers matters: where that is a small number, a *table* over the remainders tells
+all. Where many types tie within a hair the lists could still outgrow any memory: then the answer is
+a lower bound, a little below the value itself, and no certificate proves more by it than is true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from math import gcd, lcm
 from typing import TypeAlias
 
@@ -22,6 +23,8 @@ Block: TypeAlias = tuple[int, int]  # its price, and what it covers, or its size
 _STEPS = 300
 # Up to so many blocks it takes less to try every number than to look for the best pair.
 _FEW = 32
+# Up to this cover of the best type a table over the remainders modulo it takes less than lists do.
+_MOST_REMAINDERS = 2**17
 # Entries of all lists of one job, a second's work.
 _LONGEST = 2**19
 
@@ -47,7 +50,8 @@ def cheapest_option(
     Notes
     -----
     Prices are integers here, so every bound on one is rounded up. Some options are tried first,
-    depth first; where that comes to no end, lists settle what is cheaper than the best of them.
+    depth first; where that comes to no end, a table or lists settle what is cheaper than the best
+    of them.
 
     Examples
     --------
@@ -81,7 +85,9 @@ def cheapest_price(costs: Sequence[int], covers: Sequence[int], target: int) -> 
     full = (target - 1) // F
     best = full * P + min(p for p, f in blocks if f >= target - full * F)
     best, settled = _tried(_within(blocks, target, best), target, best)
-    if not settled:
+    if not settled and bought and F <= _MOST_REMAINDERS:
+        best = (P * target + _least_waste(tuple(blocks))[target % F]) // F
+    elif not settled:
         best = _listed(_within(blocks, target, best), target, best)
     return coin * (bought * P + best)
 
@@ -199,6 +205,33 @@ def _floor_sum(n: int, m: int, a: int, b: int) -> int:
         if n == 0:
             return total
         m, a = a, m
+
+
+@lru_cache(maxsize=1)
+def _least_waste(blocks: tuple[Block, ...]) -> list[int]:
+    """F times what covering r + n·F costs at least, without P·(r + n·F), for every r < F.
+
+    P and F are the price and the cover of the first block, and n is so large that the others cover
+    less. A block of price p that covers f then wastes p·F - P·f, and a unit covered in vain P; of
+    the first block there are as many as are left. The table grows type by type: going round the
+    remainders in steps of f, from one of least waste on, every one is reached by as many blocks as
+    are worth while. Jobs of equal supply share it, whatever their demands.
+    """
+    (P, F), *others = blocks
+    waste = [0, *range(P * (F - 1), 0, -P)]
+    for extra, f in sorted((p * F - P * f, f) for p, f in others):
+        if extra >= max(waste):
+            break
+        rounds = gcd(f, F)
+        for start in range(rounds):
+            mine = waste[start::rounds]
+            least = min(mine)
+            r = start + rounds * mine.index(least)
+            for _ in range(1, len(mine)):
+                r = (r + f) % F
+                least = min(least + extra, waste[r])
+                waste[r] = least
+    return waste
 
 
 def _listed(blocks: Sequence[Block], target: int, best: int) -> int:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms.knapsack.pricing import cheapest_option as first_checkers
-from proofs_checks.checker import cheapest_option, dearest_filling
+from proofs_checks.checker import certificate_bound, cheapest_option, dearest_filling
+from proofs_checks.checker.knapsacks import _least_waste as least_waste
+from proofs_checks.checker.knapsacks import cheapest_price
 
 T = TypeVar("T")
 
@@ -177,6 +179,54 @@ def test_lists_and_pairs_find_what_the_table_has(
         lambda: cheapest_option(prices, supply, F(demand)), knapsacks_steps=steps, knapsacks_few=few
     )
     assert found == exact
+
+
+@given(near_ties, st.integers(1, 4_000), st.booleans())
+@example([(7, 0, 1), (7, 1, 1), (5, 1, 0), (3, 0, 0)], 2_345, True)
+def test_a_table_over_remainders_finds_what_the_table_of_demands_has(
+    sizes: list[tuple[int, int, int]], demand: int, even: bool
+) -> None:
+    # Even supplies have remainders in common with the demand, or with none of the others.
+    prices = [F(7 * size + up, 7) for size, up, _ in sizes]
+    supply = [max(0, 3 * size + up) * (1 + even) for size, _, up in sizes]
+    exact = table_of_residual_demands(prices, supply, demand)
+    found = with_limits(
+        lambda: cheapest_option(prices, [F(f) for f in supply], F(demand)),
+        knapsacks_steps=0,
+        knapsacks_few=0,
+    )
+    assert found == exact
+
+
+def test_jobs_of_equal_supply_share_a_table() -> None:
+    # Lists outgrow every limit, and end below the price that the table finds at once.
+    prices = [10**5 + up for up in (-7, -3, 1, 2, 8, 31, 57)]
+    supply = [10**5 + up for up in (-9, -2, 3, 1, 9, 29, 58)]
+    table = {f"b{i}": f for i, f in enumerate(supply)}
+    jobs: list[dict[str, Any]] = [
+        {"name": f"j{n}", "demand": 10**12 + 997 * n, "demand_function": table} for n in range(4)
+    ]
+    problem = {
+        "format": "cms-problem",
+        "schema": 1,
+        "configurations": [{"blocks": {block: 1}} for block in table],
+        "jobs": jobs,
+    }
+    least_waste.cache_clear()
+    unit = max(prices)
+    per_block = {block: f"{p}/{unit}" for block, p in zip(table, prices, strict=True)}
+    bound = certificate_bound(problem, {"prices": per_block})
+    assert bound is not None
+    assert least_waste.cache_info().misses == 1
+    # No price is below what each unit covered costs at least.
+    rows = [(prices, supply, job["demand"]) for job in jobs]
+    assert bound * unit >= sum(first_checkers(*row).value for row in rows)
+    lists = with_limits(
+        lambda: [cheapest_price(*row) for row in rows],
+        knapsacks_most_remainders=0,
+        knapsacks_longest=2**14,
+    )
+    assert sum(lists) < bound * unit
 
 
 @given(near_ties, st.integers(1, 150), st.integers(0, 12))
