@@ -218,11 +218,11 @@ def test_jobs_of_equal_supply_share_a_table() -> None:
     bound = certificate_bound(problem, {"prices": per_block})
     assert bound is not None
     assert least_waste.cache_info().misses == 1
-    # No price is below what each unit covered costs at least.
-    rows = [(prices, supply, job["demand"]) for job in jobs]
-    assert bound * unit >= sum(first_checkers(*row).value for row in rows)
+    demands = [job["demand"] for job in jobs]
+    theirs = [first_checkers(prices, supply, demand) for demand in demands]
+    assert bound * unit >= sum(found.value for found in theirs if found is not None)
     lists = with_limits(
-        lambda: [cheapest_price(*row) for row in rows],
+        lambda: [cheapest_price(prices, supply, demand) or 0 for demand in demands],
         knapsacks_most_remainders=0,
         knapsacks_longest=2**14,
     )
