@@ -140,11 +140,10 @@ class _Model:
             )
             short = load[i] - have
             most = short + sum(-factor * self.program.high(v) for v, factor in self.loads[i])
-            if most <= 0:
-                continue
             # More blocks than can be short need not be told apart.
+            enough = max(1, most)
             held = [
-                (self.machines[c], min(counts[i], most)) for c, (counts, _) in shapes if counts[i]
+                (self.machines[c], min(counts[i], enough)) for c, (counts, _) in shapes if counts[i]
             ]
             self.program.at_least(terms_of([*held, *self.loads[i]]), short)
 

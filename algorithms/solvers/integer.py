@@ -107,21 +107,23 @@ class Program:
         """Leave out variables that can only be 0, however large their coefficients are."""
         return {v: factor for v, factor in terms.items() if self._highs[v]}
 
-    def _refuse_overflow(self, terms: Mapping[int, int], *values: int) -> None:
+    def _fits(self, terms: Mapping[int, int], *values: int) -> bool:
+        """Whether sums stay within the solver's range."""
         reach = sum(abs(factor) * self._highs[v] for v, factor in terms.items())
-        if max(reach, *(abs(value) for value in values)) > LARGEST:
-            raise TooLarge
+        return max(reach, *map(abs, values)) <= LARGEST
 
     def _linear(self, terms: Mapping[int, int], least: int, most: int) -> None:
         terms = self._open(terms)
-        low = sum(f * self._highs[v] for v, f in terms.items() if f < 0)
-        high = sum(f * self._highs[v] for v, f in terms.items() if f > 0)
-        # What no values break is left out: how much there is to spare may be beyond all numbers.
-        least = -LARGEST if least <= low else least
-        most = LARGEST if most >= high else most
-        if least == -LARGEST and most == LARGEST:
-            return
-        self._refuse_overflow(terms, least, most)
+        if not self._fits(terms, least, most):
+            # What no values break is left out; only here, as SCIP's path hangs on the rows it gets.
+            low = sum(f * self._highs[v] for v, f in terms.items() if f < 0)
+            high = sum(f * self._highs[v] for v, f in terms.items() if f > 0)
+            least = -LARGEST if least <= low else least
+            most = LARGEST if most >= high else most
+            if least == -LARGEST and most == LARGEST:
+                return
+            if not self._fits(terms, least, most):
+                raise TooLarge
         linear = self._model.constraints.add().linear
         linear.vars.extend(list(terms))
         linear.coeffs.extend(list(terms.values()))
@@ -130,7 +132,8 @@ class Program:
     def minimise(self, terms: Mapping[int, int]) -> None:
         """Set the objective."""
         terms = self._open(terms)
-        self._refuse_overflow(terms, 0)
+        if not self._fits(terms, 0):
+            raise TooLarge
         self._model.objective.vars.extend(list(terms))
         self._model.objective.coeffs.extend(list(terms.values()))
 

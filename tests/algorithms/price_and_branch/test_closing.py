@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from algorithms.closing.options import minimal_options
 from algorithms.closing.program import (
+    REACH,
     Answer,
     Found,
     Task,
+    _built,
     close,
     improvements,
     schedule_of,
@@ -271,6 +273,19 @@ def test_a_long_load_near_the_fractional_machines_is_not_too_large() -> None:
     answer = close(shapes, jobs, task, Unlimited(), effort=5.0)
     assert answer.found is not None
     assert answer.found.machines == (5 * 10**39,)
+
+
+def test_a_block_that_cannot_be_short_has_its_row_all_the_same() -> None:
+    """What SCIP finds within few nodes hangs on the rows it is given; what it needs not it drops.
+
+    So programs of ordinary numbers stay as they were measured, whatever is done for huge ones.
+    """
+    jobs, shapes = two_ways()
+    for around in ([Fraction(0)] * 2, [Fraction(10 * REACH)] * 2):
+        model = _built(shapes, jobs, five(around=around))
+        assert model is not None
+        (row,) = model.program._model.constraints
+        assert [*row.linear.vars] == model.machines
 
 
 # --- stopping -------------------------------------------------------------------------------------
