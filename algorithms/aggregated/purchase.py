@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack.pricing import common_denominator
 
-from ..solvers.basis import solved
+from ..solvers.equations import solved
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 from ..solvers.simplex import cheapest

@@ -15,8 +15,8 @@ from cms.plugin.algorithm import Named, SolverBound
 from cms.problem.parts import Configuration, MachineType
 from cms.schedule.schedule import Schedule
 
-from ..prices.generation import solve_dantzig_wolfe
 from ..prices.theorem_b import rounded
+from ..prices.vertex import solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Settings
 from .cells import cover
 from .demands import Priced, priced, windows

@@ -19,11 +19,11 @@ from cms.problem.parts import Configuration
 from cms.schedule.check import check
 from cms.schedule.schedule import Schedule
 
-from ..solvers.equations import solve_exactly
+from ..prices.fraction import exactly
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _NEAR = 1e-5
 #: Numbers from here on are worked out in rationals: floats would not tell them from integers.
 _LARGE = 1_000
-#: Relative difference up to which an inequality counts as an equation.
-_TIGHT = Fraction(1, 10**6)
 
 #: Ranks of splits: totals of machine types, totals of blocks, configurations, single jobs.
 TYPES, BLOCKS, SHAPES, JOBS = range(4)
@@ -89,7 +87,7 @@ def mixture(search: PriceSearch) -> Mixture:
     largest = max([0.0, *numbers, float(found.means.max(initial=0))])
     if max([largest, *(float(blocks.max()) for blocks in found.own.values())]) <= _LARGE:
         return found
-    exact = _exactly(search, shares, machines)
+    exact = exactly(search)
     return found if exact is None else _mixed(search, shares, *exact)
 
 
@@ -220,71 +218,6 @@ def _mixed(
     for (i, job), amount in zip(search.extra, extra, strict=True):
         own[job][i] += amount
     return Mixture(machines, means, own)
-
-
-def _exactly(
-    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
-) -> tuple[list[Fraction], list[tuple[Row, Fraction]], list[Fraction]] | None:
-    """Solve the equations behind a fractional solution once more, in rationals."""
-    n, end = len(shares), len(shares) + len(machines)
-    totals: dict[int, Fraction] = {}
-    for share in shares:
-        totals[share.group] = totals.get(share.group, Fraction(0)) + Fraction(share.weight)
-    guess = [Fraction(share.weight) / totals[share.group] for share in shares]
-    guess += [amount for _, amount in machines]
-    guess += [Fraction(amount) for amount in search.extra.values()]
-    table: list[list[Fraction]] = []
-
-    def equation(terms: Mapping[int, int], right: Fraction) -> None:
-        table.append([Fraction(terms.get(at, 0)) for at in range(len(guess))] + [right])
-
-    for group in totals:
-        members = {at: 1 for at, share in enumerate(shares) if share.group == group}
-        equation(members, Fraction(1))
-    for terms, right in _constraints(search, shares, machines):
-        value = sum((guess[at] * factor for at, factor in terms.items()), Fraction(0))
-        size = sum((abs(guess[at] * factor) for at, factor in terms.items()), abs(right))
-        # What an inequality leaves room for carries no equation.
-        if abs(value - right) <= _TIGHT * max(Fraction(1), size):
-            equation(terms, right)
-    solution = solve_exactly(table, guess)
-    if solution is None or any(value < 0 for value in solution):
-        return None
-    rows = [(row, x) for (row, _), x in zip(machines, solution[n:end], strict=True)]
-    return solution[:n], rows, solution[end:]
-
-
-def _constraints(
-    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
-) -> Iterator[tuple[dict[int, int], Fraction]]:
-    """Yield the inequalities of blocks, limits and branches.
-
-    Their terms count shares, machines and the blocks beyond options, in this order.
-    """
-    region, n = search.region, len(shares)
-    extra = {key: n + len(machines) + at for at, key in enumerate(search.extra)}
-    for i in range(len(region.blocks)):
-        terms = {at: -share.load[i] for at, share in enumerate(shares) if share.load[i]}
-        terms |= {at: -1 for (block, _), at in extra.items() if block == i}
-        terms |= {n + at: row.counts[i] for at, (row, _) in enumerate(machines) if row.counts[i]}
-        yield terms, Fraction(0)
-    for m, limit in enumerate(region.limits):
-        if limit is not None:
-            mine = {n + at: 1 for at, (row, _) in enumerate(machines) if row.machine == m}
-            yield mine, Fraction(limit)
-    groups = {job: search.n_groups + at for at, job in enumerate(region.own_priced)}
-    for branch, condition in enumerate(region.path):
-        terms = {}
-        for at, (row, _) in enumerate(machines):
-            amount = sum(c for b, c in region.row_terms(row) if b == branch) * condition.sign
-            if amount:
-                terms[n + at] = amount
-        for b, i, job in region.job_terms:
-            if b == branch:
-                own = [at for at, share in enumerate(shares) if share.group == groups[job]]
-                terms |= {at: shares[at].load[i] for at in own if shares[at].load[i]}
-                terms[extra[i, job]] = 1
-        yield terms, Fraction(condition.value)
 
 
 def _free_types(search: PriceSearch) -> set[int]:

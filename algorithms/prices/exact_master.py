@@ -1,14 +1,18 @@
-"""The master of a price search in exact rationals, for few jobs whose numbers floats do not hold.
+"""The master of a price search in exact rationals: the best prices, and a basic solution.
 
-Prices of 10^-80 of a machine beside others of a quarter of one are nothing to a floating-point
-solver: it stops far from the best prices, and where it stops it cannot tell. The same program with
-a dozen rows is small enough to be solved exactly, as the linear program over options.
+Floats stop short of prices of 10^-80 of a machine beside others of a quarter of one, and what they
+say of a trillion blocks is no basic solution. So the same program is solved exactly: at first over
+the passes and machines that floats say are used; those that its prices find missing join, until
+there are none. It has a row a block type, a group that is split between passes, and a limit.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import mul
 from typing import TYPE_CHECKING
+
+from cms.knapsack.pricing import common_denominator
 
 from ..solvers.simplex import cheapest
 from .master import Proposal
@@ -16,17 +20,22 @@ from .master import Proposal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..solvers.simplex import Basic
     from .master import Cut
     from .region import Region
 
-#: Rows of the program: block types, groups of jobs and limits. With more it takes seconds.
-MOST_ROWS = 40
+#: Rows of the program, and block types, from which on it takes minutes.
+MOST_ROWS, MOST_BLOCKS = 40, 32
+#: Machines that join at a time.
+_AT_A_TIME = 8
 
 
 class ExactMaster:
     """Take so much of each pass, and machines, that all jobs are served: as cheaply as possible.
 
-    Its dual solution are prices, as those of :class:`Master`, which it takes the place of.
+    Its dual solution are prices, as those of :class:`Master`, which it takes the place of. With k
+    block types, and no limits, at most k machines and further passes take part beside one pass a
+    group.
 
     Parameters
     ----------
@@ -42,8 +51,14 @@ class ExactMaster:
     """
 
     def __init__(self, region: Region, n_groups: int, stopped: Callable[[], bool]) -> None:
-        self._region, self._n_groups, self._stopped = region, n_groups, stopped
-        self._cuts: list[tuple[int, Cut]] = []
+        self._region, self._stopped = region, stopped
+        self._k = len(region.blocks)
+        self._loads: list[tuple[int, ...]] = []
+        # Each group's cuts; those that it may mix, from the one on that it takes by default; and
+        # the machines that take part.
+        self._cuts: list[list[int]] = [[] for _ in range(n_groups)]
+        self._mixing: list[list[int]] = [[] for _ in range(n_groups)]
+        self._rows = sorted({cheapest_holder(region, i) for i in range(self._k)})
         self._prices: list[Fraction] = []
         self.weights: list[Fraction] = []
         self.machines: list[Fraction] = []
@@ -51,44 +66,134 @@ class ExactMaster:
 
     @staticmethod
     def fits(region: Region, n_groups: int) -> bool:
-        """Whether the program is small enough, and has no branches."""
+        """Whether the program is small enough with all groups split, and has no branches."""
         rows = len(region.blocks) + n_groups + sum(limit is not None for limit in region.limits)
         return not region.path and not region.free_machines and rows <= MOST_ROWS
 
-    def add(self, group: int, cut: Cut) -> None:
-        """Add what a group buys in a pass."""
-        self._cuts.append((group, cut))
+    def add(self, group: int, cut: Cut, weight: float = 0.0) -> None:
+        """Add what a group buys in a pass; a positive weight lets it take part from the start."""
+        number = len(self._loads)
+        self._loads.append(cut.load)
+        self._cuts[group].append(number)
+        self.weights.append(Fraction(weight))
+        if weight:
+            self._mixing[group].append(number)
+            self._mixing[group].sort(key=lambda number: -self.weights[number])
 
-    def solve(self) -> Proposal | None:
-        """Return the best prices as far as the cuts tell; None if limits forbid, or if stopped."""
-        region, machines = self._region, self._region.rows
-        rows: list[Sequence[int]] = []
-        for i in range(len(region.blocks)):
-            rows.append(
-                [row.counts[i] for row in machines] + [-cut.load[i] for _, cut in self._cuts]
-            )
-        for group in range(self._n_groups):
-            rows.append([0] * len(machines) + [int(g == group) for g, _ in self._cuts])
-        least = [0] * len(region.blocks) + [1] * self._n_groups
-        for m, limit in enumerate(region.limits):
-            if limit is not None:
-                mine = [-int(row.machine == m) for row in machines]
-                rows.append(mine + [0] * len(self._cuts))
-                least.append(-limit)
-        costs = [region.costs[row.machine] for row in machines]
-        try:
-            found = cheapest(
-                [*costs, *(Fraction(0) for _ in self._cuts)], rows, least, self._stopped
-            )
-        except ValueError:
-            return None  # so far no passes fit the limits
-        if found is None:
-            return None
-        self.machines = found.values[: len(machines)]
-        self.weights = found.values[len(machines) :]
-        self._prices = found.prices[: len(region.blocks)]
-        return Proposal(self._prices, [], found.cost)
+    def use(self, row: int) -> None:
+        """Let a machine take part from the start."""
+        self._rows = sorted({*self._rows, row})
+
+    def solve(self, *, extend: bool = True) -> Proposal | None:
+        """Return the best prices as far as the cuts tell; None if limits forbid, or if stopped.
+
+        Unless it is to ``extend`` what takes part, it is left at that.
+        """
+        for cuts, mixing in zip(self._cuts, self._mixing, strict=True):
+            if not mixing:
+                mixing.append(cuts[0])
+        while True:
+            try:
+                found = self._solved()
+            except ValueError:
+                if self._all_in():
+                    return None  # so far no passes fit the limits
+                continue
+            if found is None:
+                return None
+            if not extend or not self._extended(found.prices[: self._k]):
+                return self._read(found)
 
     def vertex(self) -> list[Fraction]:
         """Return the last solve's prices."""
         return self._prices
+
+    def _moves(self) -> list[tuple[int, int]]:
+        """Columns of what a group takes of another pass than by default, as (group, cut)."""
+        return [(group, cut) for group, mine in enumerate(self._mixing) for cut in mine[1:]]
+
+    def _solved(self) -> Basic | None:
+        region, moves = self._region, self._moves()
+        default = [self._loads[mine[0]] for mine in self._mixing]
+        less = [
+            [a - b for a, b in zip(default[group], self._loads[cut], strict=True)]
+            for group, cut in moves
+        ]
+        mine = [region.rows[r] for r in self._rows]
+        table: list[Sequence[int]] = [
+            [*(row.counts[i] for row in mine), *(column[i] for column in less)]
+            for i in range(self._k)
+        ]
+        least = [sum(load[i] for load in default) for i in range(self._k)]
+        for group in dict.fromkeys(group for group, _ in moves):  # no more than all of it
+            table.append([0] * len(mine) + [-int(other == group) for other, _ in moves])
+            least.append(-1)
+        for m, limit in enumerate(region.limits):
+            if limit is not None:
+                table.append([-int(row.machine == m) for row in mine] + [0] * len(moves))
+                least.append(-limit)
+        costs = [region.costs[row.machine] for row in mine]
+        return cheapest([*costs, *(Fraction(0) for _ in moves)], table, least, self._stopped)
+
+    def _all_in(self) -> bool:
+        """Let all machines and passes take part; say whether they do already."""
+        rows = list(range(len(self._region.rows)))
+        mixing = [
+            [*dict.fromkeys([*m, *cuts])] for m, cuts in zip(self._mixing, self._cuts, strict=True)
+        ]
+        done = (rows, mixing) == (self._rows, self._mixing)
+        self._rows, self._mixing = rows, mixing
+        return done
+
+    def _extended(self, prices: Sequence[Fraction]) -> bool:
+        """Let what the prices find missing take part; say whether there was anything."""
+        region = self._region
+        numbers, denominator = common_denominator(prices)
+        dear = []
+        for r in sorted({*range(len(region.rows))} - {*self._rows}):
+            row = region.rows[r]
+            beyond = sum(map(mul, numbers, row.counts)) - region.costs[row.machine] * denominator
+            if beyond > 0:
+                dear.append((-beyond, r))
+        self._rows = sorted([*self._rows, *(r for _, r in sorted(dear)[:_AT_A_TIME])])
+        missing = bool(dear)
+        for cuts, mine in zip(self._cuts, self._mixing, strict=True):
+            if len(cuts) > len(mine):
+                worth = {cut: sum(map(mul, numbers, self._loads[cut])) for cut in cuts}
+                best = min(cuts, key=worth.__getitem__)
+                if worth[best] < min(worth[cut] for cut in mine):
+                    mine.append(best)
+                    missing = True
+        return missing
+
+    def _read(self, found: Basic) -> Proposal:
+        self.machines = [Fraction(0)] * len(self._region.rows)
+        for r, number in zip(self._rows, found.values, strict=False):
+            self.machines[r] = number
+        self.weights = [Fraction(0)] * len(self._loads)
+        for mine in self._mixing:
+            self.weights[mine[0]] = Fraction(1)
+        moved = found.values[len(self._rows) :]
+        for (group, cut), share in zip(self._moves(), moved, strict=True):
+            self.weights[cut] += share
+            self.weights[self._mixing[group][0]] -= share
+        self._prices = found.prices[: self._k]
+        return Proposal(self._prices, [], found.cost)
+
+
+def cheapest_holder(region: Region, block: int) -> int:
+    """Return the row of the cheapest machine that has a block; of equals one with most of them.
+
+    Examples
+    --------
+    >>> from algorithms.prices.region import Region
+    >>> from cms import Configuration, Problem
+    >>> shapes = [Configuration({"a": 1}), Configuration({"a": 2}), Configuration({"b": 1})]
+    >>> cheapest_holder(Region(Problem(configurations=shapes)), 0)
+    1
+    """
+    holders = [r for r, row in enumerate(region.rows) if row.counts[block]]
+    return min(
+        holders,
+        key=lambda r: (region.costs[region.rows[r].machine], -region.rows[r].counts[block]),
+    )

@@ -7,18 +7,20 @@ the few equations that define them once more, exactly, makes the mixture right t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..solvers.equations import solve_exactly
+from ..solvers.equations import solved
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .points import Share
     from .region import Row
     from .search import PriceSearch
 
-#: Blocks of a type in which machines and jobs differ by more (relatively) idle.
-_TOLERANCE = Fraction(1, 10**6)
+#: Relative difference up to which an inequality counts as an equation.
+_TIGHT = Fraction(1, 10**6)
 
 
 class Fractional(NamedTuple):
@@ -35,6 +37,23 @@ class Fractional(NamedTuple):
     machines: list[tuple[Row, Fraction]]
 
 
+class Exact(NamedTuple):
+    """The numbers of a search's fractional solution, worked out exactly.
+
+    Attributes
+    ----------
+    weights : list of Fractions
+        Of ``search.shares``; those of a group add up to 1.
+    machines : list of (Row, number)
+    extra : list of Fractions
+        Of ``search.extra``.
+    """
+
+    weights: list[Fraction]
+    machines: list[tuple[Row, Fraction]]
+    extra: list[Fraction]
+
+
 def fractional(search: PriceSearch) -> Fractional:
     """Read the fractional schedule off a search at its end.
 
@@ -43,100 +62,90 @@ def fractional(search: PriceSearch) -> Fractional:
     search : PriceSearch
         Without branches on jobs.
     """
-    shares: list[list[tuple[int, Fraction]]] = [[] for _ in range(search.n_groups)]
-    loads: list[list[tuple[int, ...]]] = [[] for _ in range(search.n_groups)]
-    for share in search.shares:
-        shares[share.group].append((share.number, Fraction(share.weight)))
-        loads[share.group].append(share.load)
-    for mine in shares:
-        total = sum((weight for _, weight in mine), Fraction(0))
-        if total:
-            mine[:] = [(number, weight / total) for number, weight in mine]
-        else:  # the program failed, or there was none: take the last pass as it is
-            mine[:] = [(search.passes - 1, Fraction(1))]
-    machines = search.machines
-    if search.exact:
-        return Fractional(shares, machines)
-    mixed = [group for group, mine in enumerate(shares) if len(mine) > 1]
-    fixed = [0] * len(search.region.blocks)
-    for group, mine in enumerate(shares):
-        if len(mine) == 1 and loads[group]:
-            fixed = [a + b for a, b in zip(fixed, loads[group][0], strict=True)]
-    exact = exact_mixture(
-        [loads[group] for group in mixed],
-        [[weight for _, weight in shares[group]] for group in mixed],
-        fixed,
-        [row.counts for row, _ in machines],
-        [amount for _, amount in machines],
-    )
+    shares, machines = search.shares, search.machines
+    weights = _normal(shares)
+    exact = None if search.exact else exactly(search)
     if exact is not None:
-        for group, weights in zip(mixed, exact[0], strict=True):
-            numbers = [number for number, _ in shares[group]]
-            shares[group] = list(zip(numbers, weights, strict=True))
-        machines = [(row, x) for (row, _), x in zip(machines, exact[1], strict=True)]
-    return Fractional(shares, machines)
+        weights, machines = exact.weights, exact.machines
+    found: list[list[tuple[int, Fraction]]] = [[] for _ in range(search.n_groups)]
+    for share, weight in zip(shares, weights, strict=True):
+        found[share.group].append((share.number, weight))
+    # If the program failed, or there was none: the last pass as it is.
+    last = [(len(search.options) - 1, Fraction(1))]
+    return Fractional([mine or last for mine in found], machines)
 
 
-def exact_mixture(
-    loads: Sequence[Sequence[Sequence[int]]],
-    weights: Sequence[Sequence[Fraction]],
-    fixed: Sequence[int],
-    rows: Sequence[Sequence[int]],
-    machines: Sequence[Fraction],
-) -> tuple[list[list[Fraction]], list[Fraction]] | None:
-    """Refine the weights of passes and the numbers of machines.
-
-    Parameters
-    ----------
-    loads : for each group a sequence of loads (k ints)
-        Blocks the group's jobs buy in each pass of positive weight.
-    weights : for each group a sequence of numbers
-        The passes' weights, about 1 together.
-    fixed : k ints
-        Blocks that all other jobs take.
-    rows : sequences of k ints
-        Blocks of each machine of positive number.
-    machines : sequence of numbers
-        Their numbers.
+def exactly(search: PriceSearch) -> Exact | None:
+    """Solve the equations behind a fractional solution once more, in rationals.
 
     Returns
     -------
-    weights, machines : lists of Fraction, or None
-        Non-negative, the weights of each group of sum 1, the machines having exactly the blocks
-        that the mixture takes (of types that are short); None if the equations have no such
-        solution.
-
-    Examples
-    --------
-    >>> near = [[Fraction(0.5714286), Fraction(0.4285714)]]
-    >>> exact_mixture([[(300, 0), (0, 200)]], near, (0, 0), [(2, 1)], [Fraction(85.714286)])
-    ([[Fraction(4, 7), Fraction(3, 7)]], [Fraction(600, 7)])
+    Exact, or None if the equations have no solution that is nowhere negative
+        Machines have exactly the blocks that the mixture takes (of types that are short), and
+        limits and branches that bind do so exactly.
     """
-    sizes = [len(group) for group in weights]
-    T = sum(sizes)
-    flat = [tuple(load) for group in loads for load in group]
-    guess = [Fraction(w) for group in weights for w in group] + [Fraction(x) for x in machines]
-    table: list[list[Fraction]] = []
-    start = 0
-    for size in sizes:
-        mine = range(start, start + size)
-        table.append([Fraction(int(at in mine)) for at in range(len(guess))] + [Fraction(1)])
-        start += size
-    for i, others in enumerate(fixed):
-        bought = others + sum(
-            (w * load[i] for w, load in zip(guess[:T], flat, strict=True)), Fraction(0)
-        )
-        held = sum((x * row[i] for x, row in zip(guess[T:], rows, strict=True)), Fraction(0))
-        # Types of which some blocks idle carry no equation.
-        if abs(held - bought) <= _TOLERANCE * max(Fraction(1), held):
-            left = [Fraction(load[i]) for load in flat]
-            table.append([*left, *(Fraction(-row[i]) for row in rows), Fraction(-others)])
-    solution = solve_exactly(table, guess)
+    shares, machines, n = search.shares, search.machines, len(search.shares)
+    guess = [*_normal(shares), *(amount for _, amount in machines)]
+    guess += [Fraction(amount) for amount in search.extra.values()]
+    groups: dict[int, dict[int, int]] = {}
+    for at, share in enumerate(shares):
+        groups.setdefault(share.group, {})[at] = 1
+    # What a group takes of its only pass is no unknown.
+    alone = {at for mine in groups.values() if len(mine) == 1 for at in mine}
+    equations = [mine for mine in groups.values() if len(mine) > 1]
+    values = [Fraction(1)] * len(equations)
+    for terms, right in _constraints(search, shares, machines):
+        more = sum((guess[at] * n for at, n in terms.items() if n > 0), Fraction(0))
+        less = sum((guess[at] * -n for at, n in terms.items() if n < 0), right)
+        # What an inequality leaves room for carries no equation.
+        if abs(more - less) <= _TIGHT * max(Fraction(1), more):
+            fixed = sum(factor for at, factor in terms.items() if at in alone)
+            equations.append({at: factor for at, factor in terms.items() if at not in alone})
+            values.append(right - fixed)
+    solution = solved(equations, values, guess)
     if solution is None or any(value < 0 for value in solution):
         return None
-    found: list[list[Fraction]] = []
-    start = 0
-    for size in sizes:
-        found.append(solution[start : start + size])
-        start += size
-    return found, solution[T:]
+    end = n + len(machines)
+    rows = [(row, x) for (row, _), x in zip(machines, solution[n:end], strict=True)]
+    return Exact(solution[:n], rows, solution[end:])
+
+
+def _normal(shares: Sequence[Share]) -> list[Fraction]:
+    """Return weights that add up to 1 in each group."""
+    totals: dict[int, Fraction] = {}
+    for share in shares:
+        totals[share.group] = totals.get(share.group, Fraction(0)) + Fraction(share.weight)
+    return [Fraction(share.weight) / totals[share.group] for share in shares]
+
+
+def _constraints(
+    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+) -> Iterator[tuple[dict[int, int], Fraction]]:
+    """Yield the inequalities of blocks, limits and branches.
+
+    Their terms count shares, machines and the blocks beyond options, in this order.
+    """
+    region, n = search.region, len(shares)
+    extra = {key: n + len(machines) + at for at, key in enumerate(search.extra)}
+    for i in range(len(region.blocks)):
+        terms = {at: -share.load[i] for at, share in enumerate(shares) if share.load[i]}
+        terms |= {at: -1 for (block, _), at in extra.items() if block == i}
+        terms |= {n + at: row.counts[i] for at, (row, _) in enumerate(machines) if row.counts[i]}
+        yield terms, Fraction(0)
+    for m, limit in enumerate(region.limits):
+        if limit is not None:
+            mine = {n + at: 1 for at, (row, _) in enumerate(machines) if row.machine == m}
+            yield mine, Fraction(limit)
+    groups = {job: search.n_groups + at for at, job in enumerate(region.own_priced)}
+    for branch, condition in enumerate(region.path):
+        terms = {}
+        for at, (row, _) in enumerate(machines):
+            amount = sum(c for b, c in region.row_terms(row) if b == branch) * condition.sign
+            if amount:
+                terms[n + at] = amount
+        for b, i, job in region.job_terms:
+            if b == branch:
+                own = [at for at, share in enumerate(shares) if share.group == groups[job]]
+                terms |= {at: shares[at].load[i] for at in own if shares[at].load[i]}
+                terms[extra[i, job]] = 1
+        yield terms, Fraction(condition.value)

@@ -1,14 +1,9 @@
-"""Prices to start from, prices that floats stand for, and the jobs in groups that share them.
-
-What a search for good block prices begins with, whatever linear program it solves on the way.
-"""
+"""Prices to start from, and the rationals that floats stand for."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 
@@ -17,13 +12,9 @@ from ..solvers.recognise import recognised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from .jobs import Jobs
     from .region import Region
 
-#: Up to so many kinds of jobs each is a group of its own; beyond, there are so many groups.
-MOST_SINGLE, GROUPS = 128, 64
 #: Binary digits that the smallest price keeps when prices are rounded.
 _DIGITS = 20
 
@@ -90,51 +81,3 @@ def whole(values: Sequence[Fraction], jobs: Jobs, *, exactly: bool) -> tuple[lis
         least = min((value for value in values if value > 0), default=Fraction(1))
         bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
     return [int(value * 2**bits) for value in values], 2**bits
-
-
-def ranges(n: int, most_single: int = MOST_SINGLE, groups: int = GROUPS) -> NDArray[np.int64]:
-    """Return where groups of kinds begin: one for each kind, or ranges where there are many.
-
-    Examples
-    --------
-    >>> ranges(3).tolist(), ranges(1000, groups=4).tolist()
-    ([0, 1, 2], [0, 250, 500, 750])
-    """
-    count = n if n <= most_single else groups
-    return np.arange(count, dtype=np.int64) * n // max(1, count)
-
-
-def group_totals(
-    options: NDArray[Any],
-    starts: NDArray[np.int64],
-    weights: NDArray[np.int64] | None = None,
-    order: NDArray[np.int64] | None = None,
-) -> list[list[int]]:
-    """Add up the blocks that each group of kinds buys, exactly.
-
-    Parameters
-    ----------
-    options : ndarray of shape (kinds, k)
-        What a job of each kind buys.
-    starts : ndarray of int64
-        Where the groups begin; none is empty.
-    weights : ndarray of int64, shape (kinds,), optional
-        How many jobs of each kind there are, by default one.
-    order : ndarray of int64, shape (kinds,), optional
-        The kinds, those of one group together.
-
-    Examples
-    --------
-    >>> group_totals(np.array([[1, 0], [0, 2], [1, 1]]), ranges(3, 1, 2), np.array([1, 1, 2**62]))
-    [[1, 0], [4611686018427387904, 4611686018427387906]]
-    """
-    most = 1 if weights is None else int(weights.max(initial=0))
-    reach = int(options.max(initial=0)) * most * max(1, len(options))
-    totals = options.astype(np.int64 if reach < 2**62 else object, copy=False)
-    if weights is not None:
-        totals = totals * weights[:, None]
-    if order is not None:
-        totals = totals[order]
-    if len(starts) < len(options):
-        totals = np.add.reduceat(totals, starts, axis=0)
-    return list(totals.tolist())

@@ -1,25 +1,49 @@
-"""The jobs of a problem as pricing sees them: equal rows once, with a weight."""
+"""The jobs of a problem, as prices see them: what all buy at given prices, and groups that share.
+
+This is the door to the jobs: equal rows count once, with a weight.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cms.knapsack.kinds import kinds
-from cms.knapsack.pricing import COMPILED_FROM, largest_price
+from cms.knapsack.pricing import COMPILED_FROM, largest_price, price_jobs
 from cms.running.stopping import never
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
     from cms.problem.problem import Problem
+    from cms.problem.rows import Row
 
 #: Prices are tried as multiples of 2**-40; on compiled rows of 2**-b, with b as large as fits.
 _GRID_BITS = 40
+#: Up to so many kinds of jobs each is a group of its own; beyond, there are so many groups.
+MOST_SINGLE, GROUPS = 128, 64
+
+
+class Pass(NamedTuple):
+    """What the jobs buy at one price vector.
+
+    Attributes
+    ----------
+    total : int
+        What they pay.
+    loads : list of k ints for each group
+        The blocks of its jobs together.
+    options : ndarray of shape (kinds, k)
+        What a job of each kind buys.
+    """
+
+    total: int
+    loads: list[list[int]]
+    options: NDArray[Any]
 
 
 class Jobs:
@@ -83,3 +107,100 @@ class Jobs:
         """Return the jobs of a kind, in order."""
         end = int(self._ends[kind])
         return self.by_kind[end - int(self.weights[kind]) : end]
+
+    def row(self, kind: int) -> Row:
+        """Return the demand and supply of a kind."""
+        return self.rows.row(kind)
+
+    def without(self, apart: Collection[int]) -> NDArray[np.int64]:
+        """Return the weights of the kinds without some of the jobs."""
+        if not apart:
+            return self.weights
+        weights = self.weights.copy()
+        for job in apart:
+            weights[self.kind_of[job]] -= 1
+        return weights
+
+    def price(
+        self,
+        prices: Sequence[int],
+        starts: NDArray[np.int64],
+        *,
+        apart: Collection[int] = (),
+        threads: int = 1,
+        stopped: Callable[[], bool] = never,
+    ) -> Pass | None:
+        """Let every job buy its cheapest option; None if stopped.
+
+        Parameters
+        ----------
+        prices : sequence of k ints
+            >= 0.
+        starts : ndarray of int64
+            The first kind of each group.
+        apart : collection of int
+            Jobs that are not counted.
+        threads : int
+        stopped : callable
+        """
+        found = price_jobs(
+            self.rows,
+            prices,
+            want_options=True,
+            weights=self.without(apart),
+            threads=threads,
+            stopped=stopped,
+        )
+        if found is None or found.options is None:
+            return None
+        return Pass(found.total, self.loads(found.options, starts, apart), found.options)
+
+    def loads(
+        self, options: NDArray[Any], starts: NDArray[np.int64], apart: Collection[int] = ()
+    ) -> list[list[int]]:
+        """Add up what each group buys, exactly, if a job of each kind takes its option."""
+        alone = not (self.repeated or apart)
+        return group_totals(options, starts, None if alone else self.without(apart))
+
+
+def ranges(n: int, most_single: int = MOST_SINGLE, groups: int = GROUPS) -> NDArray[np.int64]:
+    """Return where groups of kinds begin: one for each kind, or ranges where there are many.
+
+    Examples
+    --------
+    >>> ranges(3).tolist(), ranges(1000, groups=4).tolist()
+    ([0, 1, 2], [0, 250, 500, 750])
+    """
+    count = n if n <= most_single else groups
+    return np.arange(count, dtype=np.int64) * n // max(1, count)
+
+
+def group_totals(
+    options: NDArray[Any],
+    starts: NDArray[np.int64],
+    weights: NDArray[np.int64] | None = None,
+) -> list[list[int]]:
+    """Add up the blocks that each group of kinds buys, exactly.
+
+    Parameters
+    ----------
+    options : ndarray of shape (kinds, k)
+        What a job of each kind buys.
+    starts : ndarray of int64
+        Where the groups begin; none is empty.
+    weights : ndarray of int64, shape (kinds,), optional
+        How many jobs of each kind there are, by default one.
+
+    Examples
+    --------
+    >>> group_totals(np.array([[1, 0], [0, 2], [1, 1]]), ranges(3, 1, 2), np.array([1, 1, 2**62]))
+    [[1, 0], [4611686018427387904, 4611686018427387906]]
+    """
+    most = 1 if weights is None else int(weights.max(initial=0))
+    reach = int(options.max(initial=0)) * most * max(1, len(options))
+    totals = options.astype(np.int64 if reach < 2**62 else object, copy=False)
+    if weights is not None:
+        totals = totals * weights[:, None]
+    if len(starts) < len(options):
+        totals = np.add.reduceat(totals, starts, axis=0)
+    return list(totals.tolist())

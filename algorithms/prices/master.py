@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..solvers.equations import solve_exactly
+from ..solvers.equations import solved
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from .region import Region, Row, Vector
 
@@ -290,24 +290,17 @@ class Master:
         however large the demands are.
         """
         region = self._region
-        values = [variable.solution_value() for variable in self._variables]
+        moves = (variable.solution_value() for variable in self._variables)
         guess = [
             max(Fraction(0), c + Fraction(x) / (self._zoom * size))
-            for c, x, size in zip(self._centre, values, self._sizes, strict=True)
+            for c, x, size in zip(self._centre, moves, self._sizes, strict=True)
         ]
-        n = len(guess)
-        table: list[list[Fraction]] = []
-
-        def equation(terms: Mapping[int, int], right: Fraction) -> None:
-            line = [Fraction(terms.get(at, 0)) for at in range(n)]
-            table.append([*line, right])
-
-        for at, value in enumerate(guess):
-            if value == 0:
-                equation({at: 1}, Fraction(0))
+        equations = [{at: 1} for at, value in enumerate(guess) if value == 0]
+        values = [Fraction(0)] * len(equations)
         for described, row in zip(region.rows, self._rows, strict=False):
             if abs(row.dual_value()) > _HOLDS:
-                equation(self._row_terms(described), region.costs[described.machine] / self._unit)
+                equations.append(self._row_terms(described))
+                values.append(region.costs[described.machine] / self._unit)
         first: dict[int, dict[int, int]] = {}
         for (group, cut), row in zip(self._cut_data, self._cuts, strict=True):
             if abs(row.dual_value()) > _HOLDS:
@@ -316,8 +309,9 @@ class Master:
                 other = first.setdefault(group, terms)
                 if other is not terms:
                     both = {at: terms.get(at, 0) - other.get(at, 0) for at in {*terms, *other}}
-                    equation(both, Fraction(0))
-        solution = solve_exactly(table, guess)
+                    equations.append(both)
+                    values.append(Fraction(0))
+        solution = solved(equations, values, guess)
         if solution is None or any(value < 0 for value in solution):
             return None
         return [value * self._unit for value in solution[: self._k + self._m]]

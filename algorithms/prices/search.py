@@ -6,28 +6,30 @@ proposes the next prices. With many groups a pass tells many cuts, and few passe
 few jobs every job is a group of its own, and the program is column generation over options.
 
 Every bound is computed exactly, at prices that are rationals: those of a recognised vertex, or
-multiples of a small power of two.
+multiples of a small power of two. A search for a *vertex* goes on until prices and a fractional
+schedule agree to the last digit, in exact rationals.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cms.certificate.certificate import round_up
-from cms.knapsack.pricing import cheapest_option, price_jobs
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near
-from .choices import shortened
-from .exact_master import ExactMaster
+from .exact_master import MOST_BLOCKS, ExactMaster
 from .fraction import fractional
-from .guesses import GROUPS as _GROUPS
-from .guesses import MOST_SINGLE as _MOST_SINGLE
-from .guesses import full_machines, group_totals, ranges, whole
+from .guesses import full_machines, whole
+from .jobs import GROUPS, MOST_SINGLE, ranges
 from .master import Cut, Master, block_sizes
+from .passes import Passes
 from .points import PricePoint, Share, Warm
-from .region import Region, Row, Vector
+from .region import Row, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +46,10 @@ _MOST_PASSES = 400
 _CLOSE = Fraction(1, 10**9)
 #: ... and the one from which prices are solved for exactly.
 _FINE = Fraction(1, 10**5)
+#: ... and the one at which a search for a vertex leaves floats.
+_NEAR = Fraction(1, 10**6)
+#: After so many vertices a last difference of so much of the cheapest machine is let be.
+_PATIENCE, _LET_BE = 12, Fraction(1, 10**4)
 #: Each zoom of the master finds six more digits.
 _ZOOM, _MOST_ZOOMS = 2**20, 3
 #: How much of the room that rounding has the fractional schedule may use up.
@@ -62,7 +68,7 @@ _MANY_ROWS = 150
 _OFTEN_FROM = 200_000
 
 
-class PriceSearch:
+class PriceSearch(Passes):
     """The search for the best prices of a problem, possibly below branches.
 
     Parameters
@@ -77,15 +83,19 @@ class PriceSearch:
     cutoff : Fraction, optional
         End as soon as a bound exceeds it.
     warm : Warm, optional
-        A node below a branch starts from what was found above.
+        A node below a branch starts from what was found above, a finer search from a coarse one.
+    vertex : bool, default False
+        Whether the fractional schedule is to be a basic optimal solution, in exact rationals (up to
+        32 block types); not with limits or branches. That takes another search with finer groups
+        for as long as :attr:`coarse` ones are split.
+    starts : ndarray of int64, optional
+        The first kind of each group; by default some dozens of groups.
 
     Attributes
     ----------
     best : PricePoint or None
     upper : Fraction or None
         About the most that any prices can prove; a solver's word.
-    passes : int
-        Over the jobs, so far.
     """
 
     def __init__(
@@ -97,22 +107,18 @@ class PriceSearch:
         free_machines: bool = False,
         cutoff: Fraction | None = None,
         warm: Warm | None = None,
+        vertex: bool = False,
+        starts: NDArray[np.int64] | None = None,
     ) -> None:
-        self.jobs, self._budget, self._cutoff, self._warm = jobs, budget, cutoff, warm
-        self.region = Region(jobs.problem, path, free_machines=free_machines)
+        groups = ranges(len(jobs), MOST_SINGLE, GROUPS) if starts is None else starts
+        super().__init__(jobs, budget, path, groups, free_machines=free_machines)
+        self._cutoff, self._warm = cutoff, warm
+        # Costs come in steps, but those of a vertex do not.
+        self._step = Fraction(0) if vertex else jobs.problem.cost_step
+        self._vertex = vertex and len(jobs.problem.blocks) <= MOST_BLOCKS
+        self._vertices = 0
         self.best: PricePoint | None = None
         self.upper: Fraction | None = None
-        self.passes = 0
-        # Groups are ranges of kinds.
-        self.starts = ranges(len(jobs), _MOST_SINGLE, _GROUPS)
-        self.n_groups = len(self.starts)
-        self.weights = jobs.weights
-        if self.region.own_priced:
-            self.weights = jobs.weights.copy()
-            for job in self.region.own_priced:
-                self.weights[jobs.kind_of[job]] -= 1
-        self.options: list[NDArray[Any]] = []
-        self.own_options: list[list[tuple[int, ...]]] = []
         self._seen: list[set[Cut]] = [
             set() for _ in range(self.n_groups + len(self.region.own_priced))
         ]
@@ -141,7 +147,7 @@ class PriceSearch:
             vector = warm.point.vector
             centre = [*vector.prices, *vector.multipliers]
             self._improve(warm.point)
-            known = [self._remember(options) for options in warm.options]
+            known = [self._known(options) for options in warm.options]
         early = len(self.jobs) >= EARLY_FROM or len(region.rows) >= _MANY_ROWS
         if early and not region.path and self.best is not None:
             yield self.best
@@ -171,35 +177,30 @@ class PriceSearch:
             yield from self._passes_until_closed()
 
     def _passes_until_closed(self) -> Iterator[PricePoint]:
-        region, largest, centre = self.region, self._largest, self._centre
-        zooms, failed = self._zooms, False
+        region, centre, failed = self.region, self._centre, False
         for number in range(_MOST_PASSES):
             if self._budget.stopped or self._master is None:
                 return
             proposal = self._master.solve()
             if proposal is None:
-                if failed or self.exact:
-                    if self._turns_exact():
-                        continue
+                if not failed and not self.exact:
+                    # Numbers of very different sizes: try once more from the best prices.
+                    self._zoom(self._zooms)
+                    failed = True
+                elif not self._turns_exact():
                     break
-                # Numbers of very different sizes: try once more from where the best prices are.
-                failed = True
-                self._zoom(zooms, largest)
                 continue
             failed = False
             self.upper = proposal.value
             if self._closed(proposal.value):
-                if zooms == _MOST_ZOOMS or self._balanced(proposal.value):
-                    if zooms == _MOST_ZOOMS and self._turns_exact():
-                        continue
+                done = self._zooms < _MOST_ZOOMS and not self._vertex
+                if (done and self._balanced(proposal.value)) or not self._looks_closer():
                     break
-                zooms += 1
-                self._zoom(zooms, largest)
                 continue
             target = [*proposal.prices, *proposal.multipliers]
             # Halfway to the maximiser tames the oscillation; every third step goes all the way,
             # so that the cuts end the search (theory 6.4).
-            pull = Fraction(1) if number % 3 != 2 or zooms else Fraction(1, 2)
+            pull = Fraction(1) if number % 3 != 2 or self._zooms else Fraction(1, 2)
             rows = len(region.rows)
             fine = self._nearly_closed(proposal.value)
             exact = self.exact
@@ -211,18 +212,15 @@ class PriceSearch:
                 evaluation = self._evaluate(vertex, exactly=True)
             if evaluation is None:
                 return
+            self._vertices += exact
             if self._improve(evaluation[0]):
                 centre = self._centre = target
             at_maximiser = pull == 1 or exact
-            if not self._add(evaluation[1]) and at_maximiser and rows == len(region.rows):
-                # The maximiser itself: its cuts were there, so the master's value stands, as far as
-                # its digits go.
-                if zooms == _MOST_ZOOMS or not fine or exact:
-                    if self._turns_exact():
-                        continue
-                    break
-                zooms += 1
-                self._zoom(zooms, largest)
+            # The maximiser itself: where its cuts were there the master's value stands, as far as
+            # its digits go.
+            stands = not self._add(evaluation[1]) and at_maximiser and rows == len(region.rows)
+            if stands and not (self._looks_closer() if fine else self._turns_exact()):
+                break
             often = len(self.jobs) >= _OFTEN_FROM or number >= 31
             # Counting passes instead of seconds keeps runs reproducible.
             if often and (number + 1) & number == 0 and self.best is not None:
@@ -235,18 +233,50 @@ class PriceSearch:
         """Whether the fractional solution is in exact rationals."""
         return isinstance(self._master, ExactMaster)
 
-    def _turns_exact(self) -> bool:
-        """Go on in exact rationals, once, if floats have left something open and it is little."""
-        if self.exact or self.upper is None or self.best is None:
-            return False
-        if self.upper - self.best.bound <= self.jobs.problem.cost_step * _MATTERS:
-            return False
-        if self.n_groups < len(self.jobs) or not ExactMaster.fits(self.region, self.n_groups):
-            return False
-        self._master = ExactMaster(self.region, self.n_groups, lambda: self._budget.stopped)
-        for group, _, cut in self._cuts:
-            self._master.add(group, cut)
+    def _looks_closer(self) -> bool:
+        """Go on with more digits, or in exact rationals; say whether there are any."""
+        if self._vertex or self.exact or self._zooms == _MOST_ZOOMS:
+            return self._turns_exact()
+        self._zoom(self._zooms + 1)
         return True
+
+    def _turns_exact(self) -> bool:
+        """Go on in exact rationals, once: for a vertex, or if floats left open what is little."""
+        master = self._master
+        if not isinstance(master, Master) or self.best is None:
+            return False
+        if self._vertex:
+            if len(self.coarse):
+                return False
+        elif (
+            self.upper is None
+            or self.upper - self.best.bound <= self.jobs.problem.cost_step * _MATTERS
+            or self.n_groups < len(self.jobs)
+            or not ExactMaster.fits(self.region, self.n_groups)
+        ):
+            return False
+        exact = ExactMaster(self.region, self.n_groups, lambda: self._budget.stopped)
+        known = chain(master.weights, repeat(0.0))
+        for (group, _, cut), weight in zip(self._cuts, known, strict=False):
+            exact.add(group, cut, weight if weight > _NOTHING else 0.0)
+        for row, number in enumerate(master.machines):
+            if number > _NOTHING:
+                exact.use(row)
+        self._master = exact
+        return True
+
+    @property
+    def coarse(self) -> NDArray[np.int64]:
+        """Groups of several kinds of jobs that the fractional solution splits between passes."""
+        passes = np.bincount([share.group for share in self.shares], minlength=self.n_groups)
+        sizes = np.diff(self.starts, append=len(self.jobs))
+        return np.flatnonzero((passes[: self.n_groups] > 1) & (sizes > 1))
+
+    def finer(self) -> NDArray[np.int64]:
+        """Return where groups begin if :attr:`coarse` ones are split further."""
+        parts = (self.kinds_of_group(group) for group in self.coarse.tolist())
+        more = [part.start + ranges(part.stop - part.start, 1, GROUPS) for part in parts]
+        return np.unique(np.concatenate([self.starts, *more]))
 
     @property
     def shares(self) -> list[Share]:
@@ -278,11 +308,6 @@ class PriceSearch:
         """The fractional solution: what (block, job) takes beyond its options, for a branch."""
         return {} if self._master is None else self._master.extra
 
-    def kinds_of_group(self, group: int) -> slice:
-        """Return the kinds of a group (not one of a single job)."""
-        end = self.starts[group + 1] if group + 1 < self.n_groups else len(self.jobs)
-        return slice(int(self.starts[group]), int(end))
-
     def _nothing(self) -> PricePoint:
         """Prices of 0, which always hold and prove a bound of 0."""
         region = self.region
@@ -301,27 +326,28 @@ class PriceSearch:
         """Whether the bound can no longer rise by a whole step (or, without steps, noticeably)."""
         if self.best is None:
             return False
-        bound = self.best.bound
+        bound, unit = self.best.bound, self.region.unit
         if self.exact:
-            return upper <= bound
-        tolerance = _CLOSE * max(self.region.unit, abs(upper))
-        step = self.jobs.problem.cost_step
-        if step and self._zooms < _MOST_ZOOMS:
+            patient = self._vertex and self._vertices >= _PATIENCE
+            return upper - bound <= (_LET_BE * unit if patient else 0)
+        tolerance = (_NEAR if self._vertex else _CLOSE) * max(unit, abs(upper))
+        if self._step and self._zooms < _MOST_ZOOMS:
             # Of a billion machines that would be some; a closer look tells.
-            tolerance = min(tolerance, step * _MATTERS)
+            tolerance = min(tolerance, self._step * _MATTERS)
         if upper - bound <= tolerance or (self._cutoff is not None and bound > self._cutoff):
             return True
-        if self.region.free_machines or not step:
+        if self.region.free_machines or not self._step:
             return False
+        room = round_up(bound, self._step) - bound
         if self._to_the_end:
-            return upper - bound <= min(_ROOM * (round_up(bound, step) - bound), step * _MATTERS)
-        return round_up(bound, step) >= round_up(max(Fraction(0), upper - tolerance), step)
+            return upper - bound <= min(_ROOM * room, self._step * _MATTERS)
+        return bound + room >= round_up(max(Fraction(0), upper - tolerance), self._step)
 
-    def _zoom(self, zooms: int, largest: float) -> None:
+    def _zoom(self, zooms: int) -> None:
         """Look closer at the best prices."""
         if isinstance(self._master, Master) and self.best is not None:
-            self._zooms, zoom = zooms, _ZOOM**zooms
-            self._master = self._master.zoomed(self.best.vector, zoom, largest)
+            self._zooms = zooms
+            self._master = self._master.zoomed(self.best.vector, _ZOOM**zooms, self._largest)
 
     def _balanced(self, upper: Fraction) -> bool:
         """Whether the fractional schedule costs what the master says, as far as it matters.
@@ -363,77 +389,3 @@ class PriceSearch:
         """Price all jobs, by default at the rationals that approximate prices mean."""
         counted = [value / self.region.unit for value in values]
         return self.evaluate(*whole(counted, self.jobs, exactly=exactly))
-
-    def evaluate(
-        self, numbers: Sequence[int], denominator: int
-    ) -> tuple[PricePoint, list[Cut]] | None:
-        """Price all jobs at prices (then multipliers) over a denominator; None if stopped.
-
-        The prices count in the region's unit.
-        """
-        jobs, region = self.jobs, self.region
-        k = len(region.blocks)
-        prices, multipliers = list(numbers[:k]), list(numbers[k:])
-        self._pay_nobody(prices, multipliers)
-        pricing = price_jobs(
-            jobs.rows,
-            prices,
-            want_options=True,
-            weights=self.weights,
-            threads=self._budget.threads,
-            stopped=lambda: self._budget.stopped,
-        )
-        if pricing is None or pricing.options is None:
-            return None
-        self.passes += 1
-        total = pricing.total
-        own_options = []
-        for job in region.own_priced:
-            row = jobs.problem.rows.row(job)
-            own = region.prices_of_job(job, prices, multipliers)
-            found = cheapest_option(own, row.supply, row.demand)
-            if found is None:
-                raise AssertionError("a job that no block serves has a branch of its own")
-            total += found.value
-            own_options.append(found.option)
-        cuts = self._remember(pricing.options, own_options)
-        size = region.unit / denominator
-        sized = [size * price for price in prices], [size * m for m in multipliers]
-        scale, vector = region.fitted(*sized)
-        point = PricePoint(vector, scale * size * total + region.constant(vector))
-        if point.bound <= 0 < total and any(vector.limit_prices):
-            # The limits ate up all the worth: less of it is more.
-            scale, vector = region.fitted(*sized, no_limit_prices=True)
-            point = PricePoint(vector, scale * size * total + region.constant(vector))
-        return point, cuts
-
-    def _remember(
-        self, options: NDArray[Any], own_options: list[tuple[int, ...]] | None = None
-    ) -> list[Cut]:
-        """Keep what a pass chose and return its cuts.
-
-        Unless told otherwise, a job with a branch of its own takes what its kind takes.
-        """
-        region = self.region
-        if own_options is None:
-            own_options = [
-                tuple(options[self.jobs.kind_of[job]].tolist()) for job in region.own_priced
-            ]
-        alone = not (self.jobs.repeated or region.own_priced)
-        totals = group_totals(options, self.starts, None if alone else self.weights)
-        cuts = [Cut(tuple(load)) for load in totals]
-        for job, option in zip(region.own_priced, own_options, strict=True):
-            mine = ((at, option[i]) for at, i, j in region.job_terms if j == job)
-            cuts.append(Cut(option, tuple(mine)))
-        self.options.append(shortened(options))
-        self.own_options.append(own_options)
-        return cuts
-
-    def _pay_nobody(self, prices: Sequence[int], multipliers: list[int]) -> None:
-        """Lower multipliers that rounding left so high that a job would be paid for a block."""
-        region = self.region
-        for at, i, job in region.job_terms:
-            if region.path[at].sign > 0:
-                own = region.prices_of_job(job, prices, multipliers)[i]
-                if own < 0:
-                    multipliers[at] = max(0, multipliers[at] + own)

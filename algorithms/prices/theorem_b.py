@@ -12,8 +12,8 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
+from .exact_master import cheapest_holder
 from .region import Region, configuration_of
-from .vertex import cheapest_holder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
 
-    from .generation import Fractional, Option
+    from .vertex import BasicSolution, Option
 
 
 def additive_cost(problem: Problem) -> Fraction:
@@ -62,13 +62,13 @@ def additive_cost(problem: Problem) -> Fraction:
 
 
 def rounded(
-    solution: Fractional,
+    solution: BasicSolution,
 ) -> tuple[dict[Configuration, int], dict[tuple[str, str], int]]:
     """Round a basic solution of LP_DW.
 
     Parameters
     ----------
-    solution : Fractional
+    solution : BasicSolution
 
     Returns
     -------
@@ -82,7 +82,7 @@ def rounded(
     --------
     >>> from types import SimpleNamespace
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.prices.generation import solve_dantzig_wolfe
+    >>> from algorithms.prices.vertex import solve_dantzig_wolfe
     >>> problem = Problem(
     ...     configurations=Configuration({"a": 2}),
     ...     jobs=[Job("x", 5, {"a": 1}), Job("y", 2, {"a": 1})],

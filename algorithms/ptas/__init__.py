@@ -16,8 +16,8 @@ from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step, exact
 
 from ..aggregated.tidy import without_waste
-from ..prices.generation import solve_dantzig_wolfe
 from ..prices.theorem_b import additive_cost, rounded
+from ..prices.vertex import solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
 from ..tables.integers import schedule as restored
 from .compact import CompactProgram, Ended
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
     from cms.problem.problem import Problem
 
-    from ..prices.generation import Fractional
+    from ..prices.vertex import BasicSolution
 
 #: Ways to the optimum in the exact part.
 _WAYS = ("auto", "dynamic", "program")
@@ -164,7 +164,7 @@ class _Run:
             return
         yield from self._exactly(schedule, lowest, enough=within and not options.plain)
 
-    def _rounding(self, solution: Fractional) -> Schedule:
+    def _rounding(self, solution: BasicSolution) -> Schedule:
         machines, given = rounded(solution)
         if self._options.plain:
             return self._reduction.restore(Schedule.from_counts(self._small, machines, given))

@@ -1,50 +1,80 @@
-"""Linear equations in exact rationals."""
+"""Linear equations in rationals, most of whose coefficients are 0."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
-def solve_exactly(table: list[list[Fraction]], guess: Sequence[Fraction]) -> list[Fraction] | None:
-    """Solve linear equations by elimination.
+def solved(
+    equations: Sequence[Mapping[int, int | Fraction]],
+    values: Sequence[int | Fraction],
+    guess: Sequence[Fraction] | None = None,
+) -> list[Fraction] | None:
+    """Solve linear equations; None if they contradict each other.
+
+    The shortest equation is solved next, for the unknown that fewest others have, so that little
+    is filled in.
 
     Parameters
     ----------
-    table : list of rows of n + 1 numbers
-        Coefficients, then the right-hand side; changed in place.
-    guess : sequence of n numbers
-        Unknowns that the equations leave free keep their guess.
-
-    Returns
-    -------
-    list of n Fractions, or None if the equations contradict each other
+    equations : sequence of m mappings
+        From the unknown's number to its coefficient.
+    values : sequence of m numbers
+    guess : sequence of n Fractions, optional
+        Unknowns that the equations leave free keep their guess. Without one there are as many
+        unknowns as equations, and None is returned if these have not just one solution.
 
     Examples
     --------
-    >>> one, two = Fraction(1), Fraction(2)
-    >>> solve_exactly([[two, one, two]], [one, one / 3])
+    >>> solved([{0: 1, 1: 2}, {1: 3}], [5, 4])
+    [Fraction(7, 3), Fraction(4, 3)]
+    >>> solved([{0: 1, 1: 2}, {0: 2, 1: 4}], [5, 4]) is None
+    True
+    >>> solved([{0: 2, 1: 1}], [2], [Fraction(1), Fraction(1, 3)])
     [Fraction(5, 6), Fraction(1, 3)]
     """
-    n = len(guess)
-    pivots: list[int] = []
-    for column in range(n):
-        at = next((r for r in range(len(pivots), len(table)) if table[r][column]), None)
-        if at is None:
+    rows = [{at: Fraction(a) for at, a in row.items() if a} for row in equations]
+    right = [Fraction(value) for value in values]
+    having: dict[int, set[int]] = {}
+    for r, row in enumerate(rows):
+        for at in row:
+            having.setdefault(at, set()).add(r)
+    waiting = set(range(len(rows)))
+    order: list[tuple[int, int]] = []
+    while waiting:
+        r = min(waiting, key=lambda r: (len(rows[r]), r))
+        row = rows[r]
+        waiting.discard(r)
+        if not row:
+            if guess is None or right[r]:
+                return None
             continue
-        here = len(pivots)
-        table[here], table[at] = table[at], table[here]
-        factor = table[here][column]
-        table[here] = [value / factor for value in table[here]]
-        for r, row in enumerate(table):
-            if r != here and row[column]:
-                times = row[column]
-                table[r] = [a - times * b for a, b in zip(row, table[here], strict=True)]
-        pivots.append(column)
-    if any(row[-1] for row in table[len(pivots) :]):
-        return None
-    solution = list(guess)
-    free = [column for column in range(n) if column not in pivots]
-    for row, column in zip(table, pivots, strict=False):
-        solution[column] = row[-1] - sum(row[f] * guess[f] for f in free)
-    return solution
+        at = min(row, key=lambda at: (len(having[at]), at))
+        order.append((r, at))
+        for other in row:
+            having[other].discard(r)
+        for s in sorted(having[at]):
+            target = rows[s]
+            factor = target.pop(at) / row[at]
+            for other, a in row.items():
+                if other == at:
+                    continue
+                value = target.get(other, Fraction(0)) - factor * a
+                if value:
+                    target[other] = value
+                    having[other].add(s)
+                elif other in target:
+                    del target[other]
+                    having[other].discard(s)
+            right[s] -= factor * right[r]
+        having[at] = set()
+    found = [Fraction(0)] * len(rows) if guess is None else list(guess)
+    for r, at in reversed(order):
+        row = rows[r]
+        rest = sum((a * found[other] for other, a in row.items() if other != at), Fraction(0))
+        found[at] = (right[r] - rest) / row[at]
+    return found

@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from algorithms.prices.generation import Fractional, solve_dantzig_wolfe
 from algorithms.prices.theorem_b import rounded
+from algorithms.prices.vertex import BasicSolution, solve_dantzig_wolfe
 from cms import Problem, Schedule
 from cms.reduction.reduction import Reduction
 from tests.algorithms.price_and_branch.parts import Unlimited
@@ -43,14 +43,14 @@ def every_case(number: int) -> Iterator[Case]:
         yield from cases(family, number)
 
 
-def solved(problem: Problem) -> Fractional:
+def solved(problem: Problem) -> BasicSolution:
     """LP_DW of a reduced problem."""
     solution = solve_dantzig_wolfe(problem, Unlimited())
     assert solution is not None
     return solution
 
 
-def value(solution: Fractional) -> Fraction:
+def value(solution: BasicSolution) -> Fraction:
     """What the fractional machines cost."""
     problem = solution.problem
     return sum(
@@ -59,12 +59,12 @@ def value(solution: Fractional) -> Fraction:
     )
 
 
-def split(solution: Fractional) -> int:
+def split(solution: BasicSolution) -> int:
     """How many jobs have several options."""
     return sum(len(options) > 1 for options in solution.options)
 
 
-def refuse_faults(solution: Fractional) -> None:
+def refuse_faults(solution: BasicSolution) -> None:
     """The numbers must satisfy every row of the linear program, exactly."""
     problem = solution.problem
     load = [Fraction(0)] * len(problem.blocks)
@@ -85,12 +85,12 @@ def refuse_faults(solution: Fractional) -> None:
         assert held >= load[i]
 
 
-def restored(reduction: Reduction, solution: Fractional) -> Fraction:
+def restored(reduction: Reduction, solution: BasicSolution) -> Fraction:
     """What the prices prove of the original problem, by the package's own check."""
     assert solution.leaf.bound(reduction.problem) == solution.bound
     return reduction.restore_prices(solution.leaf, solution.bound).bound(reduction.original)
 
 
-def built(solution: Fractional, reduction: Reduction) -> Schedule:
+def built(solution: BasicSolution, reduction: Reduction) -> Schedule:
     """The schedule that a solution rounds to, for the original problem."""
     return reduction.restore(Schedule.from_counts(solution.problem, *rounded(solution)))

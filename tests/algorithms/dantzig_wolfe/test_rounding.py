@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import algorithms.prices.theorem_b
-from algorithms.prices.generation import Fractional
 from algorithms.prices.theorem_b import additive_cost, rounded, with_missing
+from algorithms.prices.vertex import BasicSolution
 from cms import Configuration, InvalidSchedule, Job, MachineType, Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.reduction.reduction import reduce
@@ -32,7 +32,7 @@ FEW = 24
 
 
 @cache
-def fractional(problem: Problem) -> Fractional:
+def fractional(problem: Problem) -> BasicSolution:
     """LP_DW of the reduced problem; what varies in these tests is what is made of it."""
     return solved(reduce(problem).problem)
 

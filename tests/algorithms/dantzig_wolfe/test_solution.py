@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import algorithms.prices.generation
-import algorithms.prices.passes
-import algorithms.prices.proposals
+import algorithms.prices.search
 import algorithms.prices.vertex
-from algorithms.prices.generation import solve_dantzig_wolfe
+from algorithms.prices.master import Master
+from algorithms.prices.passes import Passes
 from algorithms.prices.theorem_b import additive_cost, rounded
+from algorithms.prices.vertex import solve_dantzig_wolfe
 from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Problem, check
 from cms.reduction.reduction import reduce
 from instances import hard, small
@@ -65,8 +65,8 @@ def test_named_instances_have_their_exact_values(one: Any) -> None:
 @pytest.mark.parametrize("family", ["sparse", "identical_jobs", "costs", "max_blocks"])
 def test_groups_of_jobs_change_nothing(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [solved(reduce(case.problem).problem).bound for case in cases(family, FEW)]
-    monkeypatch.setattr(algorithms.prices.generation, "MOST_SINGLE", 1)
-    monkeypatch.setattr(algorithms.prices.generation, "GROUPS", 2)
+    monkeypatch.setattr(algorithms.prices.search, "MOST_SINGLE", 1)
+    monkeypatch.setattr(algorithms.prices.search, "GROUPS", 2)
     for case, bound in zip(cases(family, FEW), alone, strict=True):
         solution = solved(reduce(case.problem).problem)
         refuse_faults(solution)
@@ -85,7 +85,7 @@ def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_few_passes_are_needed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.prices.generation, "_MOST_STEPS", 100)
+    monkeypatch.setattr(algorithms.prices.search, "_MOST_PASSES", 100)
     solution = solved(reduce(generate("arbitrary", n=200, seed=seed)).problem)
     assert value(solution) - solution.bound <= Fraction(1, 10**4)
 
@@ -110,8 +110,27 @@ def test_sizes_that_are_far_apart_do_not_hide_each_other() -> None:
 # --- what the solver may not spoil ----------------------------------------------------------------
 
 
-def test_without_the_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.prices.generation, "propose", lambda *_: None)
+@pytest.fixture
+def floats_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with more block types than the exact program takes."""
+    monkeypatch.setattr(algorithms.prices.search, "MOST_BLOCKS", 0)
+    monkeypatch.setattr(algorithms.prices.vertex, "MOST_BLOCKS", 0)
+
+
+def test_without_the_floating_point_solver_the_answer_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Master, "solve", lambda _: None)
+    for case in every_case(6):
+        reduction = reduce(case.problem)
+        solution = solved(reduction.problem)
+        refuse_faults(solution)
+        assert value(solution) == solution.bound == restored(reduction, solution), case.name
+
+
+@pytest.mark.usefixtures("floats_alone")
+def test_without_any_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Master, "solve", lambda _: None)
     for case in every_case(6):
         reduction = reduce(case.problem)
         solution = solved(reduction.problem)
@@ -120,8 +139,8 @@ def test_without_the_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.Monk
         assert not check(case.problem, built(solution, reduction)), case.name
 
 
-def test_floats_alone_still_round_to_valid_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.prices.vertex, "MOST_EXACT", 0)
+@pytest.mark.usefixtures("floats_alone")
+def test_floats_alone_still_round_to_valid_schedules() -> None:
     for case in every_case(8):
         reduction = reduce(case.problem)
         solution = solved(reduction.problem)
@@ -131,21 +150,20 @@ def test_floats_alone_still_round_to_valid_schedules(monkeypatch: pytest.MonkeyP
 
 
 def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proposals whose weights are turned round and whose machines are left out."""
-    honest = algorithms.prices.proposals.propose
+    """Prices and weights that are turned round, and machines that are left out."""
+    honest = Master.solve
 
-    def wrong(*arguments: Any) -> Any:
-        proposal = honest(*arguments)
+    def wrong(self: Master) -> Any:
+        proposal = honest(self)
+        self.weights = [1.0 - weight for weight in self.weights]
+        self.machines = [Fraction(0)] * len(self.machines)
         if proposal is None:
             return None
-        return proposal._replace(
-            machines={},
-            prices=[price * (i + 1) for i, price in enumerate(proposal.prices)],
-            weights=[{max(weights): 1.0} for weights in proposal.weights],
-        )
+        prices = [price * (i + 1) for i, price in enumerate(proposal.prices)]
+        return proposal._replace(prices=prices)
 
-    monkeypatch.setattr(algorithms.prices.generation, "propose", wrong)
-    monkeypatch.setattr(algorithms.prices.generation, "_MOST_STEPS", 12)
+    monkeypatch.setattr(Master, "solve", wrong)
+    monkeypatch.setattr(algorithms.prices.search, "_MOST_PASSES", 12)
     for case in every_case(6):
         reduction = reduce(case.problem)
         solution = solved(reduction.problem)
@@ -193,14 +211,15 @@ def test_where_knapsacks_end_early_the_bound_is_what_the_prices_prove(problem: P
 def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = algorithms.prices.passes.Passes.price
+    honest = Passes.evaluate
 
-    def boasting(self: Any, *arguments: Any, **options: Any) -> Any:
-        point = honest(self, *arguments, **options)
-        self.best = self.best._replace(bound=self.best.bound + Fraction(1, 10**9))
-        return point
+    def boasting(self: Passes, *arguments: Any) -> Any:
+        found = honest(self, *arguments)
+        assert found is not None
+        point, cuts = found
+        return point._replace(bound=point.bound + Fraction(1, 10**9)), cuts
 
-    monkeypatch.setattr(algorithms.prices.passes.Passes, "price", boasting)
+    monkeypatch.setattr(Passes, "evaluate", boasting)
     reduction = reduce(generate("arbitrary", n=6, seed=2))
     solution = solved(reduction.problem)
     assert restored(reduction, solution) == solution.bound

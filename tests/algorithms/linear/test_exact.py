@@ -14,7 +14,7 @@ import pytest
 import algorithms.aggregated.purchase as exact
 from algorithms.aggregated.program import Aggregated, FixedMachines
 from algorithms.aggregated.pseudoforest import exact_assignment
-from algorithms.solvers.basis import solved
+from algorithms.solvers.equations import solved
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem

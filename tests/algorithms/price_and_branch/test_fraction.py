@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.fraction import exact_mixture, fractional
+from algorithms.prices.fraction import exactly, fractional
+from algorithms.prices.points import Share
+from algorithms.prices.region import Row
 from algorithms.prices.search import PriceSearch
-from algorithms.solvers.equations import solve_exactly
+from algorithms.solvers.equations import solved
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import (
@@ -38,29 +43,58 @@ def test_equations_with_a_solution_are_solved(data: st.DataObject) -> None:
             lambda rows: [*rows, *(rows[:1] * 2)]
         )
     )
-    table = [
-        [*row, sum((a * x for a, x in zip(row, solution, strict=True)), Fraction(0))]
-        for row in rows
-    ]
+    right = [sum((a * x for a, x in zip(row, solution, strict=True)), Fraction(0)) for row in rows]
+    equations = [dict(enumerate(row)) for row in rows]
     guess = data.draw(st.lists(SMALL, min_size=n, max_size=n))
-    found = solve_exactly([list(row) for row in table], guess)
+    found = solved(equations, right, guess)
     assert found is not None
-    for row in table:
-        assert sum((a * x for a, x in zip(row, found, strict=False)), Fraction(0)) == row[-1]
+    for row, value in zip(rows, right, strict=True):
+        assert sum((a * x for a, x in zip(row, found, strict=True)), Fraction(0)) == value
     # From a solution nothing moves.
-    assert solve_exactly([list(row) for row in table], solution) == solution
+    assert solved(equations, right, solution) == solution
 
 
 def test_unknowns_that_nothing_decides_keep_their_guess() -> None:
-    one, zero = Fraction(1), Fraction(0)
-    assert solve_exactly([[zero, one, Fraction(3)]], [Fraction(7), Fraction(8)]) == [7, 3]
-    assert solve_exactly([], [Fraction(7)]) == [7]
+    assert solved([{0: 0, 1: 1}], [3], [Fraction(7), Fraction(8)]) == [7, 3]
+    assert solved([], [], [Fraction(7)]) == [7]
 
 
 def test_equations_that_contradict_each_other_have_no_solution() -> None:
     one = Fraction(1)
-    assert solve_exactly([[one, one, one], [one, one, one * 2]], [one, one]) is None
-    assert solve_exactly([[Fraction(0), one]], [one]) is None
+    assert solved([{0: 1, 1: 1}, {0: 1, 1: 1}], [1, 2], [one, one]) is None
+    assert solved([{0: 0}], [1], [one]) is None
+    assert solved([{}], [1], [one]) is None
+
+
+def exact_mixture(
+    loads: list[list[tuple[int, ...]]],
+    weights: list[list[Fraction]],
+    fixed: Sequence[int],
+    rows: list[tuple[int, ...]],
+    machines: list[Fraction],
+) -> tuple[list[list[Fraction]], list[Fraction]] | None:
+    """The numbers of a search that ended with these: groups, and blocks that others take."""
+    shares = [
+        Share(group, at, weight, load)
+        for group, pairs in enumerate(zip(loads, weights, strict=True))
+        for at, (load, weight) in enumerate(zip(*pairs, strict=True))
+    ]
+    others = Share(len(loads), 0, 1.0, tuple(fixed))
+    region = SimpleNamespace(blocks=fixed, limits=[], path=(), own_priced=())
+    search: Any = SimpleNamespace(
+        shares=[*shares, others],
+        machines=[(Row(row, 0, None), x) for row, x in zip(rows, machines, strict=True)],
+        extra={},
+        region=region,
+        n_groups=len(loads) + 1,
+    )
+    found = exactly(search)
+    if found is None:
+        return None
+    mixed: list[list[Fraction]] = [[] for _ in loads]
+    for share, weight in zip(shares, found.weights, strict=False):
+        mixed[share.group].append(weight)
+    return mixed, [x for _, x in found.machines]
 
 
 @pytest.mark.parametrize("size", [20, 10**6, 10**12, 10**20])
@@ -124,7 +158,7 @@ def test_types_of_which_blocks_idle_carry_no_equation() -> None:
 def test_an_impossible_mixture_is_none() -> None:
     # Both passes take 10 blocks; 9.999999 machines of one block are not 10, and nothing else moves.
     half = Fraction(1, 2)
-    same = [[(10, 10), (10, 10)]]
+    same: list[list[tuple[int, ...]]] = [[(10, 10), (10, 10)]]
     assert exact_mixture(same, [[half, half]], (0, 1), [(1, 1)], [Fraction(10)]) is not None
     near = exact_mixture(same, [[half, half]], (10**8, 10**8 + 1), [(1, 1)], [Fraction(10**8 + 10)])
     assert near is None

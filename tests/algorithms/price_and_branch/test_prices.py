@@ -92,8 +92,8 @@ def test_cuts_of_groups_prove_what_cuts_of_single_jobs_prove(
         generate("size-bounded", n=15, seed=2),
     ]
     alone = [searched(without_a_step(problem)) for problem in problems]
-    monkeypatch.setattr(prices_module, "_MOST_SINGLE", 0)
-    monkeypatch.setattr(prices_module, "_GROUPS", groups)
+    monkeypatch.setattr(prices_module, "MOST_SINGLE", 0)
+    monkeypatch.setattr(prices_module, "GROUPS", groups)
     for problem, other in zip(problems, alone, strict=True):
         search = searched(without_a_step(problem))
         assert search.n_groups == groups < other.n_groups
@@ -103,8 +103,8 @@ def test_cuts_of_groups_prove_what_cuts_of_single_jobs_prove(
 
 
 def test_the_groups_are_all_kinds_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prices_module, "_MOST_SINGLE", 3)
-    monkeypatch.setattr(prices_module, "_GROUPS", 7)
+    monkeypatch.setattr(prices_module, "MOST_SINGLE", 3)
+    monkeypatch.setattr(prices_module, "GROUPS", 7)
     search = PriceSearch(reduced(generate("arbitrary", n=50, seed=1)), Unlimited())
     parts = [search.kinds_of_group(group) for group in range(search.n_groups)]
     kinds = [kind for part in parts for kind in range(part.start, part.stop)]

@@ -40,8 +40,8 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     if request.param == "groups":
-        monkeypatch.setattr(algorithms.prices.search, "_MOST_SINGLE", 0)
-        monkeypatch.setattr(algorithms.prices.search, "_GROUPS", 1)
+        monkeypatch.setattr(algorithms.prices.search, "MOST_SINGLE", 0)
+        monkeypatch.setattr(algorithms.prices.search, "GROUPS", 1)
     return str(request.param)
 
 

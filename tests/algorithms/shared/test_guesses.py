@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from algorithms.prices.guesses import full_machines, group_totals, ranges, whole
-from algorithms.prices.jobs import Jobs
+from algorithms.prices.guesses import full_machines, whole
+from algorithms.prices.jobs import Jobs, group_totals, ranges
 from algorithms.prices.region import Region
 from cms import Configuration, Job, MachineType, Problem
 from cms.knapsack.pricing import COMPILED_FROM
@@ -44,16 +44,14 @@ def test_totals_of_groups_are_sums_of_whole_numbers(largest: int, seed: int) -> 
     rows = [[rng.randint(0, largest) for _ in range(3)] for _ in range(20)]
     options = np.array(rows, dtype=object if largest >= 2**62 else np.int64)
     weights = np.array([rng.randint(1, 2**30) for _ in rows])
-    order = np.array(rng.sample(range(20), 20))
     starts = ranges(20, 5, 4)
     expected = [[0] * 3 for _ in starts]
     alone = [[0] * 3 for _ in starts]
-    for at, kind in enumerate(order.tolist()):
-        group = at // 5
+    for at in range(20):
         for i in range(3):
-            expected[group][i] += int(weights[kind]) * rows[kind][i]
-            alone[group][i] += rows[at][i]
-    assert group_totals(options, starts, weights, order) == expected
+            expected[at // 5][i] += int(weights[at]) * rows[at][i]
+            alone[at // 5][i] += rows[at][i]
+    assert group_totals(options, starts, weights) == expected
     assert group_totals(options, starts) == alone
     assert group_totals(options, ranges(20)) == rows
 
