@@ -19,43 +19,43 @@ Examples
 (3, 'optimal', 'checked')
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .certificate.certificate import BlockPrices, Branch, Certificate
-from .certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from .errors import (
-    AlgorithmError,
-    CmsError,
-    FileError,
-    GuaranteeBreached,
-    InvalidCertificate,
-    InvalidOption,
-    InvalidProblem,
-    InvalidSchedule,
-    UnknownMethod,
-    UnsupportedProblem,
-)
-from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
-from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from .plugin.registry import NamedProblem, algorithms, instances, load_instance
-from .problem.parts import (
-    Block,
-    Configuration,
-    DemandFunction,
-    Job,
-    MachineType,
-    SizeBoundedConfigurations,
-)
-from .problem.problem import Problem
-from .reduction.reduction import Reduction, reduce
-from .schedule.check import Violation, check
-from .schedule.schedule import MachineGroup, Schedule
-from .shortage.shortage import Shortage, shortage
-from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
-from .solving.solve import solve
-
 if TYPE_CHECKING:
+    from .certificate.certificate import BlockPrices, Branch, Certificate
+    from .certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+    from .errors import (
+        AlgorithmError,
+        CmsError,
+        FileError,
+        GuaranteeBreached,
+        InvalidCertificate,
+        InvalidOption,
+        InvalidProblem,
+        InvalidSchedule,
+        UnknownMethod,
+        UnsupportedProblem,
+    )
     from .files import read_problem, read_solution, write_problem, write_solution
+    from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
+    from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+    from .plugin.registry import NamedProblem, algorithms, instances, load_instance
+    from .problem.parts import (
+        Block,
+        Configuration,
+        DemandFunction,
+        Job,
+        MachineType,
+        SizeBoundedConfigurations,
+    )
+    from .problem.problem import Problem
+    from .reduction.reduction import Reduction, reduce
+    from .schedule.check import Violation, check
+    from .schedule.schedule import MachineGroup, Schedule
+    from .shortages.shortage import Shortage, shortage
+    from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
+    from .solving.solve import solve
 
 __all__ = [
     # a problem
@@ -122,16 +122,51 @@ __all__ = [
     "FileError",
 ]
 
-_IN_FILES = {"read_problem", "write_problem", "read_solution", "write_solution"}
+#: Where the names are defined; each is loaded when it is first used.
+_NAMES = {
+    "certificate.certificate": ("BlockPrices", "Branch", "Certificate"),
+    "certificate.quantity": ("BlocksOf", "BlocksOfJob", "MachinesOf", "MachinesOfType"),
+    "errors": (
+        "AlgorithmError",
+        "CmsError",
+        "FileError",
+        "GuaranteeBreached",
+        "InvalidCertificate",
+        "InvalidOption",
+        "InvalidProblem",
+        "InvalidSchedule",
+        "UnknownMethod",
+        "UnsupportedProblem",
+    ),
+    "files": ("read_problem", "read_solution", "write_problem", "write_solution"),
+    "plugin.algorithm": ("Algorithm", "Budget", "Claim", "Named", "SolverBound", "Support"),
+    "plugin.guarantee": ("Guarantee", "GuaranteeVerdict", "Reference", "Verdict"),
+    "plugin.registry": ("NamedProblem", "algorithms", "instances", "load_instance"),
+    "problem.parts": (
+        "Block",
+        "Configuration",
+        "DemandFunction",
+        "Job",
+        "MachineType",
+        "SizeBoundedConfigurations",
+    ),
+    "problem.problem": ("Problem",),
+    "reduction.reduction": ("Reduction", "reduce"),
+    "schedule.check": ("Violation", "check"),
+    "schedule.schedule": ("MachineGroup", "Schedule"),
+    "shortages.shortage": ("Shortage", "shortage"),
+    "solving.solution": ("Incumbent", "Proof", "Solution", "Status", "StopReason"),
+    "solving.solve": ("solve",),
+}
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _IN_FILES:
-        from . import files
-
-        return getattr(files, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_IN_FILES})
+    return sorted({*globals(), *__all__})

@@ -37,7 +37,7 @@ LAYERS = (
     "cms.reduction",
     "cms.plugin",
     "cms.solving",
-    "cms.shortage",
+    "cms.shortages",
     "cms.testing",
     "cms.files",
     "cms.fleet.hardware",

@@ -49,6 +49,8 @@ def watch(event, arguments):
         touched.append(f"write {arguments[0]}")
 sys.addaudithook(watch)
 import cms
+assert "numpy" not in sys.modules
+from cms import *
 import json
 print(json.dumps([touched, sorted({name.split(".")[0] for name in sys.modules})]))
 """
@@ -62,7 +64,7 @@ print(json.dumps([touched, sorted({name.split(".")[0] for name in sys.modules})]
     assert run.stdout.count("\n") == 1, "something was written on import"
     touched, loaded = json.loads(run.stdout)
     assert not touched
-    assert not set(loaded) & set(HEAVY), "import cms must cost little more than import numpy"
+    assert not set(loaded) & set(HEAVY), "all of cms must cost little more than import numpy"
     assert not set(loaded) & (set(FOLDERS) - {"cms"})
 
 
@@ -79,6 +81,18 @@ def test_every_public_name_of_cms_is_there_and_documented() -> None:
             undocumented.append(name)
     assert not undocumented
     assert set(cms.__all__) <= set(dir(cms))
+
+
+@pytest.mark.parametrize("page", ["cms", "cms.fleet"])
+def test_a_page_loads_what_it_shows_to_type_checkers(page: str) -> None:
+    module = importlib.import_module(page)
+    (shown,) = (node for node in modules()[page].tree.body if isinstance(node, ast.If))
+    imported = [node for node in shown.body if isinstance(node, ast.ImportFrom)]
+    homes = {alias.name: node.module for node in imported for alias in node.names}
+    assert homes == module._HOME
+    assert sorted(homes) == sorted(module.__all__)
+    # else the room would be found where the name is meant, once somebody has imported it
+    assert not [name for name in homes if f"{page}.{name}" in modules()]
 
 
 @pytest.mark.parametrize("page", ["cms", "cms.fleet"])

@@ -30,7 +30,7 @@ from cms import (
     solve,
 )
 from cms.fleet import Scenario
-from cms.shortage.variants import unservable_jobs, without_unservable_jobs
+from cms.shortages.variants import unservable_jobs, without_unservable_jobs
 from tests import families, oracle
 from tests.samples import refusal
 from tests.scripted import blocks, told

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
 from cms.schedule.schedule import MachineGroup, Schedule
-from cms.shortage.variants import (
+from cms.shortages.variants import (
     PARTS,
     at_share,
     beyond_limits,

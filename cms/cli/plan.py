@@ -35,7 +35,7 @@ from .session import Session, refuse_two_readers, refuse_unwritable, session_of
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
     from cms.fleet.serving import Plan, ServingProblem
-    from cms.shortage.shortage import Shortage
+    from cms.shortages.shortage import Shortage
 
 
 @dataclass(frozen=True, slots=True)

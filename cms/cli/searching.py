@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
-    from cms.shortage.shortage import Shortage
+    from cms.shortages.shortage import Shortage
     from cms.solving.solution import Incumbent, Solution
 
 T = TypeVar("T")
@@ -188,7 +188,7 @@ def _solve(problem: Problem, arguments: dict[str, Any], ear: _Ear) -> Solution:
 
 
 def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
-    from cms.shortage.shortage import shortage
+    from cms.shortages.shortage import shortage
 
     return shortage(problem, **arguments)
 

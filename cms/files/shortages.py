@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..problem.problem import Problem
-from ..shortage.shortage import Shortage
+from ..shortages.shortage import Shortage
 from ..solving.solution import Proof
 from .layout import number_to_json
 from .node import Node

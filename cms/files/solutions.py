@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
-from ..shortage.shortage import Shortage
+from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
 from .contradictions import refuse_contradictions

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..problem.parts import DEFAULT_MACHINE
@@ -144,6 +143,8 @@ class Solution:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        from html import escape  # only a notebook asks
+
         facts = "".join(
             f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
             for name, value in _facts(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
@@ -181,5 +180,7 @@ def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
             left -= len(name) * len(other)
             if left < 0:
                 break
-    close = difflib.get_close_matches(name.casefold(), known, n=1)
+    from difflib import get_close_matches  # only ever needed on the way to an error
+
+    close = get_close_matches(name.casefold(), known, n=1)
     return f"{lead}nearest: {str.__str__(known[close[0]])!r}" if close else ""

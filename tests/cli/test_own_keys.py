@@ -16,7 +16,7 @@ from cms.certificate.certificate import BlockPrices
 from cms.cli.app import run
 from cms.files import problem_to_json, solution_to_json
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.shortage.shortage import shortage
+from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
 from proofs_checks.checker.__main__ import main as second_checker
 

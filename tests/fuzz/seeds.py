@@ -15,7 +15,7 @@ from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
-from cms.shortage.shortage import shortage
+from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
 from tests.cli.shared import POINTS
 from tests.cli.shared import SERVICES as SERVICE_COLUMNS

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...problem.problem import Problem
     from ...schedule.schedule import MachineGroup
-    from ...shortage.shortage import Shortage
+    from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
 
 MOST_GROUPS = 20

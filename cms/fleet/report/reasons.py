@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...shortage.shortage import unservable_lines
-from ...shortage.variants import unservable_jobs
+from ...shortages.shortage import unservable_lines
+from ...shortages.variants import unservable_jobs
 from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from ...problem.problem import Problem
-    from ...shortage.shortage import Shortage
+    from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
     from ..serving import Plan
 

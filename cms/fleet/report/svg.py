@@ -28,7 +28,7 @@ from .words import circumstances, count, decimal, percent, verdict
 
 if TYPE_CHECKING:
     from ...problem.problem import Problem
-    from ...shortage.shortage import Shortage
+    from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
     from ..hardware import Gpu
     from ..serving import Plan

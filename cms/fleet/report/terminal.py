@@ -20,7 +20,7 @@ from .words import circumstances, count, decimal, printable, verdict
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...shortage.shortage import Shortage
+    from ...shortages.shortage import Shortage
     from ..serving import Plan
 
 MOST_BARS = 16

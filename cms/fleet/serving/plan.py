@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import InvalidSchedule
 from ...problem.parts import Block, Configuration
 from ...schedule.schedule import MachineGroup
-from ...shortage.shortage import Shortage
+from ...shortages.shortage import Shortage
 from ...solving.solution import Solution
 from .operating_point import OperatingPoint
 from .service import Service

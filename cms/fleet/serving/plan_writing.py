@@ -16,7 +16,7 @@ from ...files.problems import problem_to_json
 from ...files.solutions import solution_to_json
 from ...files.source import StrPath
 from ...problem.parts import Block
-from ...shortage.shortage import Shortage
+from ...shortages.shortage import Shortage
 from ..hardware import Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
 from .plan import GpuGroup, Plan, ServicePlan

@@ -1,4 +1,4 @@
-"""The two searches behind :func:`cms.shortage.shortage`: fewest machines more, most of the demand.
+"""The two searches behind :func:`cms.shortage`: fewest machines more, most of the demand.
 
 Both ask :func:`cms.solve.solve`, so that every schedule is checked and every bound certified before
 it counts.
