@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
 
+    __version__: str
+
 __all__ = [
     # a problem
     "Problem",
@@ -162,11 +164,15 @@ _HOME = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    if name == "__version__":
+        found: object = import_module("importlib.metadata").version("configurable-machines")
+    elif name in _HOME:
+        found = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

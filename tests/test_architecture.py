@@ -80,6 +80,8 @@ MAY_WRITE_TO_THE_TERMINAL = (
 
 def layer(name: str) -> str:
     """The room of a module of ``cms``, for the arrows between rooms."""
+    if name == "cms.__main__":  # python -m cms
+        return "cms.cli"
     if name in PAGES:
         return PAGES[name]
     for candidate in LAYERS:

@@ -83,7 +83,7 @@ def run_cold(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     dict
         Fields of the row.
     """
-    plan = [sys.executable, "-m", "cms.cli", "plan", "--published", task.source.family]
+    plan = [sys.executable, "-m", "cms", "plan", "--published", task.source.family]
     imports = [sys.executable, "-c", "import numpy, scipy.optimize"]
 
     def ours() -> None:

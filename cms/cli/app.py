@@ -33,7 +33,6 @@ _BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
 
 application = typer.Typer(
     name="cms",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -55,10 +54,9 @@ def cms(
     if not version:
         session.print_text(context.get_help() + "\n")
         return Exit.USAGE
-    from importlib.metadata import version as version_of
+    from cms import __version__ as number
 
     name = "configurable-machines"
-    number = version_of(name)
     if json:
         session.print_json(lambda: {"name": name, "version": number})
     else:

@@ -61,12 +61,12 @@ def find_gpu(name: str, option: str = "") -> Gpu:
     try:
         return gpu(name)
     except InvalidOption:
-        likely = likely_gpus(name)
-        guess = f"; did you mean {' or '.join(likely)}?" if likely else ""
+        if guess := likely_gpus(name):
+            raise usage_error(f"unknown GPU {name!r}; {guess}", option) from None
         keys = ", ".join(known.key for known in catalogue())
         raise usage_error(
-            f"unknown GPU {name!r}{guess} (expected a product name, one of {keys}, or the path of "
-            "a device file, .yaml or .json)",
+            f"unknown GPU {name!r} (expected a product name, one of {keys}, or the path of a "
+            "device file, .yaml or .json)",
             option,
         ) from None
 

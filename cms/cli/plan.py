@@ -29,6 +29,7 @@ from .options import (
     limits,
     usage_error,
 )  # fmt: skip
+from .published import load_published
 from .searching import Search, lacking, search
 from .session import Session, refuse_two_readers, refuse_unwritable, session_of
 
@@ -200,13 +201,8 @@ def _from_files(
 def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
     """Build a published scenario; what the user wishes replaces what it says itself."""
     from cms.fleet.serving import Scenario, as_problem
-    from cms.plugin.registry import load_instance
 
-    scenario = load_instance(name)
-    if not isinstance(scenario, Scenario):
-        raise usage_error(
-            f"{name!r} is a problem without services; use: cms solve --published {name}"
-        )
+    scenario = load_published(name, Scenario, "plan")
     serving = as_problem(
         scenario.services,
         scenario.operating_points,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .documents import open_document
 from .options import (
     Gap,
     Json,
@@ -21,6 +22,7 @@ from .options import (
     TimeLimit,
     usage_error,
 )  # fmt: skip
+from .published import load_published
 from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
@@ -85,16 +87,27 @@ def _problem(path: Path | None, published: str | None) -> tuple[str, Problem]:
     if (path is None) == (published is None):
         raise usage_error("give a problem file, or --published NAME")
     if path is not None:
-        from cms.files import read_problem
-
-        return path.name, read_problem(path)
-    from cms.plugin.registry import NamedProblem, load_instance
+        return path.name, _read(path)
+    from cms.plugin.registry import NamedProblem
 
     assert published is not None
-    named = load_instance(published)
-    if not isinstance(named, NamedProblem):
-        raise usage_error(
-            f"{published!r} is a scenario of services; use: cms plan --published {published}",
-            "--published",
-        )
+    named = load_published(published, NamedProblem, "solve")
     return f"{named.name}: {named.title}", named.make()
+
+
+def _read(path: Path) -> Problem:
+    """Read a problem file; for another document of ours, name the command that takes it."""
+    from cms.files import problem_from_json
+
+    kind, document = open_document(path)
+    if kind == "cms-plan":
+        raise usage_error(
+            f"{path} holds a plan, which is solved; to recheck it: cms check {path}; to improve on "
+            f"it: cms plan ... --start {path}"
+        )
+    if kind == "cms-solution":
+        raise usage_error(
+            f"{path} holds a solution; to recheck it: cms check problem.json {path}; to improve on "
+            f"it: cms solve problem.json --start {path}"
+        )
+    return problem_from_json(document)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = [sys.executable, "-m", "cms.cli"]
+COMMAND = [sys.executable, "-m", "cms"]
 SERVICES = "service,model,rate_rps,latency_limit_ms\n"
 POINTS = "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
 

@@ -46,7 +46,7 @@ def gpu(name: str) -> Gpu:
     >>> gpu("a100")
     Traceback (most recent call last):
         ...
-    cms.errors.InvalidOption: unknown GPU 'a100'; did you mean a100-40gb or a100-80gb? ...
+    cms.errors.InvalidOption: unknown GPU 'a100'; did you mean a100-40gb (A100-SXM4-40GB, ...
     """
     if not isinstance(name, str):
         raise InvalidOption(f"GPU name is {name!r}; expected a text such as 'a100-80gb'")
@@ -55,10 +55,9 @@ def gpu(name: str) -> Gpu:
     key = folded if folded in keys else _other_names().get(folded)
     if key is not None:
         return _load(key)
-    likely = likely_gpus(name)
-    guess = f"did you mean {' or '.join(likely)}? Known" if likely else "known"
+    guess = likely_gpus(name)
     raise InvalidOption(
-        f"unknown GPU {name!r}; {guess}: {', '.join(keys)}. "
+        f"unknown GPU {name!r}; {guess + ' Known' if guess else 'known'}: {', '.join(keys)}. "
         "For another card, read_gpu reads a device file of your own"
     )
 
@@ -99,14 +98,31 @@ def _fold(name: str) -> str:
     return re.sub(r"[\s_-]+", "-", name.strip().casefold()).removeprefix("nvidia-")
 
 
-def likely_gpus(name: str) -> list[str]:
-    """Return the keys that somebody may have meant by a name that is none."""
-    from difflib import get_close_matches  # only ever needed on the way to an error
+def likely_gpus(name: str) -> str:
+    """Word which devices somebody may have meant by a name that is none; empty if that is unclear.
 
+    Those whose keys begin with it come with their product names: they are to be told apart.
+
+    Examples
+    --------
+    >>> likely_gpus("H100")
+    'did you mean h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL) or h100-96gb \
+(GH200 480GB, H20)?'
+    >>> likely_gpus("h201-141gb")
+    'did you mean h200-141gb?'
+    """
     folded, keys = _fold(name), _keys()
-    begins = [key for key in keys if key.startswith(folded)] if folded else []
-    if begins:
-        return begins
-    names = dict.fromkeys(keys) | _other_names()
-    close = get_close_matches(folded, names, n=3)
-    return list(dict.fromkeys(names[name] or name for name in close))
+    likely = [key for key in keys if folded and key.startswith(folded)]
+    if len(likely) > 1:
+        likely = [f"{key} ({', '.join(_load(key).aliases)})" for key in likely]
+    if not likely:
+        from difflib import get_close_matches  # only ever needed on the way to an error
+
+        names = dict.fromkeys(keys) | _other_names()
+        close = get_close_matches(folded, names, n=3)
+        likely = list(dict.fromkeys(names[name] or name for name in close))
+    if not likely:
+        return ""
+    *others, last = likely
+    before = f"{', '.join(others)} or " if others else ""
+    return f"did you mean {before}{last}?"

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from ...errors import InvalidOption, InvalidProblem
 from ...values.names import nearest
 from ..hardware import Gpu, gpu, gpus
+from ..hardware.catalogue import likely_gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
@@ -107,10 +108,11 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
         known = gpu(point.device)
     except InvalidOption:
         keys = {one.key: None for one in (*fleet, *gpus())}
+        guess = likely_gpus(point.device)
         raise point.fault(
             f"operating points were measured on the device {point.device!r}, which is not known"
-            f"{nearest(point.device, keys)}; expected one of {', '.join(keys)} or a product name, "
-            "or give your own device file"
+            f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
+            f"{', '.join(keys)} or a product name, or give your own device file"
         ) from None
     # the catalogue also knows spellings and PCI device ids
     return next((one for one in fleet if one == known), None)
@@ -135,9 +137,11 @@ def _nothing_on(one: Gpu, devices: Mapping[str, Gpu | None], found: Measurements
     if one in devices.values():
         reasons = {reason: None for own in found.elsewhere.values() for reason in own}
         return f"every operating point on {one.key} was left out: {', '.join(reasons)}"
+    keys = {(on or gpu(device)).key: None for device, on in devices.items()}
     return (
-        f"nothing was measured on {one.key}, only on {', '.join(devices)}; measure it, or leave "
-        "that GPU out"
+        f"nothing was measured on {one.key}, only on {', '.join(keys)}; plan with these GPUs "
+        f"({' '.join(f'--gpu {key}' for key in keys)}, in Python gpus={list(keys)}), or measure "
+        f"{one.key} too"
     )
 
 
