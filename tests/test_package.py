@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import entry_points, packages_distributions
+from importlib.metadata import entry_points, packages_distributions, version
 from typing import Any
 
 import pytest
@@ -66,6 +66,15 @@ print(json.dumps([touched, sorted({name.split(".")[0] for name in sys.modules})]
     assert not touched
     assert not set(loaded) & set(HEAVY), "all of cms must cost little more than import numpy"
     assert not set(loaded) & (set(FOLDERS) - {"cms"})
+
+
+def test_the_package_tells_its_version_and_runs_as_a_module() -> None:
+    assert cms.__version__ == version(OWN_DISTRIBUTION) == pyproject()["project"]["version"]
+    assert "__version__" in dir(cms)
+    run = subprocess.run(
+        [sys.executable, "-m", "cms", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"{OWN_DISTRIBUTION} {cms.__version__}\n"
 
 
 def test_every_public_name_of_cms_is_there_and_documented() -> None:

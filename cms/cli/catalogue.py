@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Json, Output, usage_error
+from .options import Json, Output, offering, usage_error
 from .session import Exit, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
 
+
+def gpu_keys() -> Iterable[str]:
+    """Return the keys of the catalogue, for a shell that completes."""
+    from cms.fleet.hardware import gpus as catalogue
+
+    return [one.key for one in catalogue()]
+
+
 _Name = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", help="A key, a product name, or your own device file."),
-]
+    typer.Argument(
+        metavar="NAME", help="A key, a product name, or your own device file.",
+        autocompletion=offering(gpu_keys),
+    ),
+]  # fmt: skip
 
 
 def gpus(

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what a shell asks to complete a value: the names that begin with what is written."""
+
+    def offered(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return offered
+
+
+def _methods() -> Iterable[str]:
+    from cms.plugin.registry import algorithms
+
+    return algorithms()
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Output = Annotated[
@@ -27,8 +43,12 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print neither progress nor report; only errors.")
 ]
 Method = Annotated[
-    str, typer.Option("--method", "-m", metavar="NAME", help="The algorithm; see 'cms algorithms'.")
-]
+    str,
+    typer.Option(
+        "--method", "-m", metavar="NAME", help="The algorithm; see 'cms algorithms'.",
+        autocompletion=offering(_methods),
+    ),
+]  # fmt: skip
 MethodOptions = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="K=V", help="An option of the algorithm; may be repeated."),

@@ -12,7 +12,7 @@ import typer
 
 from cms.values.names import nearest
 
-from .catalogue import find_gpu
+from .catalogue import find_gpu, gpu_keys
 from .options import (
     Gap,
     Json,
@@ -27,9 +27,10 @@ from .options import (
     TimeLimit,
     costs,
     limits,
+    offering,
     usage_error,
 )  # fmt: skip
-from .published import load_published
+from .published import load_published, names_of
 from .searching import Search, lacking, search
 from .session import Session, refuse_two_readers, refuse_unwritable, session_of
 
@@ -90,14 +91,33 @@ _Points = Annotated[
         help="Columns: model, device, profile, processes, batch, throughput_rps, latency_ms.",
     ),
 ]  # fmt: skip
+
+
+def _scenarios() -> Iterable[str]:
+    from cms.fleet.serving import Scenario
+
+    return names_of(Scenario)
+
+
+def _rules() -> Iterable[str]:
+    from cms.fleet.serving import RULES
+
+    return RULES
+
+
 _Published = Annotated[
-    str | None, typer.Option("--published", metavar="NAME", help="A published scenario: S1 to S6.")
-]
+    str | None,
+    typer.Option(
+        "--published", metavar="NAME", help="A published scenario: S1 to S6.",
+        autocompletion=offering(_scenarios),
+    ),
+]  # fmt: skip
 _Gpus = Annotated[
     list[str] | None,
     typer.Option(
         "--gpu", "-g", metavar="KEY",
         help="A GPU of 'cms gpus' or your own device file; may be repeated.  [default: a100-80gb]",
+        autocompletion=offering(gpu_keys),
     ),
 ]  # fmt: skip
 _Rule = Annotated[
@@ -106,6 +126,7 @@ _Rule = Annotated[
         "--rule", metavar="NAME",
         help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half or plain.  "
         "[default: parvagpu]",
+        autocompletion=offering(_rules),
     ),
 ]  # fmt: skip
 _MaxProcesses = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +21,10 @@ from .options import (
     Start,
     Threads,
     TimeLimit,
+    offering,
     usage_error,
 )  # fmt: skip
-from .published import load_published
+from .published import load_published, names_of
 from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
@@ -33,9 +35,21 @@ _File = Annotated[
     Path | None,
     typer.Argument(metavar="problem.json", help="The problem; '-' is standard input."),
 ]
+
+
+def _problems() -> Iterable[str]:
+    from cms.plugin.registry import NamedProblem
+
+    return names_of(NamedProblem)
+
+
 _Published = Annotated[
-    str | None, typer.Option("--published", metavar="NAME", help="A named problem of the theory.")
-]
+    str | None,
+    typer.Option(
+        "--published", metavar="NAME", help="A named problem of the theory.",
+        autocompletion=offering(_problems),
+    ),
+]  # fmt: skip
 
 
 def solve(

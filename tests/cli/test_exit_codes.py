@@ -50,7 +50,22 @@ WRONG_USAGE = {
         "--services and --operating-points are",
     ),
     "two readers to check": (["check", "-", "-"], "only one of them can be standard input"),
-    "unknown scenario": (["plan", "--published", "S9"], "'S9' is unknown; "),
+    "unknown scenario": (
+        ["plan", "--published", "S9"],
+        "'S9' is unknown; cms plan takes S1, S2, S3, S4, S5, S6 (try",
+    ),
+    "unknown problem": (
+        ["solve", "--published", "decoy"],
+        "nearest: 'decoys'; cms solve takes aggregated-lp-gap, ",
+    ),
+    "a table to solve": (
+        ["solve", "services.csv"],
+        "cms plan --services S.csv --operating-points P.csv",
+    ),
+    "several GPUs of that name": (
+        ["plan", "--published", "S1", "-g", "H100"],
+        "h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL) or h100-96gb",
+    ),
     "a problem is no scenario": (["plan", "--published", "three-thirds"], "cms solve --published"),
     "a scenario is no problem": (["solve", "--published", "S1"], "cms plan --published S1"),
     "unknown GPU": (["plan", "--published", "S1", "--gpu", "a100-80"], "a100-80gb"),
@@ -123,6 +138,28 @@ def test_wrong_data_exits_with_1_and_says_where(
         services.write_text(text, "utf-8")
     assert run(tables) == 1
     assert expected in error_of(capsys)
+
+
+def test_points_of_another_gpu_alone_name_the_flag_and_the_gpu(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = Path(tables[-1])
+    points.write_text(points.read_text("utf-8").replace("a100-80gb", "H100 PCIe"), "utf-8")
+    assert run(tables) == 1
+    assert "only on h100-80gb; plan with these GPUs (--gpu h100-80gb, " in error_of(capsys)
+    assert run([*tables, "--gpu", "h100-80gb"]) == 0
+
+
+def test_a_plan_or_a_solution_to_solve_names_the_commands_that_are_meant(
+    tables: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, solution = str(tmp_path / "plan.json"), str(tmp_path / "solution.json")
+    assert run([*tables, "-q", "-o", plan]) == 0
+    assert run(["solve", plan]) == 2
+    assert f"to recheck it: cms check {plan}; to improve on it: cms plan" in error_of(capsys)
+    assert run(["solve", problem, "-q", "-o", solution]) == 0
+    assert run(["solve", solution]) == 2
+    assert f"to improve on it: cms solve problem.json --start {solution}" in error_of(capsys)
 
 
 def test_errors_are_json_where_json_is_wanted(

@@ -117,7 +117,11 @@ def test_no_two_devices_answer_to_one_name() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("a100", "unknown GPU 'a100'; did you mean a100-40gb or a100-80gb?"),
+        ("a100", "or a100-80gb (A100-SXM4-80GB, A100 80GB PCIe)? Known: "),
+        (
+            "H100",
+            "'H100'; did you mean h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL)",
+        ),
         ("h100-80g", "did you mean h100-80gb?"),
         ("A100-SXM-80GB", "a100-80gb"),
         ("v100", "known: a100-40gb, "),

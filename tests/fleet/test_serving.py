@@ -230,7 +230,18 @@ def two_gpus() -> dict[str, Any]:
     [
         ({"services": [service(model="brt")]}, "was not measured; nearest: 'bert'"),
         ({"services": [service(), service()]}, "two services are called 'chat'"),
-        ({"points": [point(device="a100-80bg")]}, "'a100-80bg', which is not known; nearest"),
+        (
+            {"points": [point(device="a100-80bg")]},
+            "known; did you mean a100-80gb, h100-80gb or"), #; did you mean a100",
+        ),
+        (
+            {"points": [point(device="H100")]},
+            r"h100-80gb \(H100 80GB HBM3, H100 PCIe\), h100-94gb \(H100 NVL\) or h100-96gb",
+        ),
+        (
+            {"points": [point(device="H100 NVL"), point(device="A30")]},
+            r"only on h100-94gb, a30-24gb; .*\(--gpu h100-94gb --gpu a30-24gb, in Python gpus=",
+        ),
         ({"points": [point("3g.40g")]}, "no profile '3g.40g'; nearest: '3g.40gb'"),
         ({"points": [point(), point(throughput=3)]}, "two operating points of 'bert'"),
         ({"points": [point(), point(device="A100-SXM4-80GB")]}, "two operating points"),

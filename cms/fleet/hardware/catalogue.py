@@ -108,8 +108,8 @@ def likely_gpus(name: str) -> str:
     >>> likely_gpus("H100")
     'did you mean h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL) or h100-96gb \
 (GH200 480GB, H20)?'
-    >>> likely_gpus("h201-141gb")
-    'did you mean h200-141gb?'
+    >>> likely_gpus("a30-23gb")
+    'did you mean a30-24gb?'
     """
     folded, keys = _fold(name), _keys()
     likely = [key for key in keys if folded and key.startswith(folded)]
