@@ -2,7 +2,14 @@
 
 import sys
 
-from .command import main
+from cms.plugin.registry import PluginError, refuse_shadow
 
 if __name__ == "__main__":
+    try:
+        for top in ("algorithms", "instances"):
+            refuse_shadow(top)
+    except PluginError as fault:
+        sys.exit(f"bench: {fault}")
+    from .command import main
+
     sys.exit(main())

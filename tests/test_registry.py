@@ -30,6 +30,7 @@ from cms.solving.solve import solve
 from cms.testing import check_algorithm
 from tests.scripted import blocks
 
+OWN = "configurable-machines"
 ROOT = Path(__file__).resolve().parent.parent
 Install = Callable[..., None]
 
@@ -229,16 +230,53 @@ def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: textbook\nVersion: 1.0\n")
     (info / "top_level.txt").write_text("algorithms\n")
-    code = "from cms.plugin.registry import load_algorithm; load_algorithm('auto')"
+    last = last_words("-c", "import cms.plugin.registry as r; r.load_algorithm('auto')", tmp_path)
+    assert "PluginError: algorithm 'auto'" in last
+    assert "is not of configurable-machines" in last
+    assert "textbook ships a top-level 'algorithms' too" in last
+
+
+@pytest.mark.parametrize("body", ["", "raise SystemExit('their code ran')"])
+@pytest.mark.parametrize("place", ["algorithms/__init__.py", "algorithms.py"])
+def test_a_folder_or_file_of_the_users_that_hides_ours_is_named(
+    place: str, body: str, tmp_path: Path
+) -> None:
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text(body)
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from cms import *\n"
+        "solve(Problem(configurations=Configuration({'a': 1}), jobs=[Job('j', 1, {'a': 1})]))"
+    )
+    last = last_words(str(script), tmp_path)
+    hidden = tmp_path / place.removesuffix("/__init__.py")
+    assert f"PluginError: algorithm 'auto' (algorithms.auto:Auto, of distribution {OWN})" in last
+    assert f"{hidden} is not of {OWN} and hides its 'algorithms': Python finds it first" in last
+    assert "Rename it, or move the script to another folder" in last
+
+
+def test_a_folder_that_hides_the_instances_is_named_before_a_benchmark_begins(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "instances").mkdir()
+    (tmp_path / "instances" / "__init__.py").write_text("")
+    assert f"{tmp_path / 'instances'} is not of {OWN} and hides its 'instances'" in last_words(
+        "-c", "import cms; cms.load_instance('S5')", tmp_path
+    )
+    last = last_words("-m", "bench", "--help", tmp_path)
+    assert last.startswith(f"bench: {tmp_path / 'instances'} is not of {OWN} and hides its ")
+
+
+def last_words(*command: str | Path) -> str:
+    """The last line on stderr of a Python that fails in a folder, the last argument."""
+    *arguments, folder = command
     run = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        cwd=tmp_path,
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    last = run.stderr.strip().splitlines()[-1]
-    assert "PluginError: algorithm 'auto'" in last
-    assert "is not of configurable-machines" in last
-    assert "textbook ships a top-level 'algorithms' too" in last
+    assert run.returncode == 1
+    return run.stderr.strip().splitlines()[-1]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
 
 from ..errors import CmsError, InvalidOption, UnknownMethod
@@ -264,33 +265,58 @@ def _entry(group: str, name: str, what: str, unknown: type[CmsError]) -> EntryPo
 
 
 def _load(entry: EntryPoint) -> object:
-    if _distribution(entry) == OWN_DISTRIBUTION:
-        _refuse_shadow(entry)
     try:
+        if _distribution(entry) == OWN_DISTRIBUTION:
+            refuse_shadow(entry.module.partition(".")[0])
         return cast("object", entry.load())
+    except PluginError as fault:
+        raise PluginError(f"{_described(entry)} cannot be loaded: {fault}") from None
     except Exception as fault:
         raise PluginError(f"{_described(entry)} cannot be loaded: {_said(fault)}") from fault
 
 
-def _refuse_shadow(entry: EntryPoint) -> None:
-    """Refuse another distribution's module that pip wrote over one of ours, silently."""
-    top = entry.module.partition(".")[0]
-    try:
-        module = import_module(top)
-    except ImportError as fault:
-        raise PluginError(f"{_described(entry)} cannot be loaded: {_said(fault)}") from fault
-    if getattr(module, "__cms_distribution__", None) == OWN_DISTRIBUTION:
+def refuse_shadow(top: str) -> None:
+    """Refuse what is not our own top-level package of a name, before any of it runs.
+
+    Parameters
+    ----------
+    top : str
+        ``algorithms``, ``instances`` or another that stands beside ``cms``.
+
+    Raises
+    ------
+    PluginError
+        If something stands before ours on Python's path, or pip wrote another distribution over it.
+    """
+    place, cms = _place(top), _place(__name__.partition(".")[0])
+    if place is None or cms is None:
+        raise PluginError(f"there is no {top!r}; reinstall {OWN_DISTRIBUTION}")
+    beside = place.parent.resolve() == cms.parent.resolve()
+    if beside and getattr(import_module(top), "__cms_distribution__", None) == OWN_DISTRIBUTION:
         return
     from importlib.metadata import packages_distributions
 
-    others = set(packages_distributions().get(top, [])) - {OWN_DISTRIBUTION}
-    by = " and ".join(sorted(others)) or "no installed distribution"
-    where = getattr(module, "__file__", None) or "a folder without __init__.py"
+    if others := set(packages_distributions().get(top, [])) - {OWN_DISTRIBUTION}:
+        raise PluginError(
+            f"{place} is not of {OWN_DISTRIBUTION}; {' and '.join(sorted(others))} ships a "
+            f"top-level {top!r} too. Uninstall it and reinstall {OWN_DISTRIBUTION}"
+        )
     raise PluginError(
-        f"{_described(entry)} is not what {top!r} is: the module at {where} is not of "
-        f"{OWN_DISTRIBUTION}; {by} ships a top-level {top!r} too. Uninstall it and reinstall "
-        f"{OWN_DISTRIBUTION}"
+        f"{place} is not of {OWN_DISTRIBUTION} and hides its {top!r}: Python finds it first "
+        "(beside the script, in the folder where it was started, or on PYTHONPATH). Rename it, or "
+        "move the script to another folder"
     )
+
+
+def _place(top: str) -> Path | None:
+    """The folder of a top-level package, or the file of a module."""
+    from importlib.util import find_spec
+
+    spec = find_spec(top)
+    if spec is None:
+        return None
+    folders = list(spec.submodule_search_locations or ())
+    return Path(folders[0] if folders else str(spec.origin))
 
 
 def _distribution(entry: EntryPoint) -> str:

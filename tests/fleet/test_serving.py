@@ -232,7 +232,7 @@ def two_gpus() -> dict[str, Any]:
         ({"services": [service(), service()]}, "two services are called 'chat'"),
         (
             {"points": [point(device="a100-80bg")]},
-            "known; did you mean a100-80gb, h100-80gb or"), #; did you mean a100",
+            "known; did you mean a100-80gb, h100-80gb or a100-40gb",
         ),
         (
             {"points": [point(device="H100")]},
