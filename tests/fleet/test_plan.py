@@ -21,6 +21,7 @@ from cms.files.source import Source
 from cms.fleet import (
     OperatingPoint,
     Plan,
+    Scenario,
     Service,
     ServingProblem,
     as_problem,
@@ -33,6 +34,7 @@ from cms.fleet.serving.plan_reading import plan_from_json
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from instances import published
+from tests.fleet.plans import many_services, point
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 A100, H100 = "a100-80gb", "h100-80gb"
@@ -357,3 +359,28 @@ def test_errors_in_a_plan_file_have_their_line_and_column(plan: Plan, tmp_path: 
     line = text[: text.index('"provided_rps": 332')].count("\n") + 1
     assert caught.value.line == line
     assert parse_json(Source("plan.json", text))["format"] == "cms-plan"
+
+
+@pytest.mark.parametrize("scenario", [published.S1, published.S6], ids=["S1", "S6"])
+def test_what_a_person_prints_is_a_few_lines(scenario: Scenario) -> None:
+    serving = scenario.as_problem()
+    plan = Plan(serving, solve(serving.problem))
+    own = (*plan.services, *plan.groups, *(use for one in plan.services for use in one.uses))
+    for thing in (plan, serving, *serving.gpus, scenario, *own):
+        assert str(thing).count("\n") < 9
+        assert len(str(thing)) < 600
+    for thing in (plan, serving, *serving.gpus, scenario):
+        assert len(repr(thing)) < 100
+        assert repr(thing).startswith(f"{type(thing).__name__}(")
+
+
+def test_a_printed_plan_says_what_is_needed_how_sure_that_is_and_what_services_get() -> None:
+    first, *_, last = str(many_services(9)).splitlines()
+    assert first == "45 x a100-80gb for 9 services: feasible"
+    assert last == "... and 3 more services"
+    assert "\ns1: 20 items/s by 2 x 7g.80gb, wanted 20\n" in str(many_services(9))
+    lost = as_problem([Service("chat", "m", 1, 1)], [point("m", "7g.80gb", 10)])
+    nothing = Plan(lost, solve(lost.problem))
+    assert str(nothing).startswith("no GPU for 1 services: infeasible, proof checked\nlower bound ")
+    assert repr(nothing) == "Plan(0 GPUs for 1 services: infeasible, proof checked)"
+    assert str(lost).endswith("\nnot servable: chat")

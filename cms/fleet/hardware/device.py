@@ -14,7 +14,7 @@ from .enumeration import Counts, LayoutCounts, Places, Shape, Table
 from .profile import Evidence, Layout, Placement, Profile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gpu:
     """A GPU that can be cut into instances.
 
@@ -50,6 +50,9 @@ class Gpu:
     (297, 19, 12)
     >>> print(*a100.place({"3g.40gb": 1, "2g.20gb": 2}))
     2g.20gb@0 2g.20gb@2 3g.40gb@4
+    >>> print(a100)
+    a100-80gb (A100-SXM4-80GB, A100 80GB PCIe), 7 compute and 8 memory slices
+    profiles: 1g.10gb, 1g.10gb+me, 1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb, 7g.80gb
     """
 
     key: str
@@ -62,6 +65,16 @@ class Gpu:
     profiles: tuple[Profile, ...]
     sources: tuple[Evidence, ...]
     version: int
+
+    def __str__(self) -> str:
+        aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
+        return (
+            f"{self.key}{aliases}, {self.compute_slices} compute and {self.memory_slices} memory "
+            f"slices\nprofiles: {', '.join(profile.name for profile in self.profiles)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Gpu({self.key!r}, {len(self.profiles)} profiles)"
 
     def profile(self, name: str) -> Profile:
         """Return the profile of this name, or the one that another driver calls so.

@@ -12,9 +12,13 @@ from ...problem.parts import Block, Configuration
 from ...schedule.schedule import MachineGroup
 from ...shortages.shortage import Shortage
 from ...solving.solution import Solution
+from ...values.numbers import shown
 from .operating_point import OperatingPoint
 from .service import Service
 from .serving_problem import ServingProblem
+
+#: Services that a printed plan lists before it says how many more there are.
+_SERVICES_SHOWN = 6
 
 __all__ = ["GpuGroup", "Instances", "Plan", "ServicePlan", "Use"]
 
@@ -42,6 +46,9 @@ class Use:
     point: OperatingPoint
     supply_rps: Fraction
     count: int
+
+    def __str__(self) -> str:
+        return f"{shown(self.count)} x {self.block}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,11 @@ class ServicePlan:
     def instances(self) -> int:
         """Number of instances that serve it."""
         return sum(use.count for use in self.uses)
+
+    def __str__(self) -> str:
+        by = ", ".join(map(str, self.uses)) or "nothing"
+        wanted, provided = shown(self.wanted_rps), shown(self.provided_rps)
+        return f"{self.service.name}: {provided} items/s by {by}, wanted {wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +138,14 @@ class GpuGroup:
     instances: tuple[Instances, ...]
     count: int
 
+    def __str__(self) -> str:
+        parts = (
+            f"{one.count} x {one.profile} -> {one.service or 'idle'}" for one in self.instances
+        )
+        return f"{shown(self.count)} x {self.gpu}: {', '.join(parts)}"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A solution of a serving problem, in the words of the people who asked.
 
@@ -154,6 +172,10 @@ class Plan:
     (Fraction(121, 1), Fraction(21, 100))
     >>> [(group.count, group.gpu, len(group.instances)) for group in plan.groups]
     [(1, 'a100-80gb', 1)]
+    >>> print(plan)
+    1 x a100-80gb for 1 services: optimal, proof checked
+    cost 1, lower bound 1
+    chat: 121 items/s by 2 x 3g.40gb, wanted 100
     """
 
     serving: ServingProblem
@@ -166,6 +188,28 @@ class Plan:
                 f"the solution is of another problem (SHA-256 {theirs[:12]}...), not of the "
                 f"serving problem's (SHA-256 {mine[:12]}...); solve serving.problem"
             )
+
+    def __str__(self) -> str:
+        gpus: dict[str, int] = {}
+        for group in self.groups:
+            gpus[group.gpu] = gpus.get(group.gpu, 0) + group.count
+        needed = " + ".join(f"{shown(count)} x {key}" for key, count in gpus.items()) or "no GPU"
+        solution = self.solution
+        bound = f"lower bound {shown(solution.lower_bound)}"
+        found = bound if solution.cost is None else f"cost {shown(solution.cost)}, {bound}"
+        lines = [f"{needed} {self._for_whom}", found, *map(str, self.services[:_SERVICES_SHOWN])]
+        if (more := len(self.services) - _SERVICES_SHOWN) > 0:
+            lines.append(f"... and {more} more services")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Plan({shown(self.solution.schedule.machine_count)} GPUs {self._for_whom})"
+
+    @property
+    def _for_whom(self) -> str:
+        proof = {"checked": ", proof checked", "solver": ", on a solver's word", "none": ""}
+        status = self.solution.status.replace("_", " ") + proof[self.solution.proof]
+        return f"for {len(self.serving.services)} services: {status}"
 
     @cached_property
     def groups(self) -> tuple[GpuGroup, ...]:

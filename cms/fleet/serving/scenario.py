@@ -16,7 +16,7 @@ from .serving_problem import DEFAULT_GPU, ServingProblem, as_problem
 __all__ = ["Scenario"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario:
     """A named serving problem with its known values and their source.
 
@@ -46,6 +46,8 @@ class Scenario:
     ... )
     >>> scenario.as_problem().problem
     Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
+    >>> print(scenario)
+    tiny: one service (1 services, 1 operating points)
     """
 
     name: str
@@ -58,6 +60,13 @@ class Scenario:
     max_processes: int | None = None
     optimum: Fraction | None = None
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
+
+    def __str__(self) -> str:
+        sizes = f"{len(self.services)} services, {len(self.operating_points)} operating points"
+        return f"{self.name}: {self.title} ({sizes})"
+
+    def __repr__(self) -> str:
+        return f"Scenario({self.name!r})"
 
     def as_problem(self) -> ServingProblem:
         """Build the problem; see :func:`cms.fleet.serving.as_problem`."""

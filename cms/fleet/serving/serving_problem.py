@@ -25,9 +25,10 @@ T = TypeVar("T")
 __all__ = ["DEFAULT_GPU", "ServingProblem", "as_problem", "shapes"]
 
 DEFAULT_GPU = "a100-80gb"
+_NAMES_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ServingProblem:
     """A problem, and what its jobs and blocks stand for.
 
@@ -51,6 +52,15 @@ class ServingProblem:
         the best one and the limit it needs. If there is one, the problem is infeasible.
     max_processes : int or None
         Points with more processes in an instance were left out.
+
+    Examples
+    --------
+    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
+    >>> services = [Service(f"chat {i}", "bert", 100, limit) for i, limit in [(1, 100), (2, 50)]]
+    >>> print(as_problem(services, [point], "a30-24gb"))
+    2 services on a30-24gb, rule 'parvagpu'
+    1 blocks in 1 configurations, 1 operating points in use
+    not servable: chat 2
     """
 
     problem: Problem
@@ -61,6 +71,26 @@ class ServingProblem:
     warnings: tuple[str, ...] = ()
     unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None
+
+    def __str__(self) -> str:
+        blocks, shapes = len(self.problem.blocks), len(self.problem.configurations)
+        used = f"{len(self.points)} operating points in use"
+        lines = [
+            f"{self._in_short}, rule {self.rule.name!r}",
+            f"{blocks} blocks in {shapes} configurations, {used}",
+        ]
+        if self.unservable:
+            names = [*self.unservable][:_NAMES_SHOWN]
+            more = len(self.unservable) - len(names)
+            lines.append(f"not servable: {', '.join(names)}{f' and {more} more' if more else ''}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"ServingProblem({self._in_short})"
+
+    @property
+    def _in_short(self) -> str:
+        return f"{len(self.services)} services on {', '.join(one.key for one in self.gpus)}"
 
     def service(self, name: str) -> Service:
         """Return a service by its name; KeyError if there is none."""
