@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from cms.fleet.report.words import at_least, decimal, percent
+from cms.fleet.report.words import at_least, decimal, is_told_apart, percent
 
 if TYPE_CHECKING:
     from cms.solving.solution import Incumbent
@@ -150,6 +150,8 @@ def progress_line(state: Incumbent | None, seconds: float) -> str:
         bound = at_least(state.lower_bound)
         if state.cost is not None:
             best = decimal(state.cost, rounding=math.ceil)
+            if not is_told_apart(state.cost, state.lower_bound):
+                bound = "the same"
             if state.cost > 0:
                 gap = percent((state.cost - state.lower_bound) / state.cost, up=True)
         if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from cms.certificate.certificate import BlockPrices
 from cms.fleet.hardware import gpu
 from cms.fleet.report.bars import Bar, Cell, bars, occupancy
 from cms.fleet.report.drawing import draw, fit
@@ -244,3 +246,20 @@ def test_instances_too_small_for_a_bar_are_listed() -> None:
 
 def test_a_possible_plan_has_no_reasons(mixed: Plan) -> None:
     assert plan_reasons(mixed) == ()
+
+
+def test_what_is_scarce_is_an_instance_of_a_gpu_that_the_plan_uses() -> None:
+    services = [Service("chat", "bert", 600, 100)]
+    points = [
+        point("bert", profile, rate, device)
+        for device, rates in ((A100, (40, 330)), ("h100-80gb", (100, 330, 700)))
+        for profile, rate in zip(("1g.10gb", "4g.40gb", "7g.80gb"), rates, strict=False)
+    ]
+    serving = as_problem(services, points, [A100, "h100-80gb"])
+    plan = Plan(serving, solve(serving.problem))
+    assert {group.gpu for group in plan.groups} == {"h100-80gb"}
+    prices = {f"{A100}:4g.40gb": 1, "h100-80gb:4g.40gb": "2/3", "h100-80gb:1g.10gb": "1/21"}
+    plan = Plan(serving, replace(plan.solution, certificate=BlockPrices(prices)))
+    text = printed(plan_report(plan, "x", 100))
+    assert "a100-80gb:4g.40gb 1" in text  # among what the proof says about each block
+    assert "Scarcest: h100-80gb:4g.40gb, worth 2/3 of a GPU for 4 of its 7 compute" in text

@@ -108,9 +108,30 @@ def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
     third, sixth = Fraction(2, 3), Fraction(1, 6)
     found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
     assert verdict(found).startswith("12 machines at a cost of 0.7143, proved >= 0.6666: ")
-    assert progress_line(Incumbent(1, third, third, None, "auto"), 2).split()[1:3] == [
-        "0.6667", "0.6666",
-    ]  # fmt: skip
+    line = progress_line(Incumbent(1, third * 2, third, None, "auto"), 2)
+    assert line.split()[1:3] == ["1.334", "0.6666"]
+
+
+@pytest.mark.parametrize(
+    ("machines", "price", "said", "logged"),
+    [
+        (10**30 // 2173, 1, "4.602e26 machines, proved the fewest: ", "4.602e26 the same 0 %"),
+        (1, "2/3", "1 machine at a cost of 0.6667, proved the least: ", "0.6667 the same 0 %"),
+        (10**26, 1, "1e26 machines, proved >= 1e26: ", "1e26 1e26 0 %"),
+        (10**14, 1, f"{10**14:,} machines, proved >= {10**14:,}: ", f"{10**14:,} {10**14:,} 0 %"),
+    ],
+)
+def test_a_cost_and_a_bound_that_are_equal_do_not_differ_in_print(
+    machines: int, price: int | str, said: str, logged: str
+) -> None:
+    cost = machines * Fraction(price)
+    proved = solution(
+        schedule=Schedule([MachineGroup(Configuration({"b": 1}), {}, machines)]),
+        status=Status.OPTIMAL, proof=Proof.CHECKED, cost=cost, lower_bound=cost,
+    )  # fmt: skip
+    assert verdict(proved) == f"{said}optimal, proof checked"
+    line = " ".join(progress_line(Incumbent(1, cost, cost, None, "auto"), 2).split())
+    assert line == f"2.0s {logged} auto"
 
 
 def test_a_gap_of_half_a_machine_is_not_none() -> None:

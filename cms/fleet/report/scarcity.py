@@ -113,7 +113,7 @@ def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str
     --------
     >>> found = Worths({"1g": Fraction(2, 15), "3g": Fraction(7, 15)})
     >>> scarcest_line(found, {"1g": (1, 7), "3g": (3, 7)})
-    'Scarcest: a 3g, worth 7/15 of a GPU for 3 of its 7 compute slices'
+    'Scarcest: 3g, worth 7/15 of a GPU for 3 of its 7 compute slices'
     """
     over = {
         block: found.shares[block] / Fraction(own, all_) for block, (own, all_) in slices.items()
@@ -124,6 +124,6 @@ def scarcest_line(found: Worths, slices: Mapping[Block, tuple[int, int]]) -> str
     block = next(block for block, value in over.items() if value == most)
     own, all_ = slices[block]
     return (
-        f"Scarcest: a {printable(block)}, worth {fraction(found.shares[block])} of a GPU "
+        f"Scarcest: {printable(block)}, worth {fraction(found.shares[block])} of a GPU "
         f"for {own} of its {all_} compute slices"
     )

@@ -128,10 +128,11 @@ def _scarcity(plan: Plan) -> Iterator[str]:
         return
     yield worth_line(found, "GPU")
     slices = {}
+    in_use = {group.gpu for group in plan.groups}
     for block in found.shares:
         key, profile = plan.serving.instance_of(block)
         gpu = plan.serving.gpu_of(key)
-        if mps_share(profile) is None:
+        if key in in_use and mps_share(profile) is None:
             slices[block] = gpu.profile(profile).compute, gpu.compute_slices
     if line := scarcest_line(found, slices):
         yield line

@@ -93,6 +93,17 @@ def at_least(bound: Fraction) -> str:
     return decimal(bound, rounding=math.floor)
 
 
+def is_told_apart(cost: Fraction, bound: Fraction) -> bool:
+    """Whether a cost and a lower bound may stand side by side: equal ones must not differ in print.
+
+    Examples
+    --------
+    >>> is_told_apart(Fraction(12), Fraction(12)), is_told_apart(Fraction(2, 3), Fraction(2, 3))
+    (True, False)
+    """
+    return cost != bound or decimal(cost, rounding=math.ceil) == at_least(bound)
+
+
 def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -> str:
     """Write a number with its noun, in the plural where that is due.
 
@@ -146,7 +157,10 @@ def verdict(solution: Solution, machine: str = "machine") -> str:
     found = count(solution.machine_count, machine, math.ceil)
     if priced:
         found += f" at a cost of {decimal(solution.cost, rounding=math.ceil)}"
-    found += f", proved >= {at_least(solution.lower_bound)}"
+    if is_told_apart(solution.cost, solution.lower_bound):
+        found += f", proved >= {at_least(solution.lower_bound)}"
+    else:  # 4.601e26 GPUs and a bound of 4.6e26 would look like a gap
+        found += f", proved the {'least' if priced else 'fewest'}"
     if solution.status == "optimal":
         if solution.proof == "checked":
             return f"{found}: optimal, proof checked"
