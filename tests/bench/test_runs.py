@@ -27,7 +27,7 @@ from bench.runs.stage import Stage
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Configuration, Job, MachineType, Problem, Schedule, Status, solve
-from cms.registry import load_algorithm
+from cms.plugin.registry import load_algorithm
 
 #: Seconds that the plug-ins' children sleep if nobody ends them.
 ASLEEP = 3600

@@ -258,7 +258,11 @@ def test_what_is_scarce_is_an_instance_of_a_gpu_that_the_plan_uses() -> None:
     serving = as_problem(services, points, [A100, "h100-80gb"])
     plan = Plan(serving, solve(serving.problem))
     assert {group.gpu for group in plan.groups} == {"h100-80gb"}
-    prices = {f"{A100}:4g.40gb": 1, "h100-80gb:4g.40gb": "2/3", "h100-80gb:1g.10gb": "1/21"}
+    prices: dict[str, int | str] = {
+        f"{A100}:4g.40gb": 1,
+        "h100-80gb:4g.40gb": "2/3",
+        "h100-80gb:1g.10gb": "1/21",
+    }
     plan = Plan(serving, replace(plan.solution, certificate=BlockPrices(prices)))
     text = printed(plan_report(plan, "x", 100))
     assert "a100-80gb:4g.40gb 1" in text  # among what the proof says about each block
