@@ -20,6 +20,7 @@ from cms.certificate.quantity import (
     Quantity,
 )
 from cms.errors import InvalidCertificate
+from cms.problem.machine_problem import MachineProblem
 from cms.problem.parts import Configuration
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
@@ -184,7 +185,7 @@ def test_quantities_that_are_none_are_refused(make: Callable[[], Quantity], mess
 class Everywhere(BlocksOf):
     """A quantity that is known to every problem."""
 
-    def refuse_unknown(self, problem: Problem) -> None:
+    def refuse_unknown(self, problem: MachineProblem) -> None:
         pass
 
 

@@ -14,8 +14,8 @@ from ..tables.machines import listed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cms.problem.machine_problem import MachineProblem
     from cms.problem.parts import Configuration
-    from cms.problem.problem import Problem
 
     from ..prices.fraction import Fractional
     from ..prices.region import Region, Vector
@@ -48,7 +48,9 @@ class Shapes:
         Of the machine types with a limit.
     """
 
-    def __init__(self, problem: Problem, rows: Sequence[Row], most: int = _MOST_SHAPES) -> None:
+    def __init__(
+        self, problem: MachineProblem, rows: Sequence[Row], most: int = _MOST_SHAPES
+    ) -> None:
         self.problem = problem
         names = [machine.name for machine in problem.machine_types]
         shapes, left_out = listed(problem, most)

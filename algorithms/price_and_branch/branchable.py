@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cms.problem.problem import Problem
-from cms.problem.usable import serving
 from cms.reduction.reduction import Reduction, held_blocks
 
 
@@ -40,7 +39,7 @@ def branchable(problem: Problem) -> Reduction:
     jobs = np.flatnonzero(problem.rows.wants)
     rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
     held = set(held_blocks(problem.configurations))
-    useful: list[int] = np.flatnonzero(serving(problem)).tolist()
+    useful: list[int] = np.flatnonzero(problem.serving_blocks()).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
     small = Problem._rebuild(
         tuple(problem.blocks[i] for i in kept),

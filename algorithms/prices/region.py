@@ -15,13 +15,12 @@ from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, Machines
 from cms.knapsack.packing import fullest_machine
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
-from cms.problem.usable import useful_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cms.certificate.conditions import Condition
-    from cms.problem.problem import Problem
+    from cms.problem.machine_problem import MachineProblem
 
 #: Up to here nobody asks whether a limit binds.
 _LARGE_LIMIT = 10**9
@@ -64,7 +63,11 @@ class Region:
     """
 
     def __init__(
-        self, problem: Problem, path: Sequence[Condition] = (), *, free_machines: bool = False
+        self,
+        problem: MachineProblem,
+        path: Sequence[Condition] = (),
+        *,
+        free_machines: bool = False,
     ) -> None:
         self.problem, self.path, self.free_machines = problem, tuple(path), free_machines
         self.blocks = problem.blocks
@@ -257,19 +260,19 @@ class Region:
         return tuple(sorted({job for _, _, job in self.job_terms}))
 
 
-def _limits(problem: Problem) -> list[int | None]:
+def _limits(problem: MachineProblem) -> list[int | None]:
     """Return the machine types' limits but those that never bind: a busy machine serves somebody.
 
     Times a limit of hundreds of digits the last digit of a float would be more than any bound.
     """
     limits = [machine.limit for machine in problem.machine_types]
     if max((limit for limit in limits if limit is not None), default=0) > _LARGE_LIMIT:
-        most = sum(useful_blocks(problem))
+        most = sum(problem.useful_blocks())
         limits = [None if limit is not None and limit >= most else limit for limit in limits]
     return limits
 
 
-def configuration_of(problem: Problem, row: Row) -> Configuration:
+def configuration_of(problem: MachineProblem, row: Row) -> Configuration:
     """Return the configuration of a machine; one of a size-bounded set is made up of its blocks.
 
     Examples

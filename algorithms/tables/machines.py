@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
-from cms.problem.usable import useful_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cms.problem.problem import Problem
+    from cms.problem.machine_problem import MachineProblem
 
 #: Steps of the enumeration for each content allowed, before it gives up.
 _STEPS_A_CONTENT = 10
@@ -115,7 +114,7 @@ class Listing(NamedTuple):
     left_out: frozenset[str]
 
 
-def listed(problem: Problem, most: int) -> Listing:
+def listed(problem: MachineProblem, most: int) -> Listing:
     """List the configurations that a best schedule may need.
 
     Size-bounded sets with more than ``most`` maximal multisets are left out, unless they have no
@@ -129,7 +128,7 @@ def listed(problem: Problem, most: int) -> Listing:
             continue
         contents = maximal_contents(shape, most)
         if contents is None:
-            useful = dict(zip(problem.blocks, useful_blocks(problem), strict=True))
+            useful = dict(zip(problem.blocks, problem.useful_blocks(), strict=True))
             contents = maximal_contents(shape, most, useful)
         if contents is None:
             left_out.add(shape.machine or "")

@@ -25,6 +25,7 @@ from .leaf_proofs import CheckStopped, LeafProofs, Proved
 from .quantity import Quantity
 
 if TYPE_CHECKING:
+    from ..problem.machine_problem import MachineProblem
     from ..problem.problem import Problem
 
 
@@ -291,7 +292,7 @@ class Branch(Certificate):
         return Proved(min(below.value, above.value), False)
 
 
-def first_certificate(problem: Problem) -> BlockPrices:
+def first_certificate(problem: MachineProblem) -> BlockPrices:
     """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
 
     It proves infeasibility where some job can only be served by such blocks, or by none.

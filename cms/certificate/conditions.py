@@ -19,7 +19,7 @@ from ..values.numbers import shown
 from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
 
 if TYPE_CHECKING:
-    from ..problem.problem import Problem
+    from ..problem.machine_problem import MachineProblem
 
 
 class Condition(NamedTuple):
@@ -46,7 +46,7 @@ class Prices(Protocol):
         """One for each condition of the path."""
 
 
-def refuse_misfits(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) -> None:
+def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> None:
     """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
     _refuse_names(leaf.prices, problem.blocks, "block")
     known = [machine.name for machine in problem.machine_types]
@@ -63,7 +63,7 @@ def refuse_misfits(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) 
         )
 
 
-def refuse_breaches(problem: Problem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
+def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
     """Raise InvalidCertificate if a machine is worth more than it costs.
 
     Returns
@@ -112,7 +112,7 @@ def _worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Fraction
     ).value
 
 
-def _named(problem: Problem, shape: AnyConfiguration) -> str:
+def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:
     if isinstance(shape, Configuration):
         name = f"configuration {shape}"
     else:
@@ -121,7 +121,7 @@ def _named(problem: Problem, shape: AnyConfiguration) -> str:
 
 
 def prices_of_jobs(
-    problem: Problem, leaf: Prices, path: tuple[Condition, ...]
+    problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]
 ) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
     """Return the prices every job pays, and those of jobs with a branch of their own.
 

@@ -10,7 +10,7 @@ from ..problem.parts import Block, Configuration
 from ..values.names import checked_name, nearest
 
 if TYPE_CHECKING:
-    from ..problem.problem import Problem
+    from ..problem.machine_problem import MachineProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class MachinesOfType:
     def __post_init__(self) -> None:
         object.__setattr__(self, "machine", _name(self.machine, "machine type"))
 
-    def refuse_unknown(self, problem: Problem) -> None:
+    def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type."""
         _known(self.machine, [m.name for m in problem.machine_types], "machine type")
 
@@ -43,7 +43,7 @@ class MachinesOf:
                 f"a branch on machines of {self.configuration!r}; expected a Configuration"
             )
 
-    def refuse_unknown(self, problem: Problem) -> None:
+    def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if it is not listed, or lies in a size-bounded set as well."""
         shape = problem.own(self.configuration)
         if shape not in problem.listed_configurations:
@@ -71,7 +71,7 @@ class BlocksOf:
     def __post_init__(self) -> None:
         object.__setattr__(self, "block", _name(self.block, "block"))
 
-    def refuse_unknown(self, problem: Problem) -> None:
+    def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such block."""
         _known(self.block, problem.blocks, "block")
 
@@ -91,7 +91,7 @@ class BlocksOfJob:
         object.__setattr__(self, "block", _name(self.block, "block"))
         object.__setattr__(self, "job", _name(self.job, "job"))
 
-    def refuse_unknown(self, problem: Problem) -> None:
+    def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such block or job."""
         _known(self.block, problem.blocks, "block")
         try:

@@ -13,6 +13,7 @@ from ..values.names import NumberedNames
 from .parts import AnyConfiguration, Configuration
 
 if TYPE_CHECKING:
+    from .machine_problem import MachineProblem
     from .problem import Problem
 
 # Rows hashed at once: what that needs stays in the processor's cache.
@@ -28,20 +29,10 @@ def digest(problem: Problem) -> str:
     >>> digest(Problem(configurations=Configuration({"7g": 1})))[:8]
     '4049a668'
     """
-    found = hashlib.sha256(b"cms-problem-1\n")
+    found = hashlib.sha256()
+    for line in hashed_machines("cms-problem-1", problem):
+        found.update(line)
     order = sorted(range(len(problem.blocks)), key=lambda i: problem.blocks[i])
-    head = {
-        "blocks": sorted(problem.blocks),
-        "configurations": [_canonical(c) for c in problem.configurations],
-        "machine_types": [
-            {"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in problem.machine_types
-        ],
-    }
-    text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-    found.update(text.encode() + b"\n")
-    for names in _lines(problem.job_names):
-        found.update(names)
-    found.update(b"\n")
     rows = problem.rows
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
@@ -53,6 +44,25 @@ def digest(problem: Problem) -> str:
         numbers = (j, row.denominator, row.demand, *(row.supply[i] for i in order))
         found.update((":".join(str(number) for number in numbers) + "\n").encode())
     return found.hexdigest()
+
+
+def hashed_machines(title: str, problem: MachineProblem, **more: object) -> Iterator[bytes]:
+    """Iterate over what the digest of any kind begins with: title, machines, the jobs' names.
+
+    ``more`` goes into the line of JSON that describes the machines.
+    """
+    head = {
+        "blocks": sorted(problem.blocks),
+        "configurations": [_canonical(c) for c in problem.configurations],
+        "machine_types": [
+            {"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in problem.machine_types
+        ],
+        **more,
+    }
+    text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    yield f"{title}\n{text}\n".encode()
+    yield from _lines(problem.job_names)
+    yield b"\n"
 
 
 def _lines(names: Sequence[str]) -> Iterator[bytes]:

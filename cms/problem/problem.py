@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
 
 from ..errors import InvalidProblem
+from ..running.stopping import look, never
 from ..values.arrays import number_array
-from ..values.frozen import FrozenMap
 from ..values.names import NumberedNames, checked_names
-from ..values.numbers import common_step
 from .checking import (
     blocks_of,
     checked_configurations,
@@ -20,25 +21,24 @@ from .checking import (
     refuse_unknown_blocks,
 )
 from .digest import digest
+from .machine_problem import MachineProblem
 from .parts import (
     AnyConfiguration,
     Block,
-    Configuration,
     DemandFunction,
     Job,
     MachineType,
-    SizeBoundedConfigurations,
 )
 from .rows import Rows
-from .usable import usable_types
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-T = TypeVar("T")
+#: Rows looked at together: nearly always the first already tell that a block serves somebody.
+_ROWS_AT_ONCE = 2**16
 
 
-class Problem:
+class Problem(MachineProblem):
     """A problem of Configurable Machine Scheduling (CMS); immutable, hashable, picklable.
 
     Every machine takes one configuration, which cuts it into blocks; every block serves one job and
@@ -68,6 +68,7 @@ class Problem:
 
     Examples
     --------
+    >>> from cms import Configuration
     >>> problem = Problem(
     ...     configurations=[Configuration({"7g": 1}), Configuration({"4g": 1, "3g": 1})],
     ...     jobs=[Job("bert", demand=1200, demand_function={"3g": "310.5", "4g": 420, "7g": 800})],
@@ -78,13 +79,8 @@ class Problem:
     Row(demand=2400, supply=(1600, 621, 840), denominator=2)
     """
 
-    __slots__ = ("_cache", "blocks", "configurations", "job_names", "machine_types", "rows")
-    blocks: tuple[Block, ...]
-    configurations: tuple[AnyConfiguration, ...]
-    machine_types: tuple[MachineType, ...]
-    job_names: Sequence[str]
+    __slots__ = ("rows",)
     rows: Rows
-    _cache: dict[str, Any]
 
     def __init__(
         self,
@@ -110,13 +106,8 @@ class Problem:
         job_names: Sequence[str],
         rows: Rows,
     ) -> None:
-        put = object.__setattr__
-        put(self, "blocks", blocks)
-        put(self, "configurations", configurations)
-        put(self, "machine_types", machine_types)
-        put(self, "job_names", job_names)
-        put(self, "rows", rows)
-        put(self, "_cache", {})
+        self._fill_machines(blocks, configurations, machine_types, job_names)
+        object.__setattr__(self, "rows", rows)
 
     @classmethod
     def from_arrays(
@@ -199,12 +190,6 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         problem._fill(blocks, configurations, machine_types, job_names, rows)
         return problem
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Problem is immutable: {name!r} cannot be set; use replace()")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a Problem is immutable: {name!r} cannot be deleted")
-
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.blocks, self.configurations, self.machine_types, self.job_names, self.rows)
         return Problem._rebuild, parts
@@ -221,6 +206,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
         Examples
         --------
+        >>> from cms import Configuration
         >>> problem = Problem(configurations=Configuration({"a": 1}))
         >>> problem.replace(machine_types=[MachineType("machine", limit=3)]).machine_types[0].limit
         3
@@ -242,136 +228,72 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return Problem._rebuild(self.blocks, shapes, types, names, new_rows)
 
     @property
-    def n_jobs(self) -> int:
-        """Number of jobs."""
-        return len(self.rows)
-
-    @property
     def jobs(self) -> Sequence[Job]:
         """The jobs; each object is made when asked for."""
         return _Jobs(self)
 
-    @property
-    def block_index(self) -> Mapping[Block, int]:
-        """The column of each block in ``rows``."""
-        return self._cached(
-            "block_index", lambda: FrozenMap({b: i for i, b in enumerate(self.blocks)})
-        )
+    def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
+        """Return which blocks serve some job that has a demand, one entry a block.
 
-    def job_index(self, name: str) -> int:
-        """Return the row of a job; KeyError if there is none of this name."""
-        if isinstance(self.job_names, NumberedNames):
-            try:
-                return self.job_names.index(name)
-            except ValueError:
-                raise KeyError(name) from None
-        index: dict[str, int] = self._cached(
-            "job_index", lambda: {job: j for j, job in enumerate(self.job_names)}
-        )
-        return index[name]
-
-    @property
-    def machine_index(self) -> Mapping[str | None, int]:
-        """The position of each machine type; None, for who does not say, means the only one."""
-        return self._cached("machine_index", self._machine_index)
-
-    def _machine_index(self) -> dict[str | None, int]:
-        names = [machine.name for machine in self.machine_types]
-        return {None: 0, names[0]: 0} if len(names) == 1 else {n: m for m, n in enumerate(names)}
-
-    def machine_type(self, name: str | None) -> MachineType:
-        """Return a machine type by name, None for the only one; KeyError if there is none such.
+        Raises
+        ------
+        Stopped
 
         Examples
         --------
-        >>> problem = Problem(configurations=Configuration({"a": 1}))
-        >>> problem.machine_type(None) is problem.machine_type("machine")
-        True
+        >>> from cms import Configuration
+        >>> jobs = [Job("x", 1, {"b": 2}), Job("idle", 0, {"a": 1})]
+        >>> problem = Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)
+        >>> problem.serving_blocks().tolist()
+        [False, True]
         """
-        return self.machine_types[self.machine_index[name]]
+        rows = self.rows
+        found = np.zeros(len(self.blocks), dtype=np.bool_)
+        for row in rows.wide.values():
+            if row.demand:
+                found |= np.array([f > 0 for f in row.supply], dtype=np.bool_)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            if found.all():
+                break
+            look(stopped)
+            part = slice(start, start + _ROWS_AT_ONCE)
+            found |= ((rows.supplies[part] > 0) & (rows.demands[part] > 0)[:, None]).any(axis=0)
+        return found
 
-    def own(self, configuration: Configuration) -> Configuration:
-        """Return a configuration as the problem has it: on the only type if it does not say which.
+    def useful_blocks(self) -> tuple[int, ...]:
+        """Return how many blocks of each type all jobs could need: more of it never help.
 
         Examples
         --------
-        >>> Problem(configurations=Configuration({"a": 1})).own(Configuration({"a": 1}))
-        Configuration(a on machine)
+        >>> from cms import Configuration
+        >>> jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1})]
+        >>> Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs).useful_blocks()
+        (4, 1000000000000000000000000000003)
         """
-        if configuration.machine is not None or len(self.machine_types) > 1:
-            return configuration
-        return Configuration(configuration.blocks, self.machine_types[0].name)
+        return self._cached("useful_blocks", self._useful_blocks)
 
-    @property
-    def listed_configurations(self) -> tuple[Configuration, ...]:
-        """The configurations given one by one."""
-        return self._cached(
-            "listed", lambda: tuple(c for c in self.configurations if isinstance(c, Configuration))
-        )
-
-    @property
-    def size_bounded_configurations(self) -> tuple[SizeBoundedConfigurations, ...]:
-        """The sets of configurations given by a capacity."""
-        return self._cached(
-            "size_bounded",
-            lambda: tuple(
-                c for c in self.configurations if isinstance(c, SizeBoundedConfigurations)
-            ),
-        )
-
-    def sets_with(self, configuration: Configuration) -> Iterator[SizeBoundedConfigurations]:
-        """Iterate over the size-bounded sets that a configuration belongs to.
-
-        Examples
-        --------
-        >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2}, capacity=5))
-        >>> [len(list(problem.sets_with(Configuration({"a": n})))) for n in (2, 3)]
-        [1, 0]
-        """
-        own = self.own(configuration)
-        for bounded in self.size_bounded_configurations:
-            if bounded.machine == own.machine and bounded.allows(own.blocks):
-                yield bounded
-
-    @property
-    def cost_step(self) -> Fraction:
-        """The largest number of which every usable machine type's cost is a whole multiple.
-
-        Every optimum is a multiple of it. It is 0 if nothing costs anything; where no type is
-        usable (:func:`cms.problem.usable.usable_types`), all of them count.
-        """
-        return self._cached(
-            "cost_step",
-            lambda: common_step(m.cost for m in usable_types(self) or self.machine_types),
-        )
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of names and canonical reduced rationals; the same for every equal problem."""
-        return self._cached("sha256", self.compute_sha256)
+    def _useful_blocks(self) -> tuple[int, ...]:
+        rows, totals = self.rows, [0] * len(self.blocks)
+        for row in rows.wide.values():
+            totals = [
+                t + (-(-row.demand // f) if f else 0)
+                for t, f in zip(totals, row.supply, strict=True)
+            ]
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            supplies = rows.supplies[part]
+            needed = np.where(
+                supplies > 0, -(-rows.demands[part, None] // np.maximum(supplies, 1)), 0
+            )
+            # In halves: so many numbers of 62 bits would not fit into 63.
+            for low, half in ((0, needed & (2**31 - 1)), (31, needed >> 31)):
+                sums = half.sum(axis=0).tolist()
+                totals = [total + (more << low) for total, more in zip(totals, sums, strict=True)]
+        return tuple(totals)
 
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
         return digest(self)
-
-    def _cached(self, key: str, make: Callable[[], T]) -> T:
-        if key not in self._cache:
-            self._cache[key] = make()
-        return cast("T", self._cache[key])
-
-    def __hash__(self) -> int:
-        return hash(self.sha256)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Problem):
-            return NotImplemented
-        return self is other or self.sha256 == other.sha256
-
-    def __repr__(self) -> str:
-        return (
-            f"Problem({self.n_jobs} jobs, {len(self.blocks)} blocks, "
-            f"{len(self.configurations)} configurations, {len(self.machine_types)} machine types)"
-        )
 
 
 class _Jobs(Sequence[Job]):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..running.stopping import look, never
 from .parts import AnyConfiguration, Block, Configuration, MachineType
 
 if TYPE_CHECKING:
@@ -16,73 +15,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .problem import Problem
+    from .machine_problem import MachineProblem
 
-#: Rows looked at together: nearly always the first already tell that a block serves somebody.
-_ROWS_AT_ONCE = 2**16
 #: Configurations that are compared with all others at once: a bit for each pair is kept.
 _CONTENTS_AT_ONCE = 2**12
 
 
-def serving(problem: Problem, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
-    """Return which blocks serve some job that has a demand, one entry a block.
-
-    Raises
-    ------
-    Stopped
-
-    Examples
-    --------
-    >>> from cms import Job, Problem
-    >>> jobs = [Job("x", 1, {"b": 2}), Job("idle", 0, {"a": 1})]
-    >>> serving(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)).tolist()
-    [False, True]
-    """
-    rows = problem.rows
-    found = np.zeros(len(problem.blocks), dtype=np.bool_)
-    for row in rows.wide.values():
-        if row.demand:
-            found |= np.array([f > 0 for f in row.supply], dtype=np.bool_)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        if found.all():
-            break
-        look(stopped)
-        part = slice(start, start + _ROWS_AT_ONCE)
-        found |= ((rows.supplies[part] > 0) & (rows.demands[part] > 0)[:, None]).any(axis=0)
-    return found
-
-
-def useful_blocks(problem: Problem) -> tuple[int, ...]:
-    """Return how many blocks of each type all jobs together could need: more of it never help.
-
-    Examples
-    --------
-    >>> from cms import Job, Problem
-    >>> jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1})]
-    >>> useful_blocks(Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs))
-    (4, 1000000000000000000000000000003)
-    """
-    return problem._cached("useful_blocks", lambda: _useful_blocks(problem))
-
-
-def _useful_blocks(problem: Problem) -> tuple[int, ...]:
-    rows, totals = problem.rows, [0] * len(problem.blocks)
-    for row in rows.wide.values():
-        totals = [
-            t + (-(-row.demand // f) if f else 0) for t, f in zip(totals, row.supply, strict=True)
-        ]
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        supplies = rows.supplies[part]
-        needed = np.where(supplies > 0, -(-rows.demands[part, None] // np.maximum(supplies, 1)), 0)
-        # In halves: so many numbers of 62 bits would not fit into 63.
-        for low, half in ((0, needed & (2**31 - 1)), (31, needed >> 31)):
-            sums = half.sum(axis=0).tolist()
-            totals = [total + (more << low) for total, more in zip(totals, sums, strict=True)]
-    return tuple(totals)
-
-
-def usable_types(problem: Problem) -> tuple[MachineType, ...]:
+def usable_types(problem: MachineProblem) -> tuple[MachineType, ...]:
     """Return the machine types that a cheapest schedule can have machines of.
 
     A type is usable unless its limit is 0, or each of its configurations either has no block that
@@ -111,7 +50,8 @@ def usable_types(problem: Problem) -> tuple[MachineType, ...]:
     >>> [machine.name for machine in usable_types(problem)]
     ['plain']
     """
-    blocks = [block for block, does in zip(problem.blocks, serving(problem), strict=True) if does]
+    serving = problem.serving_blocks()
+    blocks = [block for block, does in zip(problem.blocks, serving, strict=True) if does]
     contents: list[list[_Content]] = [[] for _ in problem.machine_types]
     for shape in problem.configurations:
         content = _Content(shape, blocks)

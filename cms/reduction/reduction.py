@@ -17,7 +17,6 @@ import numpy as np
 from ..certificate.certificate import BlockPrices
 from ..problem.parts import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
 from ..problem.problem import Problem
-from ..problem.usable import serving
 from ..running.stopping import look, never
 from ..schedule.schedule import Schedule
 from .dominance import beaten
@@ -115,7 +114,7 @@ def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
     rows = problem.rows
     jobs = np.flatnonzero(rows.wants)
     held = set(held_blocks(problem.configurations))
-    useful: list[int] = np.flatnonzero(serving(problem, stopped)).tolist()
+    useful: list[int] = np.flatnonzero(problem.serving_blocks(stopped)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
     trimmed = list(_trimmed(problem, {problem.blocks[i] for i in kept}, stopped))
     shapes = [small for small, _ in trimmed]

@@ -16,6 +16,7 @@ from .columns import column_totals, whole_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..problem.machine_problem import MachineProblem
     from ..problem.problem import Problem
     from .columns import Columns
     from .schedule import Schedule
@@ -90,14 +91,14 @@ def violations(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
     yield from _demand_faults(problem, columns, block_map, job_map)
 
 
-def _allowed(problem: Problem, configurations: Sequence[Configuration]) -> Iterator[bool]:
+def _allowed(problem: MachineProblem, configurations: Sequence[Configuration]) -> Iterator[bool]:
     """Tell of each configuration whether it is listed or within a size-bounded set."""
     listed = set(problem.listed_configurations)
     for configuration in configurations:
         yield problem.own(configuration) in listed or any(problem.sets_with(configuration))
 
 
-def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
+def _configuration_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
     allowed = list(_allowed(problem, columns.configurations))
     bad = ~np.array(allowed, dtype=bool)
     for g in np.flatnonzero(bad[columns.group_configuration]).tolist():
@@ -115,7 +116,7 @@ def _configuration_faults(problem: Problem, columns: Columns) -> Iterator[Violat
         )
 
 
-def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
+def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
     used = [0] * len(problem.machine_types)
     for index, count in enumerate(column_totals(columns)):
         at = problem.machine_index.get(columns.configurations[index].machine)
@@ -131,7 +132,7 @@ def _limit_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
             )
 
 
-def _positions(problem: Problem, columns: Columns, kind: str) -> NDArray[np.int64]:
+def _positions(problem: MachineProblem, columns: Columns, kind: str) -> NDArray[np.int64]:
     """Map the schedule's names to the problem's positions; -1 where they are unknown."""
     names = columns.blocks if kind == "block" else columns.jobs
     if names is (problem.blocks if kind == "block" else problem.job_names):

@@ -23,7 +23,7 @@ from .sweep import Assignment, checked_pair, sweep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.problem import Problem
+    from ..problem.machine_problem import MachineProblem
 
 
 class MachineGroup(NamedTuple):
@@ -82,7 +82,7 @@ class Schedule:
     @classmethod
     def from_counts(
         cls,
-        problem: Problem,
+        problem: MachineProblem,
         machines: Mapping[Configuration, int],
         given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     ) -> Schedule:
@@ -178,7 +178,7 @@ class Schedule:
             )
         )
 
-    def cost(self, problem: Problem) -> Fraction:
+    def cost(self, problem: MachineProblem) -> Fraction:
         """Return the cost of all machines; a configuration without machine type takes the only one.
 
         Raises
@@ -207,7 +207,7 @@ class Schedule:
         return f"Schedule({self.machine_count} machines in {len(self.groups)} groups)"
 
 
-def machine_cost(problem: Problem, configuration: Configuration) -> Fraction:
+def machine_cost(problem: MachineProblem, configuration: Configuration) -> Fraction:
     """Return the cost of one machine with this configuration; InvalidSchedule if it has no type."""
     try:
         return problem.machine_type(configuration.machine).cost

@@ -21,7 +21,7 @@ from .columns import Columns, whole_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.problem import Problem
+    from ..problem.machine_problem import MachineProblem
 
 #: {(block, job): number of blocks} on one machine, or for a whole schedule.
 Assignment: TypeAlias = Mapping[tuple[Block, str], int]
@@ -35,7 +35,7 @@ def checked_pair(pair: object, what: str) -> tuple[Block, str]:
 
 
 def sweep(
-    problem: Problem,
+    problem: MachineProblem,
     machines: Mapping[Configuration, int],
     given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
 ) -> Columns:
@@ -118,7 +118,7 @@ def _machines(machines: Mapping[Configuration, int]) -> tuple[list[Configuration
 
 
 def _given(
-    problem: Problem, given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    problem: MachineProblem, given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return jobs, blocks and counts > 0 of all entries, sorted by job."""
     parts: Any = given
@@ -143,7 +143,7 @@ def _given(
     return jobs, blocks, amounts
 
 
-def _triple(problem: Problem, pair: object, count: object) -> tuple[int, int, int]:
+def _triple(problem: MachineProblem, pair: object, count: object) -> tuple[int, int, int]:
     block, job = checked_pair(pair, "a key of given")
     what = f"number of blocks {block!r} given to job {job!r}"
     if block not in problem.block_index:
@@ -161,7 +161,7 @@ def _triple(problem: Problem, pair: object, count: object) -> tuple[int, int, in
 
 
 def _refuse_misfits(
-    problem: Problem, jobs: NDArray[Any], blocks: NDArray[Any], amounts: NDArray[Any]
+    problem: MachineProblem, jobs: NDArray[Any], blocks: NDArray[Any], amounts: NDArray[Any]
 ) -> None:
     if not len(jobs) == len(blocks) == len(amounts):
         raise InvalidSchedule(
@@ -190,7 +190,7 @@ class _Pieces(NamedTuple):
 
 
 def _pieces(
-    problem: Problem,
+    problem: MachineProblem,
     configurations: Sequence[Configuration],
     counts: Sequence[int],
     jobs: NDArray[Any],

@@ -27,7 +27,6 @@ from cms import (
     check,
     solve,
 )
-from cms.problem.usable import useful_blocks
 from tests.property.problems import share
 
 Exact = int | Fraction
@@ -150,7 +149,7 @@ def test_a_limit_that_never_binds_has_no_price() -> None:
     def limits(limit: int) -> list[int | None]:
         return Region(fleet(False, {"demand": 10**10, "limit": limit})).limits
 
-    enough = sum(useful_blocks(fleet(False, {"demand": 10**10})))
+    enough = sum(fleet(False, {"demand": 10**10}).useful_blocks())
     assert limits(enough) == [None, None]
     assert limits(enough - 1) == [enough - 1, None]
 

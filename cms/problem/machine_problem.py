@@ -1,0 +1,217 @@
+"""What every problem about configurable machines has, whatever their blocks give to whom.
+
+Block prices, the machine half of a check and schedules in columns need no more than this, so they
+serve every kind of problem whose machines are cut into blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ..running.stopping import never
+from ..values.frozen import FrozenMap
+from ..values.names import NumberedNames
+from ..values.numbers import common_step
+from .parts import (
+    AnyConfiguration,
+    Block,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
+from .usable import usable_types
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+
+class MachineProblem(ABC):
+    """Machines with their configurations, and the names of jobs; immutable, hashable, picklable.
+
+    A kind of problem derives from it and says what the jobs need: :class:`cms.Problem` is the one
+    in which every block serves one job.
+
+    Attributes
+    ----------
+    blocks : tuple of str
+    configurations : tuple of Configuration and SizeBoundedConfigurations
+    machine_types : tuple of MachineType
+    job_names : sequence of str
+    """
+
+    __slots__ = ("_cache", "blocks", "configurations", "job_names", "machine_types")
+    blocks: tuple[Block, ...]
+    configurations: tuple[AnyConfiguration, ...]
+    machine_types: tuple[MachineType, ...]
+    job_names: Sequence[str]
+    _cache: dict[str, Any]
+
+    def _fill_machines(
+        self,
+        blocks: tuple[Block, ...],
+        configurations: tuple[AnyConfiguration, ...],
+        machine_types: tuple[MachineType, ...],
+        job_names: Sequence[str],
+    ) -> None:
+        put = object.__setattr__
+        put(self, "blocks", blocks)
+        put(self, "configurations", configurations)
+        put(self, "machine_types", machine_types)
+        put(self, "job_names", job_names)
+        put(self, "_cache", {})
+
+    def __setattr__(self, name: str, value: object) -> None:
+        kind = type(self).__name__
+        raise AttributeError(f"a {kind} is immutable: {name!r} cannot be set; use replace()")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a {type(self).__name__} is immutable: {name!r} cannot be deleted")
+
+    @abstractmethod
+    def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
+        """Return which blocks serve some job that has a demand, one entry a block.
+
+        Raises
+        ------
+        Stopped
+        """
+
+    @abstractmethod
+    def useful_blocks(self) -> tuple[int, ...]:
+        """Return how many blocks of each type all jobs could need: more of it never help."""
+
+    @abstractmethod
+    def compute_sha256(self) -> str:
+        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+
+    @property
+    def n_jobs(self) -> int:
+        """Number of jobs."""
+        return len(self.job_names)
+
+    @property
+    def block_index(self) -> Mapping[Block, int]:
+        """The place of each block in ``blocks``."""
+        return self._cached(
+            "block_index", lambda: FrozenMap({b: i for i, b in enumerate(self.blocks)})
+        )
+
+    def job_index(self, name: str) -> int:
+        """Return the place of a job; KeyError if there is none of this name."""
+        if isinstance(self.job_names, NumberedNames):
+            try:
+                return self.job_names.index(name)
+            except ValueError:
+                raise KeyError(name) from None
+        index: dict[str, int] = self._cached(
+            "job_index", lambda: {job: j for j, job in enumerate(self.job_names)}
+        )
+        return index[name]
+
+    @property
+    def machine_index(self) -> Mapping[str | None, int]:
+        """The position of each machine type; None, for who does not say, means the only one."""
+        return self._cached("machine_index", self._machine_index)
+
+    def _machine_index(self) -> dict[str | None, int]:
+        names = [machine.name for machine in self.machine_types]
+        return {None: 0, names[0]: 0} if len(names) == 1 else {n: m for m, n in enumerate(names)}
+
+    def machine_type(self, name: str | None) -> MachineType:
+        """Return a machine type by name, None for the only one; KeyError if there is none such.
+
+        Examples
+        --------
+        >>> from cms import Problem
+        >>> problem = Problem(configurations=Configuration({"a": 1}))
+        >>> problem.machine_type(None) is problem.machine_type("machine")
+        True
+        """
+        return self.machine_types[self.machine_index[name]]
+
+    def own(self, configuration: Configuration) -> Configuration:
+        """Return a configuration as the problem has it: on the only type if it does not say which.
+
+        Examples
+        --------
+        >>> from cms import Problem
+        >>> Problem(configurations=Configuration({"a": 1})).own(Configuration({"a": 1}))
+        Configuration(a on machine)
+        """
+        if configuration.machine is not None or len(self.machine_types) > 1:
+            return configuration
+        return Configuration(configuration.blocks, self.machine_types[0].name)
+
+    @property
+    def listed_configurations(self) -> tuple[Configuration, ...]:
+        """The configurations given one by one."""
+        return self._cached(
+            "listed", lambda: tuple(c for c in self.configurations if isinstance(c, Configuration))
+        )
+
+    @property
+    def size_bounded_configurations(self) -> tuple[SizeBoundedConfigurations, ...]:
+        """The sets of configurations given by a capacity."""
+        return self._cached(
+            "size_bounded",
+            lambda: tuple(
+                c for c in self.configurations if isinstance(c, SizeBoundedConfigurations)
+            ),
+        )
+
+    def sets_with(self, configuration: Configuration) -> Iterator[SizeBoundedConfigurations]:
+        """Iterate over the size-bounded sets that a configuration belongs to.
+
+        Examples
+        --------
+        >>> from cms import Problem
+        >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2}, capacity=5))
+        >>> [len(list(problem.sets_with(Configuration({"a": n})))) for n in (2, 3)]
+        [1, 0]
+        """
+        own = self.own(configuration)
+        for bounded in self.size_bounded_configurations:
+            if bounded.machine == own.machine and bounded.allows(own.blocks):
+                yield bounded
+
+    @property
+    def cost_step(self) -> Fraction:
+        """The largest number of which every usable machine type's cost is a whole multiple.
+
+        Every optimum is a multiple of it. It is 0 if nothing costs anything; where no type is
+        usable (:func:`cms.problem.usable.usable_types`), all of them count.
+        """
+        return self._cached(
+            "cost_step",
+            lambda: common_step(m.cost for m in usable_types(self) or self.machine_types),
+        )
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of names and canonical reduced rationals; the same for every equal problem."""
+        return self._cached("sha256", self.compute_sha256)
+
+    def _cached(self, key: str, make: Callable[[], T]) -> T:
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast("T", self._cache[key])
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MachineProblem):
+            return NotImplemented
+        return self is other or self.sha256 == other.sha256
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.n_jobs} jobs, {len(self.blocks)} blocks, "
+            f"{len(self.configurations)} configurations, {len(self.machine_types)} machine types)"
+        )
