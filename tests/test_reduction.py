@@ -16,7 +16,7 @@ from cms import (
     check,
     solve,
 )
-from cms.certificate.certificate import first_certificate
+from cms.certificate.first import first_certificate
 from cms.reduction.reduction import reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

@@ -10,18 +10,18 @@ carry prices of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import InvalidCertificate, InvalidProblem
-from ..problem.parts import Block, Configuration
+from ..problem.parts import Block
 from ..values.frozen import FrozenMap
 from ..values.names import checked_names
 from ..values.numbers import Number, exact, format_exact, whole
-from .conditions import Condition
-from .leaf_proofs import CheckStopped, LeafProofs, Proved
+from .conditions import Condition, Worth
+from .leaf_proofs import CheckStopped, LeafProofs, Proved, cheapest_options
 from .quantity import Quantity
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ LARGEST_LEAVES = 20_000
 
 
 class Certificate(ABC):
-    """A lower bound's proof: :class:`BlockPrices`, or a :class:`Branch` over two certificates."""
+    """A lower bound's proof: :class:`BlockPrices` (a :class:`Leaf`), or a :class:`Branch`."""
 
     __slots__ = ()
 
-    def bound(self, problem: Problem) -> Fraction:
+    def bound(self, problem: MachineProblem) -> Fraction:
         """Return the lower bound this certificate proves, exact and not rounded.
 
         Parameters
         ----------
-        problem : Problem
+        problem : MachineProblem
 
         Returns
         -------
@@ -63,7 +63,7 @@ class Certificate(ABC):
         """
         return self._judge(LeafProofs(problem), ()).value
 
-    def proves_infeasible(self, problem: Problem) -> bool:
+    def proves_infeasible(self, problem: MachineProblem) -> bool:
         """Whether this certificate proves that there is no schedule at all.
 
         Raises
@@ -75,7 +75,7 @@ class Certificate(ABC):
 
     def judged(
         self,
-        problem: Problem,
+        problem: MachineProblem,
         *,
         stopped: Callable[[], bool] | None = None,
         in_passes: bool = True,
@@ -84,7 +84,7 @@ class Certificate(ABC):
 
         Parameters
         ----------
-        problem : Problem
+        problem : MachineProblem
         stopped : callable, optional
             Asked again and again; once it is true, the check is given up.
         in_passes : bool, default True
@@ -109,7 +109,7 @@ class Certificate(ABC):
         """Evaluate below the conditions of a path."""
 
     @abstractmethod
-    def leaves(self) -> Iterator[BlockPrices]:
+    def leaves(self) -> Iterator[Leaf]:
         """Iterate over the leaves, left to right."""
 
     @abstractmethod
@@ -118,7 +118,76 @@ class Certificate(ABC):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class BlockPrices(Certificate):
+class Leaf(Certificate):
+    """The leaf of a certificate: prices of blocks, of limits, and the branches' multipliers.
+
+    A kind of problem derives its own leaf from it, as :class:`BlockPrices`, and says what the jobs
+    pay at these prices.
+    """
+
+    prices: FrozenMap[Block, Fraction]
+    limit_prices: FrozenMap[str, Fraction]
+    multipliers: tuple[Fraction, ...]
+
+    def __init__(
+        self,
+        prices: Mapping[Block, Number] | None = None,
+        limit_prices: Mapping[str, Number] | None = None,
+        multipliers: Sequence[Number] = (),
+    ) -> None:
+        object.__setattr__(self, "prices", _table(prices, "block"))
+        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
+        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
+            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
+        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
+        object.__setattr__(self, "multipliers", tuple(numbers))
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Iterate over this one leaf."""
+        yield self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prices as plain JSON values."""
+        return {
+            "prices": {name: _number(price) for name, price in self.prices.items()},
+            "limit_prices": {name: _number(price) for name, price in self.limit_prices.items()},
+            "multipliers": [_number(multiplier) for multiplier in self.multipliers],
+        }
+
+    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
+        return proofs.of(self, path)
+
+    def numbers(self) -> Hashable:
+        """Return all its numbers but the multipliers: equal ones prove the same below a path."""
+        return self.prices, self.limit_prices
+
+    @abstractmethod
+    def jobs_worth(
+        self,
+        problem: Any,
+        path: tuple[Condition, ...],
+        stopped: Callable[[], bool] | None,
+    ) -> Worth | None:
+        """Return what all jobs pay at least for their blocks; None if it was stopped.
+
+        Parameters
+        ----------
+        problem : MachineProblem
+            Of the kind this leaf is for.
+        path : tuple of Condition
+            The branches above; as many as there are multipliers.
+        stopped : callable, optional
+            To be asked again and again; once it is true, the work is given up.
+
+        Raises
+        ------
+        InvalidCertificate
+            If a job would be paid for taking a block.
+        """
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BlockPrices(Leaf):
     """Prices that prove a lower bound; the leaf of a certificate.
 
     Parameters
@@ -139,7 +208,7 @@ class BlockPrices(Certificate):
 
     Examples
     --------
-    >>> from cms import Job, Problem
+    >>> from cms import Configuration, Job, Problem
     >>> problem = Problem(
     ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
     ...     jobs=[Job("bert", 1200, {"1g": 90, "7g": 800}), Job("vgg", 100, {"7g": 500})],
@@ -153,37 +222,14 @@ class BlockPrices(Certificate):
 its machine's cost 1
     """
 
-    prices: FrozenMap[Block, Fraction]
-    limit_prices: FrozenMap[str, Fraction]
-    multipliers: tuple[Fraction, ...]
-
-    def __init__(
+    def jobs_worth(
         self,
-        prices: Mapping[Block, Number] | None = None,
-        limit_prices: Mapping[str, Number] | None = None,
-        multipliers: Sequence[Number] = (),
-    ) -> None:
-        object.__setattr__(self, "prices", _table(prices, "block"))
-        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
-        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
-            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
-        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
-        object.__setattr__(self, "multipliers", tuple(numbers))
-
-    def leaves(self) -> Iterator[BlockPrices]:
-        """Iterate over this one leaf."""
-        yield self
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the prices as plain JSON values."""
-        return {
-            "prices": {name: _number(price) for name, price in self.prices.items()},
-            "limit_prices": {name: _number(price) for name, price in self.limit_prices.items()},
-            "multipliers": [_number(multiplier) for multiplier in self.multipliers],
-        }
-
-    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
-        return proofs.of(self, path)
+        problem: Problem,
+        path: tuple[Condition, ...],
+        stopped: Callable[[], bool] | None,
+    ) -> Worth | None:
+        """Return what the jobs' cheapest options cost; None if it was stopped."""
+        return cheapest_options(problem, self, path, stopped)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -213,7 +259,7 @@ class Branch(Certificate):
     which rounds up to 2 anyway; with costs of 3/2 a machine the branch proves that one machine is
     impossible and two are enough.
 
-    >>> from cms import Job, MachineType, MachinesOfType, Problem
+    >>> from cms import Configuration, Job, MachineType, MachinesOfType, Problem
     >>> problem = Problem(
     ...     configurations=Configuration({"b": 3}),
     ...     jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})],
@@ -265,7 +311,7 @@ class Branch(Certificate):
         object.__setattr__(self, "below", below)
         object.__setattr__(self, "above", above)
 
-    def leaves(self) -> Iterator[BlockPrices]:
+    def leaves(self) -> Iterator[Leaf]:
         """Iterate over the leaves, those of ``below`` first."""
         yield from self.below.leaves()
         yield from self.above.leaves()
@@ -290,27 +336,6 @@ class Branch(Certificate):
         if above.infeasible:
             return below
         return Proved(min(below.value, above.value), False)
-
-
-def first_certificate(problem: MachineProblem) -> BlockPrices:
-    """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
-
-    It proves infeasibility where some job can only be served by such blocks, or by none.
-
-    Examples
-    --------
-    >>> from cms import Job, Problem
-    >>> lost = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {})])
-    >>> first_certificate(lost).proves_infeasible(lost)
-    True
-    """
-    found: set[Block] = set()
-    for shape in problem.configurations:
-        if isinstance(shape, Configuration):
-            found |= set(shape.blocks)
-        else:
-            found |= {block for block in shape.sizes if shape.largest_count(block) > 0}
-    return BlockPrices({block: 1 for block in problem.blocks if block not in found})
 
 
 def round_up(bound: Fraction, step: Fraction) -> Fraction:

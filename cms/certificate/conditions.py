@@ -7,9 +7,9 @@ configuration, or one job's blocks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidCertificate
 from ..knapsack.packing import fullest_machine
@@ -30,8 +30,15 @@ class Condition(NamedTuple):
     value: int
 
 
+class Worth(NamedTuple):
+    """What all jobs together pay at least, and whether some job cannot be served at all."""
+
+    total: Fraction
+    unservable: bool
+
+
 class Prices(Protocol):
-    """The numbers of a leaf, :class:`cms.BlockPrices`."""
+    """A leaf, :class:`cms.certificate.certificate.Leaf`."""
 
     @property
     def prices(self) -> Mapping[Block, Fraction]:
@@ -44,6 +51,17 @@ class Prices(Protocol):
     @property
     def multipliers(self) -> Sequence[Fraction]:
         """One for each condition of the path."""
+
+    def numbers(self) -> Hashable:
+        """Return all its numbers but the multipliers."""
+
+    def jobs_worth(
+        self,
+        problem: Any,
+        path: tuple[Condition, ...],
+        stopped: Callable[[], bool] | None,
+    ) -> Worth | None:
+        """Return what the jobs pay at these prices; None if it was stopped."""
 
 
 def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> None:

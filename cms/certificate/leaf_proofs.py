@@ -11,11 +11,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..knapsack.pricing import common_denominator, price_jobs
-from .conditions import Condition, Prices, prices_of_jobs, refuse_breaches, refuse_misfits
+from .conditions import Condition, Prices, Worth, prices_of_jobs, refuse_breaches, refuse_misfits
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from ..problem.machine_problem import MachineProblem
     from ..problem.problem import Problem
     from .quantity import Quantity
 
@@ -36,7 +37,7 @@ class LeafProofs:
 
     Parameters
     ----------
-    problem : Problem
+    problem : MachineProblem
     stopped : callable, optional
         Asked before every leaf; once it is true, CheckStopped is raised.
     in_passes : bool, default True
@@ -45,7 +46,7 @@ class LeafProofs:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: MachineProblem,
         stopped: Callable[[], bool] | None = None,
         *,
         in_passes: bool = True,
@@ -79,7 +80,7 @@ class LeafProofs:
             for condition, multiplier in zip(path, leaf.multipliers, strict=True)
             if multiplier
         )
-        key = leaf.prices, leaf.limit_prices, used
+        key = leaf.numbers(), used
         if key not in self._proved:
             self._proved[key] = self._evaluated(leaf, path)
         return self._proved[key]
@@ -87,19 +88,31 @@ class LeafProofs:
     def _evaluated(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
         problem = self._problem
         holds_at_no_cost = refuse_breaches(problem, leaf, path)
-        job_prices, special = prices_of_jobs(problem, leaf, path)
-        scaled, denominator = common_denominator(
-            [*job_prices, *(price for vector in special.values() for price in vector)]
-        )
-        k = len(job_prices)
-        own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
-        pricing = price_jobs(problem.rows, scaled[:k], special=own, stopped=self._stopped_in_passes)
-        if pricing is None:
+        worth = leaf.jobs_worth(problem, path, self._stopped_in_passes)
+        if worth is None:
             raise CheckStopped
-        value = Fraction(pricing.total, denominator)
+        value = worth.total
         for name, price in leaf.limit_prices.items():
             value -= price * (problem.machine_type(name).limit or 0)
         for condition, multiplier in zip(path, leaf.multipliers, strict=True):
             value += condition.sign * multiplier * condition.value
-        no_way = bool(pricing.unservable) or (holds_at_no_cost and value > 0)
-        return Proved(value, no_way)
+        return Proved(value, worth.unservable or (holds_at_no_cost and value > 0))
+
+
+def cheapest_options(
+    problem: Problem,
+    leaf: Prices,
+    path: tuple[Condition, ...],
+    stopped: Callable[[], bool] | None,
+) -> Worth | None:
+    """Return what the jobs' cheapest options cost at a leaf's prices; None if it was stopped."""
+    job_prices, special = prices_of_jobs(problem, leaf, path)
+    scaled, denominator = common_denominator(
+        [*job_prices, *(price for vector in special.values() for price in vector)]
+    )
+    k = len(job_prices)
+    own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
+    pricing = price_jobs(problem.rows, scaled[:k], special=own, stopped=stopped)
+    if pricing is None:
+        return None
+    return Worth(Fraction(pricing.total, denominator), bool(pricing.unservable))

@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple
 
-from ..certificate.certificate import BlockPrices, Branch, Certificate, first_certificate, round_up
+from ..certificate.certificate import BlockPrices, Branch, Certificate, round_up
+from ..certificate.first import first_certificate
 from ..errors import AlgorithmError, InvalidCertificate, InvalidSchedule
 from ..plugin.algorithm import Named, SolverBound
 from ..problem.problem import Problem

@@ -11,7 +11,7 @@ from ...problem.parts import Block, Configuration
 from .words import fraction, printable
 
 if TYPE_CHECKING:
-    from ...certificate.certificate import BlockPrices
+    from ...certificate.certificate import Leaf
     from ...problem.problem import Problem
     from ...solving.solution import Solution
 
@@ -67,7 +67,7 @@ def worths(solution: Solution, problem: Problem) -> Worths | None:
     return Worths(dict(ranked), absolute, len(leaves))
 
 
-def _best_machine(problem: Problem, leaf: BlockPrices) -> Fraction:
+def _best_machine(problem: Problem, leaf: Leaf) -> Fraction:
     """The value of the most valuable configuration at a leaf's prices."""
     best = Fraction(0)
     for shape in problem.configurations:
