@@ -84,13 +84,13 @@ def columns(**other: Any) -> Columns:
     """Two groups: 3 machines with a half for a and one for b, and 1 idle machine."""
     parts: dict[str, Any] = {
         "blocks": ("half",),
-        "jobs": ("a", "b"),
+        "contents": ("a", "b"),
         "configurations": (PAIR,),
         "group_configuration": ints(0, 0),
         "group_count": ints(3, 1),
         "entry_start": ints(0, 2, 2),
         "entry_block": ints(0, 0),
-        "entry_job": ints(0, 1),
+        "entry_content": ints(0, 1),
         "entry_count": ints(1, 1),
     }
     return Columns(**{**parts, **other})

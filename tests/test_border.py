@@ -52,7 +52,7 @@ def problem() -> Problem:
 def serves(machines: int) -> Schedule:
     """A schedule for it, on so many machines."""
     plain = serving(DEMAND, machines)
-    return Schedule.from_columns(plain.columns._replace(jobs=("j0",)))
+    return Schedule.from_columns(plain.columns._replace(contents=("j0",)))
 
 
 # --- liars that leave no trace --------------------------------------------------------------------
@@ -96,7 +96,7 @@ def changes_the_limit(given: Problem, budget: Budget) -> Iterator[Claim]:
 def changes_the_names(given: Problem, budget: Budget) -> Iterator[Claim]:
     names: Any = given.job_names
     put(names, "_n", 2)
-    columns = serves(3).columns._replace(jobs=names, entry_job=np.array([1, 1]))
+    columns = serves(3).columns._replace(contents=names, entry_content=np.array([1, 1]))
     yield Schedule.from_columns(columns)
     put(names, "_n", 1)
 
@@ -235,7 +235,7 @@ def claims_lying_counts(given: Problem, budget: Budget) -> Iterator[Claim]:
 
 def claims_a_lying_name(given: Problem, budget: Budget) -> Iterator[Claim]:
     schedule = Schedule()
-    put(schedule, "columns", serves(3).columns._replace(jobs=(Everyone("nobody"),)))
+    put(schedule, "columns", serves(3).columns._replace(contents=(Everyone("nobody"),)))
     yield schedule
 
 
@@ -390,10 +390,10 @@ def test_the_names_of_the_jobs_as_they_were_given_need_not_be_looked_up() -> Non
     """A million names would take seconds, for every claim."""
     posed = problem()
     border = Border(posed)
-    claim = Schedule.from_columns(serves(3).columns._replace(jobs=border.given.job_names))
+    claim = Schedule.from_columns(serves(3).columns._replace(contents=border.given.job_names))
     taken = border.taken(claim)
     assert isinstance(taken, Schedule)
-    assert taken.columns.jobs is posed.job_names
+    assert taken.columns.contents is posed.job_names
 
 
 # --- trees that are none --------------------------------------------------------------------------

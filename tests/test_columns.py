@@ -32,7 +32,7 @@ def test_columns_are_the_groups_in_another_form() -> None:
 
 
 def test_two_entries_of_one_block_and_job_are_one() -> None:
-    schedule = Schedule.from_columns(columns(entry_job=ints(1, 1)))
+    schedule = Schedule.from_columns(columns(entry_content=ints(1, 1)))
     assert schedule.groups[0].assignment == {("half", "b"): 2}
 
 
@@ -90,14 +90,14 @@ def test_a_count_beyond_64_bits_is_a_python_integer() -> None:
         ("entry_block", ints(0, 1), "a block index lies outside 0 ... 0"),
         ("entry_block", ints(0), "columns of 2 groups and 2 entries have other lengths"),
         ("entry_block", [0, 2**70], "a block index lies outside 0 ... 0"),
-        ("entry_job", ints(0, 2), "a job index lies outside 0 ... 1"),
-        ("entry_job", ints(0, -1), "a job index lies outside 0 ... 1"),
+        ("entry_content", ints(0, 2), "a content index lies outside 0 ... 1"),
+        ("entry_content", ints(0, -1), "a content index lies outside 0 ... 1"),
         ("entry_count", ints(1, 1, 1), "columns of 2 groups and 3 entries have other lengths"),
         # a second column of one block would let a machine give its blocks twice
         ("blocks", ("half", "half"), "two blocks are called 'half'; every block needs a name of"),
         ("blocks", (5,), "block name is 5; expected a text that is not empty"),
         ("blocks", "h", "block names are the text 'h'; expected a list of names"),
-        ("jobs", ("a", 5), "job name is 5; expected a text"),
+        ("contents", ("a", 5), "job name is 5; expected a text"),
         ("configurations", ("half",), "a configuration is 'half'; expected a Configuration"),
         ("configurations", (SizeBoundedConfigurations({"half": 1}, 2),), "a configuration is Siz"),
         ("configurations", (), "a configuration index lies outside 0 ... -1"),

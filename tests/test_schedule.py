@@ -125,7 +125,7 @@ def changes(schedule: Schedule) -> Iterator[Callable[[], object]]:
         yield partial(array.setflags, write=True)
     yield lambda: schedule.groups.append(None)  # type: ignore[attr-defined]
     yield lambda: schedule.groups[0].assignment.update({})  # type: ignore[attr-defined]
-    yield lambda: schedule.columns.jobs.append("c")  # type: ignore[attr-defined]
+    yield lambda: schedule.columns.contents.append("c")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("count", [3, 10**30])
@@ -145,7 +145,7 @@ def test_what_a_schedule_was_made_of_may_change_later() -> None:
     schedule = Schedule([MachineGroup(PAIR, assignment, 1)])
     assignment["half", "a"] = 2
     counts, jobs = ints(3, 1), ["a", "b"]
-    wrapped = Schedule.from_columns(columns(group_count=counts, jobs=jobs))
+    wrapped = Schedule.from_columns(columns(group_count=counts, contents=jobs))
     counts[0], jobs[0] = 99, "z"
     assert schedule.groups[0].assignment == {("half", "a"): 1}
     assert wrapped == Schedule.from_columns(columns())

@@ -214,7 +214,7 @@ def test_the_groups_of_many_jobs_are_made_when_asked_for() -> None:
     )
     assert len(schedule.groups) == n // 3 + 1
     assert schedule.groups[1].assignment == {("b0", f"j{j}"): 1 for j in (3, 4, 5)}
-    assert schedule.columns.jobs is problem.job_names
+    assert schedule.columns.contents is problem.job_names
     assert check(problem, schedule) == ()
 
 

@@ -232,7 +232,7 @@ def _rebuilt_schedule(schedule: Schedule, names: tuple[Sequence[str], Sequence[s
     here, there = names
     return Schedule.from_columns(
         columns._replace(
-            jobs=there if columns.jobs is here else _rebuilt_names(columns.jobs),
+            contents=there if columns.contents is here else _rebuilt_names(columns.contents),
             configurations=tuple(
                 Configuration(shape.blocks, shape.machine) for shape in columns.configurations
             ),

@@ -134,7 +134,7 @@ def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violati
 
 def _positions(problem: MachineProblem, columns: Columns, kind: str) -> NDArray[np.int64]:
     """Map the schedule's names to the problem's positions; -1 where they are unknown."""
-    names = columns.blocks if kind == "block" else columns.jobs
+    names = columns.blocks if kind == "block" else columns.contents
     if names is (problem.blocks if kind == "block" else problem.job_names):
         return np.arange(len(names))
     places = []
@@ -149,8 +149,8 @@ def _positions(problem: MachineProblem, columns: Columns, kind: str) -> NDArray[
 def _unknown_names(
     columns: Columns, kind: str, positions: NDArray[np.int64]
 ) -> Iterator[Violation]:
-    names = columns.blocks if kind == "block" else columns.jobs
-    entries = columns.entry_block if kind == "block" else columns.entry_job
+    names = columns.blocks if kind == "block" else columns.contents
+    entries = columns.entry_block if kind == "block" else columns.entry_content
     if (positions < 0).any():
         for e in np.flatnonzero(positions[entries] < 0).tolist():
             g = int(np.searchsorted(columns.entry_start, e, side="right")) - 1
@@ -180,7 +180,8 @@ def _totals(keys: NDArray[np.int64], amounts: NDArray[Any]) -> tuple[NDArray[np.
 def _block_faults(columns: Columns) -> Iterator[Violation]:
     group = _group_of_entries(columns)
     for e in np.flatnonzero(columns.entry_count < 1).tolist():
-        block, job = columns.blocks[columns.entry_block[e]], columns.jobs[columns.entry_job[e]]
+        block = columns.blocks[columns.entry_block[e]]
+        job = columns.contents[columns.entry_content[e]]
         yield Violation(
             "count",
             f"group {group[e]}",
@@ -223,7 +224,7 @@ def _demand_faults(
     job_map: NDArray[np.int64],
 ) -> Iterator[Violation]:
     rows, k = problem.rows, len(problem.blocks)
-    jobs = job_map[columns.entry_job] if len(job_map) else columns.entry_job
+    jobs = job_map[columns.entry_content] if len(job_map) else columns.entry_content
     blocks = block_map[columns.entry_block] if len(block_map) else columns.entry_block
     # A group with a count below 1 is a fault of its own and serves nobody.
     count = columns.group_count[_group_of_entries(columns)]

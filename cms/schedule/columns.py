@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,22 +17,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+#: What a block of a machine is given to: the name of a job.
+Content: TypeAlias = str
+
+
 class Columns(NamedTuple):
     """A schedule's data: entry e gives ``entry_count[e]`` blocks on each machine of a group.
 
-    Group g has the entries ``entry_start[g]`` to ``entry_start[g + 1]``; blocks, jobs and
-    configurations are indices into the three tables of names. Counts are int64, or Python integers
-    in an object array where they are larger.
+    Group g has the entries ``entry_start[g]`` to ``entry_start[g + 1]``; blocks, contents and
+    configurations are indices into the three tables. A block's content is the job it serves. Counts
+    are int64, or Python integers in an object array where they are larger.
     """
 
     blocks: Sequence[Block]
-    jobs: Sequence[str]
+    contents: Sequence[Content]
     configurations: tuple[Configuration, ...]
     group_configuration: NDArray[Any]
     group_count: NDArray[Any]
     entry_start: NDArray[Any]
     entry_block: NDArray[Any]
-    entry_job: NDArray[Any]
+    entry_content: NDArray[Any]
     entry_count: NDArray[Any]
 
 
@@ -56,7 +60,7 @@ def checked_columns(columns: Columns) -> Columns:
     except InvalidProblem as fault:
         raise InvalidSchedule(str(fault)) from None
     checked = Columns(
-        blocks, _job_names(columns.jobs), _shapes(columns.configurations), *map(_frozen, arrays)
+        blocks, _contents(columns.contents), _shapes(columns.configurations), *map(_frozen, arrays)
     )
     _refuse_misfits(checked)
     return checked
@@ -101,7 +105,7 @@ def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]
     return np.array(numbers, dtype=np.int64 if fits else object)
 
 
-def _job_names(names: Sequence[str]) -> Sequence[str]:
+def _contents(names: Sequence[Content]) -> Sequence[Content]:
     # A problem's own names stay the same object, by which `check` knows them again.
     if isinstance(names, NumberedNames):
         return names
@@ -127,7 +131,7 @@ def _refuse_misfits(columns: Columns) -> None:
     fits = (
         len(columns.group_configuration) == groups
         and len(starts) == groups + 1
-        and len(columns.entry_block) == len(columns.entry_job) == entries
+        and len(columns.entry_block) == len(columns.entry_content) == entries
         and starts[0] == 0
         and starts[-1] == entries
         and bool((np.diff(starts) >= 0).all())
@@ -135,13 +139,13 @@ def _refuse_misfits(columns: Columns) -> None:
     if not fits:
         raise InvalidSchedule(
             f"columns of {groups} groups and {entries} entries have other lengths: one "
-            "configuration and count a group, one block, job and count an entry, and "
+            "configuration and count a group, one block, content and count an entry, and "
             "entry_start rising from 0 to the number of entries"
         )
     indices = [
         ("configuration", columns.group_configuration, len(columns.configurations)),
         ("block", columns.entry_block, len(columns.blocks)),
-        ("job", columns.entry_job, len(columns.jobs)),
+        ("content", columns.entry_content, len(columns.contents)),
     ]
     for what, values, limit in indices:
         if len(values) and not (0 <= int(values.min()) and int(values.max()) < limit):

@@ -123,7 +123,8 @@ class Schedule:
         500000000000 FrozenMap({('half', 'a'): 2})
         500000000000 FrozenMap({('half', 'b'): 2})
         """
-        return cls.from_columns(sweep(problem, machines, given))
+        contents = problem.job_names, problem.job_index
+        return cls.from_columns(sweep(problem, machines, given, *contents))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Schedule is immutable: {name!r} cannot be set")
@@ -239,13 +240,13 @@ class _Groups(Sequence[MachineGroup]):
         part = slice(int(columns.entry_start[g]), int(columns.entry_start[g + 1]))
         entries = zip(
             columns.entry_block[part].tolist(),
-            columns.entry_job[part].tolist(),
+            columns.entry_content[part].tolist(),
             columns.entry_count[part].tolist(),
             strict=True,
         )
         assignment: dict[tuple[Block, str], int] = {}
         for i, j, count in entries:
-            pair = columns.blocks[i], columns.jobs[j]
+            pair = columns.blocks[i], columns.contents[j]
             assignment[pair] = assignment.get(pair, 0) + count
         return MachineGroup(
             columns.configurations[int(columns.group_configuration[g])],

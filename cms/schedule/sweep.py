@@ -1,13 +1,14 @@
 """From counts to groups of machines: the sweep that realises any pair of counts (theory 1.2).
 
 The machines are lined up by configuration, and their blocks of each type are handed out in the
-order of the jobs. Wherever a run of a job's blocks begins or ends within a machine, or between two,
-a new group of equal machines begins; so their number depends on the entries, not on the machines.
+order of their contents (the jobs they serve). Wherever a run of one content's blocks begins or ends
+within a machine, or between two, a new group of equal machines begins; so their number depends on
+the entries, not on the machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,15 +17,15 @@ from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
 from ..values.names import nearest
 from ..values.numbers import whole
-from .columns import Columns, whole_array
+from .columns import Columns, Content, whole_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..problem.machine_problem import MachineProblem
 
-#: {(block, job): number of blocks} on one machine, or for a whole schedule.
-Assignment: TypeAlias = Mapping[tuple[Block, str], int]
+#: {(block, content): number of blocks} on one machine, or for a whole schedule.
+Assignment: TypeAlias = Mapping[tuple[Block, Content], int]
 
 
 def checked_pair(pair: object, what: str) -> tuple[Block, str]:
@@ -38,15 +39,21 @@ def sweep(
     problem: MachineProblem,
     machines: Mapping[Configuration, int],
     given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    contents: Sequence[Content],
+    place: Callable[[Content], int],
 ) -> Columns:
-    """Build groups of machines; see :meth:`cms.Schedule.from_counts`."""
+    """Build groups of machines; see :meth:`cms.Schedule.from_counts`.
+
+    ``contents`` are what blocks are given to; ``place`` tells which of them one is, and raises
+    KeyError if it is none.
+    """
     configurations, counts = _machines(machines)
-    jobs, blocks, amounts = _given(problem, given)
+    where, blocks, amounts = _given(problem, given, len(contents), place)
     widest = max((max(c.blocks.values()) for c in configurations), default=1)
     huge = sum(counts) * widest >= 2**62
     dtype: Any = object if huge else np.int64
     starts = np.array([0, *np.cumsum(np.array(counts, dtype=object))], dtype=dtype)
-    pieces = _pieces(problem, configurations, counts, jobs, blocks, amounts, dtype)
+    pieces = _pieces(problem, configurations, counts, where, blocks, amounts, dtype)
     base = starts[pieces.segment]
     low_machine = base + pieces.low // pieces.width
     high_machine = base - (-pieces.high // pieces.width)
@@ -74,13 +81,13 @@ def sweep(
     piece = piece[order]
     return Columns(
         problem.blocks,
-        problem.job_names,
+        contents,
         tuple(configurations),
         np.searchsorted(starts, cuts[:-1], side="right") - 1,
         np.diff(cuts),
         np.concatenate([[0], np.cumsum(sizes)]),
         pieces.block[piece],
-        pieces.job[piece],
+        pieces.content[piece],
         count[order],
     )
 
@@ -118,12 +125,15 @@ def _machines(machines: Mapping[Configuration, int]) -> tuple[list[Configuration
 
 
 def _given(
-    problem: MachineProblem, given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    problem: MachineProblem,
+    given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    n: int,
+    place: Callable[[Content], int],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return jobs, blocks and counts > 0 of all entries, sorted by job."""
+    """Return contents, blocks and counts > 0 of all entries, sorted by content."""
     parts: Any = given
     if isinstance(given, Mapping):
-        triples = [_triple(problem, pair, count) for pair, count in given.items()]
+        triples = [_triple(problem, place, pair, count) for pair, count in given.items()]
         parts = tuple(zip(*triples, strict=True)) if triples else ((), (), ())
     if not (isinstance(parts, tuple | list) and len(parts) == 3):
         raise InvalidSchedule(
@@ -133,7 +143,7 @@ def _given(
         whole_array(part, f"given {what}")
         for part, what in zip(parts, ("jobs", "blocks", "counts"), strict=True)
     )
-    _refuse_misfits(problem, jobs, blocks, amounts)
+    _refuse_misfits(jobs, n, blocks, len(problem.blocks), amounts)
     if not amounts.all():
         keep = np.flatnonzero(amounts)
         jobs, blocks, amounts = jobs[keep], blocks[keep], amounts[keep]
@@ -143,7 +153,9 @@ def _given(
     return jobs, blocks, amounts
 
 
-def _triple(problem: MachineProblem, pair: object, count: object) -> tuple[int, int, int]:
+def _triple(
+    problem: MachineProblem, place: Callable[[Content], int], pair: object, count: object
+) -> tuple[int, int, int]:
     block, job = checked_pair(pair, "a key of given")
     what = f"number of blocks {block!r} given to job {job!r}"
     if block not in problem.block_index:
@@ -152,7 +164,7 @@ def _triple(problem: MachineProblem, pair: object, count: object) -> tuple[int, 
             + nearest(block, problem.blocks)
         )
     try:
-        j = problem.job_index(job)
+        j = place(job)
     except KeyError:
         raise InvalidSchedule(
             f"given names the job {job!r}, which the problem does not have"
@@ -161,7 +173,7 @@ def _triple(problem: MachineProblem, pair: object, count: object) -> tuple[int, 
 
 
 def _refuse_misfits(
-    problem: MachineProblem, jobs: NDArray[Any], blocks: NDArray[Any], amounts: NDArray[Any]
+    jobs: NDArray[Any], n_jobs: int, blocks: NDArray[Any], n_blocks: int, amounts: NDArray[Any]
 ) -> None:
     if not len(jobs) == len(blocks) == len(amounts):
         raise InvalidSchedule(
@@ -170,8 +182,7 @@ def _refuse_misfits(
         )
     if not len(jobs):
         return
-    limits = [("job", jobs, problem.n_jobs), ("block", blocks, len(problem.blocks))]
-    for what, values, limit in limits:
+    for what, values, limit in (("job", jobs, n_jobs), ("block", blocks, n_blocks)):
         if int(values.min()) < 0 or int(values.max()) >= limit:
             raise InvalidSchedule(f"given has a {what} index outside 0 ... {limit - 1}")
     if int(amounts.min()) < 0:
@@ -179,10 +190,10 @@ def _refuse_misfits(
 
 
 class _Pieces(NamedTuple):
-    """Runs of blocks of one type given to one job within the machines of one configuration."""
+    """Runs of blocks of one type given to one content within the machines of one configuration."""
 
     block: NDArray[Any]
-    job: NDArray[Any]
+    content: NDArray[Any]
     segment: NDArray[Any]
     low: NDArray[Any]  # first block of the run, counted within the configuration's machines
     high: NDArray[Any]  # one past its last block
@@ -193,7 +204,7 @@ def _pieces(
     problem: MachineProblem,
     configurations: Sequence[Configuration],
     counts: Sequence[int],
-    jobs: NDArray[Any],
+    contents: NDArray[Any],
     blocks: NDArray[Any],
     amounts: NDArray[Any],
     dtype: Any,
@@ -232,7 +243,7 @@ def _pieces(
             if size > 0:
                 low = np.maximum(begins[part], position) - position
                 high = np.minimum(ends[part], stop) - position
-                values = (i, jobs[mine][part], segment, low, high, width)
+                values = (i, contents[mine][part], segment, low, high, width)
                 for column, value, kind in zip(columns, values, kinds, strict=True):
                     column.append(np.broadcast_to(np.asarray(value, dtype=kind), (size,)))
             position = stop

@@ -67,8 +67,8 @@ def job_rows(problem: Problem, solution: Solution, most: int) -> list[JobRow]:
     rows = []
     for j, name in enumerate(problem.job_names[:most]):
         given: dict[str, int] = {}
-        if name in columns.jobs:
-            own = np.flatnonzero(columns.entry_job == columns.jobs.index(name))
+        if name in columns.contents:
+            own = np.flatnonzero(columns.entry_content == columns.contents.index(name))
             for entry in own.tolist():
                 block = columns.blocks[int(columns.entry_block[entry])]
                 number = int(columns.entry_count[entry]) * int(machines[entry])
