@@ -23,7 +23,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .certificate.certificate import BlockPrices, Branch, Certificate
+    from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf
+    from .certificate.leaf_proofs import Proved
     from .certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
     from .errors import (
         AlgorithmError,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
     from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
     from .plugin.registry import NamedProblem, algorithms, instances, load_instance
+    from .problem.machine_problem import MachineProblem
     from .problem.parts import (
         Block,
         Configuration,
@@ -51,8 +53,11 @@ if TYPE_CHECKING:
     )
     from .problem.problem import Problem
     from .reduction.reduction import Reduction, reduce
-    from .schedule.check import Violation, check
-    from .schedule.schedule import MachineGroup, Schedule
+    from .referee.check import check, referee_of
+    from .referee.kinds import First, Referee
+    from .referee.machines import MachineReferee
+    from .schedule.faults import Violation
+    from .schedule.schedule import Excerpt, MachineGroup, Schedule
     from .shortages.shortage import Shortage, shortage
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
@@ -106,6 +111,15 @@ __all__ = [
     "Claim",
     "Named",
     "SolverBound",
+    # problems of another kind
+    "Referee",
+    "referee_of",
+    "First",
+    "Proved",
+    "Excerpt",
+    "MachineProblem",
+    "MachineReferee",
+    "Leaf",
     # files
     "read_problem",
     "write_problem",
@@ -126,7 +140,8 @@ __all__ = [
 
 #: Where the names are defined; each is loaded when it is first used.
 _NAMES = {
-    "certificate.certificate": ("BlockPrices", "Branch", "Certificate"),
+    "certificate.certificate": ("BlockPrices", "Branch", "Certificate", "Leaf"),
+    "certificate.leaf_proofs": ("Proved",),
     "certificate.quantity": ("BlocksOf", "BlocksOfJob", "MachinesOf", "MachinesOfType"),
     "errors": (
         "AlgorithmError",
@@ -144,6 +159,7 @@ _NAMES = {
     "plugin.algorithm": ("Algorithm", "Budget", "Claim", "Named", "SolverBound", "Support"),
     "plugin.guarantee": ("Guarantee", "GuaranteeVerdict", "Reference", "Verdict"),
     "plugin.registry": ("NamedProblem", "algorithms", "instances", "load_instance"),
+    "problem.machine_problem": ("MachineProblem",),
     "problem.parts": (
         "Block",
         "Configuration",
@@ -154,8 +170,11 @@ _NAMES = {
     ),
     "problem.problem": ("Problem",),
     "reduction.reduction": ("Reduction", "reduce"),
-    "schedule.check": ("Violation", "check"),
-    "schedule.schedule": ("MachineGroup", "Schedule"),
+    "referee.check": ("check", "referee_of"),
+    "referee.kinds": ("First", "Referee"),
+    "referee.machines": ("MachineReferee",),
+    "schedule.faults": ("Violation",),
+    "schedule.schedule": ("Excerpt", "MachineGroup", "Schedule"),
     "shortages.shortage": ("Shortage", "shortage"),
     "solving.solution": ("Incumbent", "Proof", "Solution", "Status", "StopReason"),
     "solving.solve": ("solve",),

@@ -26,7 +26,7 @@ import numpy as np
 
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
-from cms.schedule.check import check
+from cms.referee.check import check
 from cms.solving.solution import Incumbent, StopReason
 from cms.solving.solve import solve
 from cms.testing.edge_problems import CROWDS

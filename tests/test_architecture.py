@@ -34,6 +34,7 @@ LAYERS = (
     "cms.schedule",
     "cms.knapsack",
     "cms.certificate",
+    "cms.referee",
     "cms.reduction",
     "cms.plugin",
     "cms.solving",
@@ -56,8 +57,9 @@ PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}
 # Nothing here may decide by a float. The knapsack kernel may only estimate sizes with them, to
 # choose between its int64 and its big-integer path, and so holds no float literal (a tolerance).
 EXACT = (
-    "cms.schedule.check",
+    "cms.schedule.faults",
     "cms.certificate",
+    "cms.referee",
     "proofs_checks.checker",
 )
 KERNEL = (

@@ -21,8 +21,9 @@ from cms.problem.parts import (
     SizeBoundedConfigurations,
 )
 from cms.problem.problem import Problem
-from cms.schedule.check import Violation, check
+from cms.referee.check import check
 from cms.schedule.columns import Columns
+from cms.schedule.faults import Violation
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.values.numbers import format_exact
 
@@ -175,7 +176,7 @@ def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
         "configuration"
     ]
     twice = MachineGroup(shape, {("b", "x"): held, ("b", "nobody"): held}, 1)
-    assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["job", "blocks"]
+    assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]
 
 
 def test_two_columns_of_one_job_are_one_job() -> None:
@@ -309,7 +310,7 @@ def test_jobs_and_blocks_are_those_of_the_problem() -> None:
 def test_everything_wrong_is_said_at_once() -> None:
     wrong = MachineGroup(Configuration({"q": 1}), {("b", "x"): 3, ("b", "z"): -1}, 5)
     kinds = [fault.kind for fault in check(one_job(1, 1, limit=2), Schedule([wrong]))]
-    assert kinds == ["configuration", "limit", "job", "count", "blocks"]
+    assert kinds == ["configuration", "limit", "count", "blocks", "job"]
 
 
 # --- against the definition -----------------------------------------------------------------------

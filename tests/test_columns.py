@@ -13,7 +13,7 @@ import pytest
 from cms.errors import InvalidSchedule
 from cms.problem.parts import Configuration, Job, SizeBoundedConfigurations
 from cms.problem.problem import Problem
-from cms.schedule.check import check
+from cms.referee.check import check
 from cms.schedule.columns import Columns, whole_array
 from cms.schedule.schedule import MachineGroup, Schedule
 from tests.samples import PAIR, columns, ints, refusal
@@ -129,7 +129,7 @@ def test_names_that_no_entry_speaks_of_cost_nothing(monkeypatch: pytest.MonkeyPa
         looked_up.append(len(values))
         return whole_array(values, what)
 
-    monkeypatch.setattr(import_module("cms.schedule.check"), "whole_array", counted)
+    monkeypatch.setattr(import_module("cms.schedule.faults"), "whole_array", counted)
     many = range(300)
     made = Columns(
         tuple(f"b{i}" for i in many),

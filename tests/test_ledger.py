@@ -17,7 +17,8 @@ from cms.errors import AlgorithmError
 from cms.plugin.algorithm import SolverBound
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
-from cms.schedule.check import Violation, check
+from cms.referee.check import check
+from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
 from cms.solving.ledger import Ledger
 from cms.solving.solution import Proof, Status
@@ -88,7 +89,7 @@ def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.M
         worded.append(facts)
         return Violation(*facts)
 
-    monkeypatch.setattr(import_module("cms.schedule.check"), "Violation", violation)
+    monkeypatch.setattr(import_module("cms.schedule.faults"), "Violation", violation)
     with pytest.raises(AlgorithmError, match="; and more than 997 more violations$"):
         Ledger(problem, "test", trusted=False, clock=lambda: 0.0).offer(Schedule())
     assert len(worded) == 1001
@@ -103,5 +104,5 @@ def test_a_trusted_check_is_given_up_between_leaves_another_within_them() -> Non
 
     for trusted in (True, False):
         ledger = Ledger(blocks(DEMAND), "test", trusted=trusted, clock=lambda: 0.0)
-        assert ledger._certificate(Proof(), bool) is None  # type: ignore[arg-type]
+        assert ledger._certificate(Proof(), bool) is None
     assert [how["in_passes"] for how in asked] == [False, True]

@@ -306,7 +306,7 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
         ({"seed": None}, "seed is None"),
         ({"threads": 0}, "threads is 0; expected a whole number >= 1"),
         ({"cancel": 3}, "cancel is 3; expected a threading.Event"),
-        ({"start": [1]}, "start is [1]; expected a cms.Schedule"),
+        ({"start": [1]}, "start is [1]; expected a Schedule"),
         ({"on_improvement": 3}, "on_improvement is 3; expected a function"),
         ({"options": [1]}, "options is [1]; expected a mapping"),
         ({"options": {"chose": "first"}}, "no option 'chose'; nearest: 'choose'; it has choose"),

@@ -16,7 +16,7 @@ import numpy as np
 
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from cms.problem.parts import Configuration
-from cms.schedule.check import check
+from cms.referee.check import check
 from cms.schedule.schedule import Schedule
 
 from ..prices.fraction import exactly

@@ -11,7 +11,7 @@ from bench.row import Outcome
 from bench.rules import BOUNDS, RULES
 from bench.task import Task
 from cms.errors import UnsupportedProblem
-from cms.schedule.check import check
+from cms.referee.check import check
 from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Stage, Tell

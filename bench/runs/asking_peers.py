@@ -12,7 +12,7 @@ from bench.peers import PEERS, CompactProgram, PeerAnswer
 from bench.row import Outcome
 from bench.task import Task
 from cms.errors import InvalidSchedule, UnsupportedProblem
-from cms.schedule.check import check
+from cms.referee.check import check
 from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Stage, Tell

@@ -15,7 +15,7 @@ from bench.task import Task
 from cms.certificate.certificate import round_up
 from cms.errors import UnsupportedProblem
 from cms.files import number_to_json, write_problem, write_solution
-from cms.schedule.check import check
+from cms.referee.check import check
 from cms.solving.solution import Incumbent, Proof, Solution, Status
 from cms.solving.solve import solve
 from proofs_checks.checker import check_solution, parse_document

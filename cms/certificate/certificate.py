@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block
@@ -157,6 +157,10 @@ class Leaf(Certificate):
     def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
         return proofs.of(self, path)
 
+    def private_copy(self) -> Self:
+        """Return an equal leaf without a part in common that could be changed."""
+        return type(self)(self.prices, self.limit_prices, self.multipliers)
+
     def numbers(self) -> Hashable:
         """Return all its numbers but the multipliers: equal ones prove the same below a path."""
         return self.prices, self.limit_prices
@@ -170,19 +174,10 @@ class Leaf(Certificate):
     ) -> Worth | None:
         """Return what all jobs pay at least for their blocks; None if it was stopped.
 
-        Parameters
-        ----------
-        problem : MachineProblem
-            Of the kind this leaf is for.
-        path : tuple of Condition
-            The branches above; as many as there are multipliers.
-        stopped : callable, optional
-            To be asked again and again; once it is true, the work is given up.
-
         Raises
         ------
         InvalidCertificate
-            If a job would be paid for taking a block.
+            If a job would be paid for taking a block, below the branches of the path.
         """
 
 

@@ -18,7 +18,7 @@ from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
 if TYPE_CHECKING:
     from cms.files import Node
     from cms.problem.problem import Problem
-    from cms.schedule.check import Violation
+    from cms.schedule.faults import Violation
     from cms.solving.solution import Solution
 
 _File = Annotated[
@@ -103,8 +103,8 @@ def _read_whole(plan: Node) -> None:
 
 def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """Everything a solution says that does not hold."""
-    from cms.schedule.check import Violation
-    from cms.schedule.check import check as check_schedule
+    from cms.referee.check import check as check_schedule
+    from cms.schedule.faults import Violation
     from cms.values.numbers import shown
 
     if solution.problem_sha256 != problem.sha256:
@@ -128,7 +128,7 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """What does not follow from the certificate; what is stated counts, not what could be."""
     from cms.certificate.certificate import round_up
     from cms.errors import InvalidCertificate
-    from cms.schedule.check import Violation
+    from cms.schedule.faults import Violation
     from cms.values.numbers import shown
 
     try:
@@ -164,7 +164,7 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
 def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     """Whether the bound that is said to meet the cost does so."""
     from cms.certificate.certificate import round_up
-    from cms.schedule.check import Violation
+    from cms.schedule.faults import Violation
     from cms.values.numbers import shown
 
     if solution.status != "optimal" or solution.cost is None:

@@ -44,7 +44,6 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from ..certificate.certificate import Certificate
-from ..problem.problem import Problem
 from ..schedule.schedule import Schedule
 from ..values.numbers import Number, exact
 from .guarantee import Guarantee
@@ -217,11 +216,11 @@ class Algorithm(Protocol):
         """
         ...
 
-    def support(self, problem: Problem, options: Any) -> Support:
+    def support(self, problem: Any, options: Any) -> Support:
         """Say, quickly, whether the algorithm can take this problem, and why not."""
         ...
 
-    def guarantee(self, problem: Problem, options: Any) -> Guarantee | None:
+    def guarantee(self, problem: Any, options: Any) -> Guarantee | None:
         """Return what is proved about every finished run on this problem; None if nothing is.
 
         It promises a schedule as well: where no machine type has a limit, a run that finishes
@@ -229,7 +228,7 @@ class Algorithm(Protocol):
         """
         ...
 
-    def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
+    def run(self, problem: Any, options: Any, budget: Budget) -> Iterator[Claim]:
         """Yield claims as they are found: schedules, certificates, solver bounds.
 
         Better claims may follow until nothing more can be found, or ``budget.stopped``. The driver

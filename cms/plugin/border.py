@@ -12,20 +12,18 @@ import copy
 import hashlib
 import pickle
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
-from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
+from ..certificate.certificate import LARGEST_DEPTH, Branch
 from ..certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
-from ..errors import InvalidCertificate, InvalidOption, InvalidSchedule
-from ..problem.parts import AnyConfiguration, Configuration, MachineType, SizeBoundedConfigurations
-from ..problem.problem import Problem
-from ..problem.rows import Rows
+from ..errors import InvalidCertificate, InvalidOption
+from ..problem.parts import Configuration
+from ..referee.check import referee_of
+from ..referee.kinds import AnyProblem, AnySchedule
 from ..running.aside import GRACE_SECONDS, Aside, in_words
-from ..schedule.columns import Columns
-from ..schedule.schedule import Schedule
-from ..values.names import NumberedNames, checked_name
+from ..values.names import checked_name
 from .algorithm import Named, SolverBound, Support
 from .guarantee import Guarantee
 
@@ -37,7 +35,7 @@ class Told(NamedTuple):
     """What a third party's budget says is known."""
 
     lower_bound: Fraction
-    best: Schedule | None
+    best: AnySchedule | None
 
 
 class Outlook:
@@ -54,21 +52,21 @@ class Border:
 
     Parameters
     ----------
-    problem : Problem
+    problem : AnyProblem
         The user's.
-    start : Schedule, optional
+    start : AnySchedule, optional
         The user's.
 
     Attributes
     ----------
-    given : Problem
+    given : AnyProblem
         Equal to the user's, without a part in common that could be changed.
     outlook : Outlook
         What it has been told last.
 
     Examples
     --------
-    >>> from cms import Job
+    >>> from cms import Job, Problem
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
     >>> border = Border(problem)
     >>> object.__setattr__(border.given.machine_types[0], "cost", Fraction(1000))
@@ -76,20 +74,21 @@ class Border:
     (Fraction(1, 1), 'problem')
     """
 
-    def __init__(self, problem: Problem, start: Schedule | None = None) -> None:
-        self.given = _rebuilt_problem(problem)
-        self._names = problem.job_names, self.given.job_names
-        self._start = None if start is None else self._handed(start)
+    def __init__(self, problem: AnyProblem, start: AnySchedule | None = None) -> None:
+        self.given: Any = problem.private_copy()
+        referee = referee_of(problem)
+        self._schedules, self._certificates = referee.schedules, referee.certificates
+        self._start = None if start is None else start.private_copy()
         self._best = start, self._start
         self.outlook = Outlook()
         begun = time.monotonic()
         self._before = self._digests()
         self._digesting = time.monotonic() - begun
 
-    def tell(self, lower_bound: Fraction, best: Schedule | None) -> None:
+    def tell(self, lower_bound: Fraction, best: AnySchedule | None) -> None:
         """Let the algorithm know what is known."""
         if best is not self._best[0]:
-            self._best = best, None if best is None else self._handed(best)
+            self._best = best, None if best is None else best.private_copy()
         self.outlook.known = Told(_rebuilt_fraction(lower_bound), self._best[1])
 
     def changed(self) -> str | None:
@@ -105,9 +104,6 @@ class Border:
     def _digests(self) -> tuple[str, str]:
         return self.given.compute_sha256(), schedule_digest(self._start)
 
-    def _handed(self, schedule: Schedule) -> Schedule:
-        return _rebuilt_schedule(schedule, self._names)
-
     def taken(self, claim: object) -> object:
         """Rebuild a claim; what is none is returned as it is.
 
@@ -121,10 +117,10 @@ class Border:
         return self._taken(claim)
 
     def _taken(self, claim: object) -> object:
-        if type(claim) is Schedule:
-            return _rebuilt_schedule(claim, self._names[::-1])
-        if type(claim) in (BlockPrices, Branch):
-            return _rebuilt_certificate(claim, 0, {})
+        if type(claim) is self._schedules:
+            return _copied(claim)
+        if type(claim) in self._certificates:
+            return _rebuilt_certificate(claim, self._certificates, 0, {})
         if type(claim) is SolverBound:
             return SolverBound(claim.value, checked_name(claim.solver, "solver"))
         return claim
@@ -174,7 +170,7 @@ def own_options(options: Mapping[str, object]) -> Mapping[str, object]:
         ) from fault
 
 
-def schedule_digest(schedule: Schedule | None) -> str:
+def schedule_digest(schedule: AnySchedule | None) -> str:
     """Return a digest of a schedule's data as they are now."""
     return hashlib.sha256(pickle.dumps(schedule)).hexdigest()
 
@@ -194,76 +190,37 @@ def _rebuilt_fraction(value: Fraction) -> Fraction:
     return Fraction(value.numerator, value.denominator)
 
 
-def _rebuilt_names(names: Sequence[str]) -> Sequence[str]:
-    # Texts, and tuples of them, cannot be changed.
-    if type(names) is NumberedNames:
-        return NumberedNames(str.__str__(names.prefix), len(names))
-    return tuple(names)
-
-
-def _rebuilt_problem(problem: Problem) -> Problem:
-    rows = problem.rows
-    return Problem._rebuild(
-        tuple(problem.blocks),
-        tuple(_rebuilt_shape(shape) for shape in problem.configurations),
-        tuple(MachineType(m.name, m.cost, m.limit) for m in problem.machine_types),
-        _rebuilt_names(problem.job_names),
-        Rows(rows.demands, rows.supplies, rows.denominators, rows.wide),
-    )
-
-
-def _rebuilt_shape(shape: AnyConfiguration) -> AnyConfiguration:
-    if isinstance(shape, Configuration):
-        return Configuration(shape.blocks, shape.machine)
-    return SizeBoundedConfigurations(shape.sizes, shape.capacity, shape.machine, shape.max_blocks)
-
-
-def _rebuilt_schedule(schedule: Schedule, names: tuple[Sequence[str], Sequence[str]]) -> Schedule:
-    """Rebuild a schedule for the other side of the border; ``names`` are the jobs' on both.
-
-    There a million names need not be looked up if they are the problem's own.
-    """
-    columns = schedule.columns
-    if type(columns) is not Columns:
-        raise InvalidSchedule(f"columns of type {type(columns).__name__!r}; expected Columns")
-    for shape in columns.configurations:
-        if type(shape) is not Configuration:  # a subclass could say one thing now, another later
-            raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
-    here, there = names
-    return Schedule.from_columns(
-        columns._replace(
-            contents=there if columns.contents is here else _rebuilt_names(columns.contents),
-            configurations=tuple(
-                Configuration(shape.blocks, shape.machine) for shape in columns.configurations
-            ),
-        )
-    )
+def _copied(claim: Any) -> Any:
+    # The class's own method: an object could have been given another.
+    return type(claim).private_copy(claim)
 
 
 def _rebuilt_certificate(
-    node: object, depth: int, done: dict[int, tuple[object, Certificate]]
-) -> Certificate:
-    """Rebuild a tree; a side that stands in several places is rebuilt once.
+    node: Any, known: tuple[type, ...], depth: int, done: dict[int, tuple[object, Any]]
+) -> Any:
+    """Rebuild a tree of the known types; a side that stands in several places is rebuilt once.
 
     ``done`` holds the nodes themselves as well, so that no other can take a number over.
     """
     if id(node) in done:
         return done[id(node)][1]
-    rebuilt: Certificate
-    if type(node) is BlockPrices:
-        rebuilt = BlockPrices(node.prices, node.limit_prices, node.multipliers)
-    elif type(node) is Branch:
+    if type(node) not in known:
+        names = " and ".join(kind.__name__ for kind in known)
+        raise InvalidCertificate(
+            f"a part of type {type(node).__name__!r}; expected {names} only, and no subclass of "
+            "them"
+        )
+    if type(node) is Branch:
         if depth >= LARGEST_DEPTH:  # as it must in a circle
             raise InvalidCertificate(
                 f"a certificate has more than {LARGEST_DEPTH} branches above one another"
             )
-        sides = [_rebuilt_certificate(side, depth + 1, done) for side in (node.below, node.above)]
+        sides = [
+            _rebuilt_certificate(side, known, depth + 1, done) for side in (node.below, node.above)
+        ]
         rebuilt = Branch(_rebuilt_quantity(node.quantity), node.at_most, *sides)
     else:
-        raise InvalidCertificate(
-            f"a part of type {type(node).__name__!r}; expected BlockPrices and Branch only, and "
-            "no subclass of them"
-        )
+        rebuilt = _copied(node)
     done[id(node)] = node, rebuilt
     return rebuilt
 

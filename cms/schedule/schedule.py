@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from ..errors import InvalidSchedule
-from ..problem.parts import Block, Configuration
+from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap
-from ..values.numbers import whole
+from ..values.names import private_names
+from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, column_totals, whole_array
 from .sweep import Assignment, checked_pair, sweep
 
@@ -36,6 +37,23 @@ class MachineGroup(NamedTuple):
     configuration: Configuration
     assignment: Assignment
     count: int  # type: ignore[assignment]  # the paper's word hides tuple.count
+
+
+class Excerpt(NamedTuple):
+    """The first rows of a schedule, as a printed solution shows them.
+
+    Attributes
+    ----------
+    head : tuple of str
+    rows : sequence of tuple of str
+        As long as the head.
+    rest : str
+        What is left out, in words; nothing if that is nothing.
+    """
+
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    rest: str = ""
 
 
 class Schedule:
@@ -125,6 +143,39 @@ class Schedule:
         """
         contents = problem.job_names, problem.job_index
         return cls.from_columns(sweep(problem, machines, given, *contents))
+
+    def private_copy(self) -> Schedule:
+        """Return an equal schedule without a part in common that could be changed.
+
+        Raises
+        ------
+        InvalidSchedule
+            If a part is of a type of somebody else's.
+        """
+        columns = self.columns
+        if type(columns) is not Columns:
+            raise InvalidSchedule(f"columns of type {type(columns).__name__!r}; expected Columns")
+        for shape in columns.configurations:
+            if type(shape) is not Configuration:  # a subclass could say another thing later
+                raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
+        return Schedule.from_columns(
+            columns._replace(
+                contents=private_names(columns.contents),
+                configurations=tuple(
+                    Configuration(shape.blocks, shape.machine) for shape in columns.configurations
+                ),
+            )
+        )
+
+    def excerpt(self, most: int) -> Excerpt:
+        """Return the first groups as rows of a table, for a printed solution."""
+        rows = [
+            (shown(group.count), _named(group.configuration), _given(group))
+            for group in self.groups[:most]
+        ]
+        more = len(self.groups) - len(rows)
+        head = ("machines", "configuration", "blocks given to jobs")
+        return Excerpt(head, rows, f"... and {more} more groups of machines" if more else "")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Schedule is immutable: {name!r} cannot be set")
@@ -219,6 +270,20 @@ def machine_cost(problem: MachineProblem, configuration: Configuration) -> Fract
             f"{configuration.machine!r}; the problem "
             f"has {known}"
         ) from None
+
+
+def _named(configuration: Configuration) -> str:
+    machine = configuration.machine
+    on = "" if machine in (None, DEFAULT_MACHINE) else f" on {machine}"
+    return f"{configuration}{on}"
+
+
+def _given(group: MachineGroup) -> str:
+    parts = (
+        f"{f'{shown(count)} x ' if count > 1 else ''}{block} -> {job}"
+        for (block, job), count in sorted(group.assignment.items())
+    )
+    return ", ".join(parts) or "(idle)"
 
 
 class _Groups(Sequence[MachineGroup]):

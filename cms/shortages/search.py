@@ -16,8 +16,8 @@ from typing import NamedTuple
 from ..certificate.certificate import Certificate
 from ..plugin.algorithm import Algorithm
 from ..problem.problem import Problem
+from ..referee.check import check
 from ..running.interrupt import CtrlC
-from ..schedule.check import check
 from ..schedule.schedule import Schedule
 from ..solving.driver import CancelEvent
 from ..solving.solution import Proof, Solution, Status, StopReason

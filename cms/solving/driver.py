@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 from ..errors import AlgorithmError, InvalidOption, UnsupportedProblem, is_ours
 from ..plugin.algorithm import Algorithm
 from ..plugin.border import Border
-from ..problem.problem import Problem
+from ..referee.kinds import AnyProblem
 from ..running.aside import GRACE_SECONDS as GRACE_SECONDS
 from ..running.aside import POLL_SECONDS, Aside, in_words
 from ..running.interrupt import CtrlC
@@ -161,7 +161,7 @@ class _Worker:
         self,
         name: str,
         algorithm: Algorithm,
-        problem: Problem,
+        problem: AnyProblem,
         options: Any,
         budget: RunBudget,
         check: Callable[[object], _Said | _Checked],
@@ -230,7 +230,7 @@ class Driver:
         self,
         name: str,
         algorithm: Algorithm,
-        problem: Problem,
+        problem: AnyProblem,
         options: Any,
         *,
         ledger: Ledger,

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..certificate.certificate import BlockPrices, Branch, Certificate, round_up
-from ..certificate.first import first_certificate
+from ..certificate.certificate import round_up
 from ..errors import AlgorithmError, InvalidCertificate, InvalidSchedule
 from ..plugin.algorithm import Named, SolverBound
-from ..problem.problem import Problem
+from ..referee.check import referee_of
+from ..referee.kinds import AnyProblem, AnySchedule
 from ..running.aside import in_words
-from ..schedule.check import Violation, violations
-from ..schedule.schedule import Schedule
+from ..schedule.faults import Violation
 from ..values.numbers import shown
 from .solution import Incumbent, Proof, Status
 
@@ -25,9 +24,9 @@ _SPELLED_OUT, _COUNTED = 3, 1000
 class Known(NamedTuple):
     """A consistent state of knowledge; replaced as a whole, so that Ctrl-C never tears it."""
 
-    best: Schedule | None
+    best: Any
     cost: Fraction | None
-    certificate: Certificate
+    certificate: Any
     lower_bound: Fraction
     claimed_bound: Fraction | None
     infeasible: Proof
@@ -46,7 +45,7 @@ class Ledger:
 
     Parameters
     ----------
-    problem : Problem
+    problem : AnyProblem
     algorithm : str
         Whose claims they are, for the errors.
     trusted : bool
@@ -58,7 +57,7 @@ class Ledger:
 
     Examples
     --------
-    >>> from cms import Configuration, Job
+    >>> from cms import BlockPrices, Configuration, Job, Problem, Schedule
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
     >>> ledger = Ledger(problem, "demo", trusted=False, clock=lambda: 0.0)
     >>> ledger.offer(BlockPrices({"b": "1/2"}))
@@ -73,11 +72,10 @@ job 'x' has 0 of its demand served, needs 3
     """
 
     known: Known
-    limited: bool
 
     def __init__(
         self,
-        problem: Problem,
+        problem: AnyProblem,
         algorithm: str,
         *,
         trusted: bool,
@@ -86,19 +84,14 @@ job 'x' has 0 of its demand served, needs 3
     ) -> None:
         self._problem, self._algorithm = problem, algorithm
         self._trusted, self._clock, self._taken = trusted, clock, taken
-        # Without a limit on any machine type, only a job nothing can serve is beyond reach, and
-        # the first certificate has seen to that: rays need no second evaluation then.
-        self.limited = any(machine.limit is not None for machine in problem.machine_types)
-        first = first_certificate(problem)
-        self.known = Known(None, None, first, Fraction(0), None, Proof.NONE, ())
-        # Seen at a glance, this spares every other problem a pass of pricing.
-        if not _all_servable(problem, first) and first.proves_infeasible(problem):
-            bound = round_up(first.bound(problem), problem.cost_step)
-            known = self.known._replace(lower_bound=bound, infeasible=Proof.CHECKED)
-            self.accept(News("trivial", known))
-        elif _nothing_to_serve(problem):
-            known = self.known._replace(best=Schedule(), cost=Fraction(0))
-            self.accept(News("trivial", known))
+        self._referee = referee_of(problem)
+        first = self._referee.first()
+        self.known = Known(None, None, first.certificate, first.bound, None, Proof.NONE, ())
+        if first.infeasible:
+            self.accept(News("trivial", self.known._replace(infeasible=Proof.CHECKED)))
+        elif first.schedule is not None:
+            cost = self._referee.cost(first.schedule)
+            self.accept(News("trivial", self.known._replace(best=first.schedule, cost=cost)))
 
     @property
     def proved(self) -> bool:
@@ -120,12 +113,12 @@ job 'x' has 0 of its demand served, needs 3
             return Status.OPTIMAL, Proof.SOLVER
         return Status.FEASIBLE, Proof.NONE
 
-    def start_from(self, schedule: Schedule) -> None:
+    def start_from(self, schedule: AnySchedule) -> None:
         """Take the caller's schedule; InvalidSchedule with what is wrong if it is not valid."""
-        faults = _listed(violations(self._problem, schedule))
+        faults = _listed(self._referee.faults(schedule))
         if faults:
             raise InvalidSchedule(f"start is not valid: {faults}")
-        cost = schedule.cost(self._problem)
+        cost = self._referee.cost(schedule)
         if self.known.cost is None:
             self.accept(News("start", self.known._replace(best=schedule, cost=cost)))
 
@@ -145,7 +138,8 @@ job 'x' has 0 of its demand served, needs 3
     def accept(self, news: News) -> None:
         """Add a line to the history; the news are of the claim examined last."""
         known = news.known
-        previous = self.known.history[-1].lower_bound if self.known.history else Fraction(0)
+        before = self.known
+        previous = (before.history[-1] if before.history else before).lower_bound
         line = Incumbent(
             self._clock(),
             known.cost,
@@ -155,7 +149,7 @@ job 'x' has 0 of its demand served, needs 3
         )
         self.known = known._replace(history=(*known.history, line))
 
-    def examined(self, claim: object, *, stopped: Callable[[], bool] | None = None) -> News | None:
+    def examined(self, claim: Any, *, stopped: Callable[[], bool] | None = None) -> News | None:
         """Check a claim, and leave the ledger as it is.
 
         Parameters
@@ -181,10 +175,10 @@ job 'x' has 0 of its demand served, needs 3
                 claim = self._taken(claim)
             if type(claim) is Named:
                 part, claim = f": {claim.part}", claim.claim
-            if type(claim) is Schedule:
+            if type(claim) is self._referee.schedules:
                 news = self._schedule(claim)
-            elif type(claim) in (BlockPrices, Branch):
-                news = self._certificate(claim, stopped)  # type: ignore[arg-type]
+            elif type(claim) in self._referee.certificates:
+                news = self._certificate(claim, stopped)
             elif type(claim) is SolverBound:
                 news = self._solver_bound(claim)
             else:
@@ -199,18 +193,19 @@ job 'x' has 0 of its demand served, needs 3
 
     def _wrong_type(self, claim: object) -> AlgorithmError:
         # A subclass could answer for itself when it is checked; so it is a wrong type as well.
+        kinds = self._referee.schedules, *self._referee.certificates
         return self._refusal(
-            f"claims {_kind(claim)}; expected a Schedule, BlockPrices, a Branch or a SolverBound "
-            "(or one of these in a Named), and no subclass of them"
+            f"claims {_kind(claim)}; expected a {', '.join(kind.__name__ for kind in kinds)} or "
+            "SolverBound (or one of these in a Named), and no subclass of them"
         )
 
-    def _schedule(self, schedule: Schedule) -> News | None:
+    def _schedule(self, schedule: Any) -> News | None:
         known = self.known
         cost = self._cost(schedule)
         if known.cost is not None and cost >= known.cost:
             return None
         claim = f"claims a schedule of cost {shown(cost)}"
-        faults = _listed(violations(self._problem, schedule))
+        faults = _listed(self._referee.faults(schedule))
         if faults:
             raise self._refusal(f"{claim} that is not valid: {faults}")
         if known.infeasible is Proof.SOLVER:
@@ -226,15 +221,13 @@ job 'x' has 0 of its demand served, needs 3
             raise self._contradiction(cost, known.lower_bound)
         return News(self._algorithm, known._replace(best=schedule, cost=cost))
 
-    def _cost(self, schedule: Schedule) -> Fraction:
+    def _cost(self, schedule: Any) -> Fraction:
         try:
-            return schedule.cost(self._problem)
+            return self._referee.cost(schedule)
         except InvalidSchedule as fault:
             raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
 
-    def _certificate(
-        self, certificate: Certificate, stopped: Callable[[], bool] | None
-    ) -> News | None:
+    def _certificate(self, certificate: Any, stopped: Callable[[], bool] | None) -> News | None:
         known, problem = self.known, self._problem
         try:
             proved = certificate.judged(problem, stopped=stopped, in_passes=not self._trusted)
@@ -242,8 +235,8 @@ job 'x' has 0 of its demand served, needs 3
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
             return None
-        bound = round_up(proved.value, problem.cost_step)
-        if self.limited and known.cost is None and proved.infeasible:
+        bound = round_up(proved.value, self._referee.step)
+        if self._referee.limited and known.cost is None and proved.infeasible:
             # The solution's bound is its certificate's; along the history none may fall.
             known = known._replace(infeasible=Proof.CHECKED)
             return News(self._algorithm, known._replace(certificate=certificate, lower_bound=bound))
@@ -269,7 +262,7 @@ job 'x' has 0 of its demand served, needs 3
             if known.infeasible is not Proof.NONE:
                 return None
             return News(claim.solver, known._replace(infeasible=Proof.SOLVER))
-        bound = round_up(claim.value, self._problem.cost_step)
+        bound = round_up(claim.value, self._referee.step)
         if known.cost is not None and known.cost < bound:
             raise self._refusal(
                 f"claims by the word of {claim.solver} that no schedule costs less than "
@@ -288,16 +281,6 @@ job 'x' has 0 of its demand served, needs 3
             "passed their checks, which is impossible: please report this problem as a fault of "
             "configurable-machines"
         )
-
-
-def _all_servable(problem: Problem, first: BlockPrices) -> bool:
-    """Whether every demand has a block that gives it something and is on some machine."""
-    usable = [i for i, block in enumerate(problem.blocks) if block not in first.prices]
-    return bool(problem.rows.servable(usable).all())
-
-
-def _nothing_to_serve(problem: Problem) -> bool:
-    return not problem.rows.wants.any()
 
 
 def _listed(faults: Iterable[Violation]) -> str:

@@ -8,8 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..problem.parts import DEFAULT_MACHINE
-from ..schedule.schedule import MachineGroup, Schedule
+from ..schedule.schedule import Schedule
 from ..values.numbers import shown
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class Solution:
 
     @property
     def machine_count(self) -> int | None:
-        """Number of machines; None if there is no schedule."""
+        """Number of machines; None if there is no schedule, or where there are no machines."""
         return None if self.cost is None else self.schedule.machine_count
 
     @property
@@ -134,12 +133,14 @@ class Solution:
         facts = list(_facts(self))
         width = max(len(name) for name, _ in facts)
         lines = [f"{name:<{width}}  {value}" for name, value in facts]
-        if self.schedule.machine_count:
-            rows = [("machines", "configuration", "blocks given to jobs"), *_rows(self.schedule)]
-            first = max(len(row[0]) for row in rows)
-            second = max(len(row[1]) for row in rows)
-            lines += ["", *(f"{a:>{first}}  {b:<{second}}  {c}".rstrip() for a, b, c in rows)]
-            lines += _not_shown(self.schedule)
+        head, rows, rest = self.schedule.excerpt(GROUPS_SHOWN)
+        if rows:
+            lines.append("")
+            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+            for first, *others in (head, *rows):
+                cells = first.rjust(widths[0]), *map(str.ljust, others, widths[1:])
+                lines.append("  ".join(cells).rstrip())
+            lines += [rest] if rest else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -150,12 +151,13 @@ class Solution:
             for name, value in _facts(self)
         )
         html = f"<table>{facts}</table>"
-        if self.schedule.machine_count:
-            head = "<tr><th>machines</th><th>configuration</th><th>blocks given to jobs</th></tr>"
-            cells = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in _rows(self.schedule))
+        head, rows, rest = self.schedule.excerpt(GROUPS_SHOWN)
+        if rows:
+            cells = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in rows)
             body = "".join(f"<tr>{row}</tr>" for row in cells)
-            html += f"<table>{head}{body}</table>"
-            html += "".join(f"<p>{escape(line)}</p>" for line in _not_shown(self.schedule))
+            names = "".join(f"<th>{escape(name)}</th>" for name in head)
+            html += f"<table><tr>{names}</tr>{body}</table>"
+            html += f"<p>{escape(rest)}</p>" if rest else ""
         return html
 
 
@@ -167,7 +169,8 @@ def _facts(solution: Solution) -> Iterator[tuple[str, str]]:
     }[solution.proof]
     yield "status", f"{solution.status.replace('_', ' ')}{proof}"
     if solution.cost is not None:
-        yield "machines", shown(solution.machine_count or 0)
+        if solution.machine_count is not None:
+            yield "machines", shown(solution.machine_count)
         yield "cost", shown(solution.cost)
     yield "lower bound", shown(solution.lower_bound)
     if solution.claimed_bound is not None:
@@ -184,23 +187,3 @@ def _facts(solution: Solution) -> Iterator[tuple[str, str]]:
 def _percent(share: Fraction) -> str:
     # A bound read from a file may be far below 0, where no float reaches.
     return f"{float(share):.2%}" if abs(share) < 10**6 else f"{shown(round(100 * share))}%"
-
-
-def _rows(schedule: Schedule) -> Iterator[tuple[str, str, str]]:
-    for group in schedule.groups[:GROUPS_SHOWN]:
-        machine = group.configuration.machine
-        on = "" if machine in (None, DEFAULT_MACHINE) else f" on {machine}"
-        yield shown(group.count), f"{group.configuration}{on}", _given(group)
-
-
-def _given(group: MachineGroup) -> str:
-    parts = (
-        f"{f'{shown(count)} x ' if count > 1 else ''}{block} -> {job}"
-        for (block, job), count in sorted(group.assignment.items())
-    )
-    return ", ".join(parts) or "(idle)"
-
-
-def _not_shown(schedule: Schedule) -> list[str]:
-    more = len(schedule.groups) - GROUPS_SHOWN
-    return [f"... and {more} more groups of machines"] if more > 0 else []

@@ -22,10 +22,10 @@ from ..plugin.border import Border, own_options, taken_answer
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from ..plugin.options import read_options
 from ..plugin.registry import algorithm_of
-from ..problem.problem import Problem
+from ..referee.check import referee_of
+from ..referee.kinds import AnyProblem, AnySchedule, Referee
 from ..running.aside import GRACE_SECONDS, Aside, in_words
 from ..running.interrupt import CtrlC
-from ..schedule.schedule import Schedule
 from ..values.frozen import FrozenMap
 from ..values.numbers import Number, exact, shown, shown_object, whole
 from .driver import CancelEvent, Driver, Limits, RunBudget
@@ -38,7 +38,7 @@ LONGEST_TIME_LIMIT = 1e9
 
 
 def solve(
-    problem: Problem,
+    problem: AnyProblem,
     method: str | Algorithm = "auto",
     *,
     options: Mapping[str, object] = _NO_OPTIONS,
@@ -46,7 +46,7 @@ def solve(
     gap: Number = 0,
     seed: int = 0,
     threads: int | None = None,
-    start: Schedule | None = None,
+    start: AnySchedule | None = None,
     cancel: CancelEvent | None = None,
     on_improvement: Callable[[Incumbent], object] | None = None,
 ) -> Solution:
@@ -117,7 +117,7 @@ def solve(
 
     Examples
     --------
-    >>> from cms import Configuration, Job
+    >>> from cms import Configuration, Job, Problem
     >>> problem = Problem(
     ...     configurations=[Configuration({"7g": 1}), Configuration({"4g": 1, "3g": 1})],
     ...     jobs=[
@@ -148,21 +148,20 @@ def solve(
 def run_checked(
     algorithm: Algorithm,
     trusted: bool,
-    problem: Problem,
+    problem: AnyProblem,
     *,
     options: Mapping[str, object] = _NO_OPTIONS,
     time_limit: float | None = 60.0,
     gap: Number = 0,
     seed: int = 0,
     threads: int | None = None,
-    start: Schedule | None = None,
+    start: AnySchedule | None = None,
     cancel: CancelEvent | None = None,
     on_improvement: Callable[[Incumbent], object] | None = None,
 ) -> Solution:
     """Do as :func:`solve`; ``trusted`` says whether a solver's word is accepted."""
     started = time.monotonic()
-    if not isinstance(problem, Problem):
-        raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
+    referee = referee_of(problem)
     name = str.__str__(algorithm.name)  # once: it may say something else later
     chosen = read_options(algorithm, options if trusted else own_options(options))
     limits = Limits(
@@ -174,8 +173,8 @@ def run_checked(
         if threads is None
         else whole(threads, "threads", least=1, error=InvalidOption)
     )
-    if start is not None and type(start) is not Schedule:
-        raise InvalidOption(f"start is {start!r}; expected a cms.Schedule")
+    if start is not None and type(start) is not referee.schedules:
+        raise InvalidOption(f"start is {start!r}; expected a {referee.schedules.__name__}")
     if on_improvement is not None and not callable(on_improvement):
         raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
 
@@ -228,16 +227,17 @@ def run_checked(
         _refuse_changes(border, name, None)
         verdict = None
         if driver.has_run and reason in (StopReason.FINISHED, StopReason.PROVED):
-            verdict = _verdict(asking, ledger)
+            verdict = _verdict(asking, ledger, referee)
         status, proof = ledger.verdict
         known = ledger.known
+        best: Any = referee.schedules() if known.best is None else known.best
         return Solution(
             status=status,
             proof=proof,
             stop_reason=reason,
             method=name,
             seconds=time.monotonic() - started,
-            schedule=Schedule() if known.best is None else known.best,
+            schedule=best,
             cost=known.cost,
             certificate=known.certificate,
             lower_bound=known.lower_bound,
@@ -292,7 +292,7 @@ class _Asking:
 
     Attributes
     ----------
-    given : Problem
+    given : AnyProblem
         What the algorithm is asked about: of a third party's a problem of its own.
     """
 
@@ -301,7 +301,7 @@ class _Asking:
         algorithm: Algorithm,
         name: str,
         options: Any,
-        problem: Problem,
+        problem: AnyProblem,
         border: Border | None,
         end: float,
         interrupted: Callable[[], bool],
@@ -339,18 +339,18 @@ class _Asking:
         return answer
 
 
-def _verdict(asking: _Asking, ledger: Ledger) -> GuaranteeVerdict | None:
+def _verdict(asking: _Asking, ledger: Ledger, referee: Referee) -> GuaranteeVerdict | None:
     known = ledger.known
     guarantee = asking.answer("guarantee", Guarantee)
     if guarantee is None or known.infeasible is not Proof.NONE:
         return None
     if known.cost is None:
-        if ledger.limited:
+        if referee.limited:
             return None  # there may be no schedule
         raise GuaranteeBreached(
             asking.name,
-            "finished without a schedule, though every job can be served and no machine type has "
-            f"a limit; {guarantee.theorem} guarantees one ({guarantee})",
+            "finished without a schedule, though everything can be served and nothing limits how; "
+            f"{guarantee.theorem} guarantees one ({guarantee})",
         )
     # Every reference is at most the optimum, hence at most what any valid schedule costs.
     verdict = judge(

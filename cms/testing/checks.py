@@ -16,7 +16,7 @@ from ..plugin.guarantee import Guarantee, Verdict, judge
 from ..plugin.options import option_fields, read_options
 from ..plugin.registry import NamedProblem, algorithm_of
 from ..problem.problem import Problem
-from ..schedule.check import check
+from ..referee.check import check
 from ..schedule.schedule import Schedule
 from ..solving.solution import StopReason
 from ..values.frozen import FrozenMap

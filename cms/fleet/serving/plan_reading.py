@@ -13,7 +13,7 @@ from ...files.solutions import solution_from_json
 from ...files.source import StrPath
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...schedule.check import check
+from ...referee.check import check
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from ..hardware.device_file import device_from_json

@@ -1,4 +1,8 @@
-"""Does a schedule serve a problem? Decided in exact arithmetic, without any tolerance."""
+"""What is wrong with a schedule, in exact arithmetic, without any tolerance.
+
+Linear in jobs and entries of the schedule, independent of the number of machines. Integers only;
+where products could leave 62 bits they are Python integers.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 
 from ..problem.images import SAFE
 from ..problem.parts import Configuration
+from ..values.names import NumberedNames
 from ..values.numbers import shown
 from .columns import column_totals, whole_array
 
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
     from ..problem.problem import Problem
     from .columns import Columns
-    from .schedule import Schedule
 
 
 class Violation(NamedTuple):
@@ -28,7 +32,8 @@ class Violation(NamedTuple):
     Attributes
     ----------
     kind : str
-        "demand", "configuration", "blocks", "limit", "job", "block" or "count".
+        "demand", "configuration", "blocks", "limit", "job", "block" or "count"; other kinds of
+        problems have words of their own.
     where : str
         The job, or the group of machines (counted from 0), at fault.
     has, needs : str
@@ -44,51 +49,22 @@ class Violation(NamedTuple):
         return f"{self.where} has {self.has}, needs {self.needs}"
 
 
-def check(problem: Problem, schedule: Schedule) -> tuple[Violation, ...]:
-    """List everything that is wrong with a schedule; an empty tuple means it is valid.
-
-    A schedule is valid if every group has a count of at least 1 and a configuration the problem
-    allows, gives blocks (at least 1 an entry) of known types to known jobs without using more than
-    the configuration has, keeps every machine type's limit, and meets every job's demand.
-
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Schedule
-
-    Returns
-    -------
-    tuple of Violation
-
-    Notes
-    -----
-    Linear in jobs and entries of the schedule, independent of the number of machines. Integers
-    only; where products could leave 62 bits they are Python integers.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineGroup, Problem, Schedule
-    >>> whole = Configuration({"7g": 1})
-    >>> problem = Problem(configurations=whole, jobs=[Job("bert", 1200, {"7g": 800})])
-    >>> short = Schedule([MachineGroup(whole, {("7g", "bert"): 1}, 1)])
-    >>> for violation in check(problem, short):
-    ...     print(violation)
-    job 'bert' has 800 of its demand served, needs 1200
-    """
-    return tuple(violations(problem, schedule))
-
-
-def violations(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
-    """Iterate over what :func:`check` lists: a million of them take a while to be worded."""
-    columns = schedule.columns
+def machine_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
+    """Iterate over what is wrong with machines and their blocks, whatever these give to whom."""
     yield from _configuration_faults(problem, columns)
     yield from _limit_faults(problem, columns)
-    block_map = _positions(problem, columns, "block")
-    yield from _unknown_names(columns, "block", block_map)
+    yield from _unknown_names(columns, "block", _positions(problem, columns, "block"))
+    yield from _block_faults(columns)
+
+
+def job_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
+    """Iterate over unknown jobs, and over those whose demand is not met.
+
+    A million of them take a while to be worded.
+    """
     job_map = _positions(problem, columns, "job")
     yield from _unknown_names(columns, "job", job_map)
-    yield from _block_faults(columns)
-    yield from _demand_faults(problem, columns, block_map, job_map)
+    yield from _demand_faults(problem, columns, _positions(problem, columns, "block"), job_map)
 
 
 def _allowed(problem: MachineProblem, configurations: Sequence[Configuration]) -> Iterator[bool]:
@@ -135,7 +111,9 @@ def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violati
 def _positions(problem: MachineProblem, columns: Columns, kind: str) -> NDArray[np.int64]:
     """Map the schedule's names to the problem's positions; -1 where they are unknown."""
     names = columns.blocks if kind == "block" else columns.contents
-    if names is (problem.blocks if kind == "block" else problem.job_names):
+    own = problem.blocks if kind == "block" else problem.job_names
+    # Numbers are compared at once, texts one by one: of those only the very same are known.
+    if names is own or (isinstance(names, NumberedNames) and names == own):
         return np.arange(len(names))
     places = []
     for name in names:

@@ -1,0 +1,138 @@
+"""What a kind of problem is made of: a problem, a schedule, a certificate and a referee.
+
+Whatever runs an algorithm asks the referee and nothing else, so that it runs problems of every
+kind. A new kind brings these four classes, each as small as the protocols here, and registers its
+referee for its class of problems::
+
+    referee_of.register(MyProblem, MyReferee)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ..certificate.leaf_proofs import Proved
+from ..schedule.faults import Violation
+from ..schedule.schedule import Excerpt
+
+Own = TypeVar("Own")
+
+
+class First(NamedTuple):
+    """What is certain of a problem before any work.
+
+    Attributes
+    ----------
+    certificate : AnyCertificate
+        Holds for every problem of the kind, whatever its numbers.
+    bound : Fraction
+        The certificate's, rounded up to the costs' step.
+    infeasible : bool
+        Whether the certificate shows that there is no schedule.
+    schedule : AnySchedule or None
+        One that is optimal, where that takes no search.
+    """
+
+    certificate: Any
+    bound: Fraction
+    infeasible: bool = False
+    schedule: Any = None
+
+
+class AnyProblem(Protocol):
+    """What problems of every kind have; they are immutable and can be pickled."""
+
+    @property
+    def sha256(self) -> str:
+        """A digest of all its data; the same for every equal problem."""
+        ...
+
+    def compute_sha256(self) -> str:
+        """Compute ``sha256`` from the data as they are now."""
+        ...
+
+    def private_copy(self: Own) -> Own:
+        """Return an equal problem without a part in common that could be changed."""
+        ...
+
+
+class AnySchedule(Protocol):
+    """What schedules of every kind have; they are immutable and can be pickled.
+
+    Called without arguments, their class makes the empty one.
+    """
+
+    @property
+    def machine_count(self) -> int | None:
+        """Number of machines; None where there are no machines."""
+        ...
+
+    def excerpt(self, most: int) -> Excerpt:
+        """Return at most so many rows for a printed solution."""
+        ...
+
+    def private_copy(self: Own) -> Own:
+        """Return an equal schedule without a part in common that could be changed."""
+        ...
+
+
+class AnyCertificate(Protocol):
+    """What certificates of every kind have; they are immutable and can be pickled."""
+
+    def judged(
+        self, problem: Any, *, stopped: Callable[[], bool] | None = None, in_passes: bool = True
+    ) -> Proved | None:
+        """Return what it proves, exactly; see :meth:`cms.Certificate.judged`.
+
+        Raises
+        ------
+        InvalidCertificate
+            If it does not hold for this problem; the message names the breach.
+        """
+        ...
+
+    def private_copy(self: Own) -> Own:
+        """Return an equal certificate without a part in common that could be changed."""
+        ...
+
+
+class Referee(Protocol):
+    """Judges everything that is claimed about one problem, exactly.
+
+    Costs are minimised: a kind that maximises takes what a schedule falls short of the most that is
+    conceivable.
+    """
+
+    @property
+    def schedules(self) -> type[AnySchedule]:
+        """A claim of exactly this type is a schedule."""
+        ...
+
+    @property
+    def certificates(self) -> tuple[type, ...]:
+        """Claims of exactly these types are certificates, and such are the parts of a Branch."""
+        ...
+
+    @property
+    def step(self) -> Fraction:
+        """Every optimum is a whole multiple of it; 0 if there is no such number."""
+        ...
+
+    @property
+    def limited(self) -> bool:
+        """Whether there may be no schedule though the first certificate does not show it."""
+        ...
+
+    def first(self) -> First:
+        """Return what is certain before any work."""
+        ...
+
+    def faults(self, schedule: Any) -> Iterable[Violation]:
+        """Iterate over everything that is wrong with a schedule."""
+        ...
+
+    def cost(self, schedule: Any) -> Fraction:
+        """Return a schedule's cost, valid or not; InvalidSchedule if it has none."""
+        ...
