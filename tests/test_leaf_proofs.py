@@ -40,11 +40,11 @@ def test_leaves_are_counted_as_often_as_they_stand() -> None:
 
 
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What is asked of ``price_jobs`` from now on."""
+    """When ``price_jobs`` is to be stopped, from now on."""
     asked: list[object] = []
 
     def counted(*given: Any, **more: Any) -> Any:
-        asked.append(more["stopped"])
+        asked.append((more["stopped"], more["undisturbed"]))
         return price_jobs(*given, **more)
 
     monkeypatch.setattr("cms.certificate.leaf_proofs.price_jobs", counted)
@@ -108,9 +108,9 @@ def test_a_tree_with_shared_sides_proves_what_its_leaves_do_one_by_one(data: st.
     assert proved(lambda: level[0].judged(problem)) == proved(lambda: alone(level[0], ()))
 
 
-@pytest.mark.parametrize("in_passes", [True, False])
+@pytest.mark.parametrize("undisturbed", [0, 10**6])
 def test_a_check_can_be_stopped_between_leaves_and_within_them(
-    monkeypatch: pytest.MonkeyPatch, in_passes: bool
+    monkeypatch: pytest.MonkeyPatch, undisturbed: int
 ) -> None:
     asked = passes(monkeypatch)
 
@@ -118,7 +118,7 @@ def test_a_check_can_be_stopped_between_leaves_and_within_them(
         return len(asked) >= 3
 
     tree = shared(6, 1)
-    assert tree.judged(triple(cost=9), stopped=stopped, in_passes=in_passes) is None
-    assert asked == [stopped if in_passes else None] * 3
+    assert tree.judged(triple(cost=9), stopped=stopped, undisturbed=undisturbed) is None
+    assert asked == [(stopped, undisturbed)] * 3
     asked.clear()
     assert tree.judged(triple(cost=9), stopped=lambda: False) == tree.judged(triple(cost=9))

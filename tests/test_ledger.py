@@ -20,7 +20,7 @@ from cms.problem.problem import Problem
 from cms.referee.check import check
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
-from cms.solving.ledger import Ledger
+from cms.solving.ledger import _PASS, Ledger
 from cms.solving.solution import Proof, Status
 from tests.scripted import blocks, serving
 
@@ -95,7 +95,7 @@ def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.M
     assert len(worded) == 1001
 
 
-def test_a_trusted_check_is_given_up_between_leaves_another_within_them() -> None:
+def test_a_trusted_check_is_given_up_between_leaves_or_long_passes_another_at_once() -> None:
     asked = []
 
     class Proof:
@@ -105,4 +105,4 @@ def test_a_trusted_check_is_given_up_between_leaves_another_within_them() -> Non
     for trusted in (True, False):
         ledger = Ledger(blocks(DEMAND), "test", trusted=trusted, clock=lambda: 0.0)
         assert ledger._certificate(Proof(), bool) is None
-    assert [how["in_passes"] for how in asked] == [False, True]
+    assert [how["undisturbed"] for how in asked] == [_PASS, 0]

@@ -378,6 +378,35 @@ def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.Monk
         assert found.total == 27
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_pass_is_undisturbed_until_it_has_taken_so_much(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_QUICKER", 1)
+    raw = nearly_tied(random.Random(4), 60, (1, 2, 3, 4), 1e-3)
+    rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
+    # Its own prices, and it is priced on Python integers: what that takes counts as well.
+    special = {0: prices}
+    more: dict[str, Any] = {"special": special, "compiled": compiled, "threads": 1}
+    whole = price_jobs(rows, prices, **more)
+    asked: list[int] = []
+
+    def stopped() -> bool:
+        asked.append(1)
+        return True
+
+    def found(undisturbed: int) -> Pricing | None:
+        asked.clear()
+        return price_jobs(rows, prices, stopped=stopped, undisturbed=undisturbed, **more)
+
+    assert found(10**9) == whole
+    assert not asked
+    assert found(0) is None
+    assert found(100) is None
+    assert asked == [1]
+
+
 def test_an_error_in_a_thread_is_an_error_of_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
 

@@ -78,7 +78,7 @@ class Certificate(ABC):
         problem: MachineProblem,
         *,
         stopped: Callable[[], bool] | None = None,
-        in_passes: bool = True,
+        undisturbed: int = 0,
     ) -> Proved | None:
         """Return both at once: the bound, and whether there is no schedule at all.
 
@@ -87,8 +87,9 @@ class Certificate(ABC):
         problem : MachineProblem
         stopped : callable, optional
             Asked again and again; once it is true, the check is given up.
-        in_passes : bool, default True
-            Whether to ask within a pass over the jobs as well, not between two leaves only.
+        undisturbed : int, default 0
+            The effort after which to ask first within a pass over the jobs; see
+            :func:`cms.knapsack.pricing.price_jobs`.
 
         Returns
         -------
@@ -100,7 +101,7 @@ class Certificate(ABC):
             If the certificate does not hold for this problem.
         """
         try:
-            return self._judge(LeafProofs(problem, stopped, in_passes=in_passes), ())
+            return self._judge(LeafProofs(problem, stopped, undisturbed=undisturbed), ())
         except CheckStopped:
             return None
 
@@ -171,8 +172,11 @@ class Leaf(Certificate):
         problem: Any,
         path: tuple[Condition, ...],
         stopped: Callable[[], bool] | None,
+        undisturbed: int,
     ) -> Worth | None:
         """Return what all jobs pay at least for their blocks; None if it was stopped.
+
+        `undisturbed` is the effort after which `stopped` is asked first.
 
         Raises
         ------
@@ -222,9 +226,10 @@ its machine's cost 1
         problem: Problem,
         path: tuple[Condition, ...],
         stopped: Callable[[], bool] | None,
+        undisturbed: int,
     ) -> Worth | None:
         """Return what the jobs' cheapest options cost; None if it was stopped."""
-        return cheapest_options(problem, self, path, stopped)
+        return cheapest_options(problem, self, path, stopped, undisturbed)
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -60,6 +60,7 @@ class Prices(Protocol):
         problem: Any,
         path: tuple[Condition, ...],
         stopped: Callable[[], bool] | None,
+        undisturbed: int,
     ) -> Worth | None:
         """Return what the jobs pay at these prices; None if it was stopped."""
 

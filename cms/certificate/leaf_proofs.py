@@ -39,9 +39,10 @@ class LeafProofs:
     ----------
     problem : MachineProblem
     stopped : callable, optional
-        Asked before every leaf; once it is true, CheckStopped is raised.
-    in_passes : bool, default True
-        Whether it is asked within a pass over the jobs as well.
+        Asked before every leaf, and within passes over the jobs; once it is true, CheckStopped is
+        raised.
+    undisturbed : int, default 0
+        The effort of a pass after which it is asked first; see :func:`price_jobs`.
     """
 
     def __init__(
@@ -49,10 +50,9 @@ class LeafProofs:
         problem: MachineProblem,
         stopped: Callable[[], bool] | None = None,
         *,
-        in_passes: bool = True,
+        undisturbed: int = 0,
     ) -> None:
-        self._problem, self._stopped = problem, stopped
-        self._stopped_in_passes = stopped if in_passes else None
+        self._problem, self._stopped, self._undisturbed = problem, stopped, undisturbed
         self._known: set[Quantity] = set()
         self._proved: dict[Hashable, Proved] = {}
 
@@ -88,7 +88,7 @@ class LeafProofs:
     def _evaluated(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
         problem = self._problem
         holds_at_no_cost = refuse_breaches(problem, leaf, path)
-        worth = leaf.jobs_worth(problem, path, self._stopped_in_passes)
+        worth = leaf.jobs_worth(problem, path, self._stopped, self._undisturbed)
         if worth is None:
             raise CheckStopped
         value = worth.total
@@ -104,6 +104,7 @@ def cheapest_options(
     leaf: Prices,
     path: tuple[Condition, ...],
     stopped: Callable[[], bool] | None,
+    undisturbed: int,
 ) -> Worth | None:
     """Return what the jobs' cheapest options cost at a leaf's prices; None if it was stopped."""
     job_prices, special = prices_of_jobs(problem, leaf, path)
@@ -112,7 +113,9 @@ def cheapest_options(
     )
     k = len(job_prices)
     own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
-    pricing = price_jobs(problem.rows, scaled[:k], special=own, stopped=stopped)
+    pricing = price_jobs(
+        problem.rows, scaled[:k], special=own, stopped=stopped, undisturbed=undisturbed
+    )
     if pricing is None:
         return None
     return Worth(Fraction(pricing.total, denominator), bool(pricing.unservable))

@@ -160,16 +160,22 @@ class Kernel:
         By default all cores.
     stopped : callable, optional
         Asked by any of the threads between two pieces of work.
+    undisturbed : int, default 0
+        The effort of a thread after which it asks first.
     """
 
     def __init__(
-        self, prices: Sequence[int], threads: int | None, stopped: Callable[[], bool] | None
+        self,
+        prices: Sequence[int],
+        threads: int | None,
+        stopped: Callable[[], bool] | None,
+        undisturbed: int = 0,
     ) -> None:
         self._prices = np.array([min(price, SAFE - 1) for price in prices], dtype=np.int64)
         self._order = np.argsort(self._prices, kind="stable")
         self._room = (SAFE - 1) // max(1, *prices)
         self._threads = os.cpu_count() or 1 if threads is None else threads
-        self._stopped = stopped
+        self._stopped, self._undisturbed = stopped, undisturbed
         self._given_up = False
 
     def price(
@@ -210,7 +216,7 @@ class Kernel:
             for start in starts:
                 at, stop = start, min(start + _SHARD, n)
                 while at < stop:
-                    if self._given_up or (self._stopped is not None and self._stopped()):
+                    if self._given_up or self._is_stopped(effort=sums[k + 2, 1]):
                         return None
                     at = _compiled_price_rows(
                         self._prices,
@@ -248,3 +254,6 @@ class Kernel:
             for i, (high, low) in enumerate(part.tolist()):
                 sums[i] += (high << _HALF_BITS) + low
         return Part(sums[k], sums[:k], sums[k + 1], sums[k + 2])
+
+    def _is_stopped(self, effort: int) -> bool:
+        return self._stopped is not None and effort >= self._undisturbed and self._stopped()

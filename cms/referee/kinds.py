@@ -82,7 +82,7 @@ class AnyCertificate(Protocol):
     """What certificates of every kind have; they are immutable and can be pickled."""
 
     def judged(
-        self, problem: Any, *, stopped: Callable[[], bool] | None = None, in_passes: bool = True
+        self, problem: Any, *, stopped: Callable[[], bool] | None = None, undisturbed: int = 0
     ) -> Proved | None:
         """Return what it proves, exactly; see :meth:`cms.Certificate.judged`.
 

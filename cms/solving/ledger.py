@@ -19,6 +19,8 @@ from .solution import Incumbent, Proof, Status
 
 #: Violations a message spells out before it says how many more there are, and counts at most.
 _SPELLED_OUT, _COUNTED = 3, 1000
+#: Nodes and list entries of a pass of our own, of about a second, that is not given up.
+_PASS = 500_000
 
 
 class Known(NamedTuple):
@@ -157,7 +159,8 @@ job 'x' has 0 of its demand served, needs 3
         claim : object
         stopped : callable, optional
             Once it is true, a certificate's check is given up: of a third party's at once, of our
-            own between two leaves, since a pass over the jobs takes little and may prove much.
+            own between two leaves, since a pass over the jobs takes little and may prove much, or
+            once a pass has taken more than that.
 
         Returns
         -------
@@ -230,7 +233,8 @@ job 'x' has 0 of its demand served, needs 3
     def _certificate(self, certificate: Any, stopped: Callable[[], bool] | None) -> News | None:
         known, problem = self.known, self._problem
         try:
-            proved = certificate.judged(problem, stopped=stopped, in_passes=not self._trusted)
+            undisturbed = _PASS if self._trusted else 0
+            proved = certificate.judged(problem, stopped=stopped, undisturbed=undisturbed)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
