@@ -46,8 +46,6 @@ _MOST_PASSES = 400
 _CLOSE = Fraction(1, 10**9)
 #: ... and the one from which prices are solved for exactly.
 _FINE = Fraction(1, 10**5)
-#: ... and the one at which a search for a vertex leaves floats.
-_NEAR = Fraction(1, 10**6)
 #: After so many vertices a last difference of so much of the cheapest machine is let be.
 _PATIENCE, _LET_BE = 12, Fraction(1, 10**4)
 #: Each zoom of the master finds six more digits.
@@ -193,8 +191,8 @@ class PriceSearch(Passes):
             failed = False
             self.upper = proposal.value
             if self._closed(proposal.value):
-                done = self._zooms < _MOST_ZOOMS and not self._vertex
-                if (done and self._balanced(proposal.value)) or not self._looks_closer():
+                done = self._zooms < _MOST_ZOOMS and self._balanced(proposal.value)
+                if not (self._vertex and self._turns_exact() if done else self._looks_closer()):
                     break
                 continue
             target = [*proposal.prices, *proposal.multipliers]
@@ -205,6 +203,10 @@ class PriceSearch(Passes):
             fine = self._nearly_closed(proposal.value)
             exact = self.exact
             vertex = self._master.vertex() if exact or (pull == 1 and fine) else None
+            if exact and not self._vertices and self.best is not None:
+                # Where prices tie the best ones may stand for better rationals than any vertex.
+                vertex, pull, target = None, Fraction(0), list(self.best.vector.prices)
+                centre = target
             if vertex is None:
                 between = [c + (t - c) * pull for c, t in zip(centre, target, strict=True)]
                 evaluation = self._evaluate(between)
@@ -215,7 +217,7 @@ class PriceSearch(Passes):
             self._vertices += exact
             if self._improve(evaluation[0]):
                 centre = self._centre = target
-            at_maximiser = pull == 1 or exact
+            at_maximiser = pull == 1 or vertex is not None
             # The maximiser itself: where its cuts were there the master's value stands, as far as
             # its digits go.
             stands = not self._add(evaluation[1]) and at_maximiser and rows == len(region.rows)
@@ -235,7 +237,7 @@ class PriceSearch(Passes):
 
     def _looks_closer(self) -> bool:
         """Go on with more digits, or in exact rationals; say whether there are any."""
-        if self._vertex or self.exact or self._zooms == _MOST_ZOOMS:
+        if self.exact or self._zooms == _MOST_ZOOMS:
             return self._turns_exact()
         self._zoom(self._zooms + 1)
         return True
@@ -330,7 +332,7 @@ class PriceSearch(Passes):
         if self.exact:
             patient = self._vertex and self._vertices >= _PATIENCE
             return upper - bound <= (_LET_BE * unit if patient else 0)
-        tolerance = (_NEAR if self._vertex else _CLOSE) * max(unit, abs(upper))
+        tolerance = _CLOSE * max(unit, abs(upper))
         if self._step and self._zooms < _MOST_ZOOMS:
             # Of a billion machines that would be some; a closer look tells.
             tolerance = min(tolerance, self._step * _MATTERS)
