@@ -14,6 +14,7 @@ from cms.certificate.certificate import next_below, round_up
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import Reduction, reduce
+from cms.values.fields import CheckedFields
 
 from .closing.covering import filled
 from .closing.exact import every_block, every_option, solver_bound
@@ -43,7 +44,7 @@ _FIRST_EFFORT = 1.0
 
 
 @dataclass(frozen=True)
-class CpSatOptions:
+class CpSatOptions(CheckedFields):
     """Options of :class:`CpSat`.
 
     Parameters
@@ -59,10 +60,8 @@ class CpSatOptions:
     linearization_level: int = 2
 
     def __post_init__(self) -> None:
-        for name, least, most in (("workers", 1, 1024), ("linearization_level", 0, 2)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ValueError(f"{name} is {value!r}; expected an int from {least} to {most}")
+        self._whole("workers", least=1, most=1024)
+        self._whole("linearization_level", least=0, most=2)
 
 
 class CpSat:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
+from cms.values.fields import CheckedFields
 
 from .prepared import Prepared, prepared
 
@@ -19,7 +20,7 @@ _ROUTES = ("auto", "points", "cells")
 
 
 @dataclass(frozen=True)
-class ConicOptions:
+class ConicOptions(CheckedFields):
     """Options of :class:`Conic`.
 
     Parameters
@@ -37,10 +38,8 @@ class ConicOptions:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        if self.route not in _ROUTES:
-            raise ValueError(f"route is {self.route!r}; expected one of {', '.join(_ROUTES)}")
-        if not isinstance(self.plain, bool):
-            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+        self._one_of("route", _ROUTES)
+        self._flag("plain")
 
 
 class Conic:

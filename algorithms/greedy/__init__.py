@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
-from cms.values.numbers import exact
+from cms.values.fields import CheckedFields
 
 from ..aggregated.program import (
     Aggregated,
@@ -52,7 +52,7 @@ _MOST_VARIABLES = 3_000
 
 
 @dataclass(frozen=True)
-class GreedyOptions:
+class GreedyOptions(CheckedFields):
     """Options of :class:`Greedy`.
 
     Parameters
@@ -80,17 +80,11 @@ class GreedyOptions:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        for name, known in (("variant", _VARIANTS), ("inner", _INNER)):
-            value = getattr(self, name)
-            if value not in known:
-                raise ValueError(f"{name} is {value!r}; expected one of {', '.join(known)}")
+        self._one_of("variant", _VARIANTS)
+        self._one_of("inner", _INNER)
         if self.delta is not None:
-            delta = exact(self.delta, "delta", error=ValueError)
-            if delta <= 0:
-                raise ValueError(f"delta is {delta}; expected a number > 0")
-            object.__setattr__(self, "delta", delta)
-        if not isinstance(self.plain, bool):
-            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+            self._number("delta", above=0)
+        self._flag("plain")
 
 
 class Greedy:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
-from cms.values.numbers import exact
+from cms.values.fields import CheckedFields
 
 from ..aggregated.program import (
     Aggregated,
@@ -47,7 +47,7 @@ _MOST_TOLD = 10**6
 
 
 @dataclass(frozen=True)
-class LpRoundingOptions:
+class LpRoundingOptions(CheckedFields):
     """Options of :class:`LpRounding`.
 
     Parameters
@@ -70,14 +70,9 @@ class LpRoundingOptions:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        if self.variant not in _VARIANTS:
-            raise ValueError(f"variant is {self.variant!r}; expected one of {', '.join(_VARIANTS)}")
-        epsilon = exact(self.epsilon, "epsilon", error=ValueError)
-        if epsilon <= 0:
-            raise ValueError(f"epsilon is {epsilon}; expected a number > 0")
-        object.__setattr__(self, "epsilon", epsilon)
-        if not isinstance(self.plain, bool):
-            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+        self._one_of("variant", _VARIANTS)
+        self._number("epsilon", above=0)
+        self._flag("plain")
 
 
 class LpRounding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cms.values.numbers import exact
+from cms.values.fields import CheckedFields
 
 _SCORES = ("capped", "plain")
 _BACKUPS = ("minimum", "mean")
@@ -13,7 +13,7 @@ _MOST_EXPLORATION = 10**6
 
 
 @dataclass(frozen=True)
-class MigServingFastOptions:
+class MigServingFastOptions(CheckedFields):
     """Options of :class:`~algorithms.mig_serving.MigServingFast`.
 
     Parameters
@@ -47,24 +47,8 @@ class MigServingFastOptions:
 
     def __post_init__(self) -> None:
         self._one_of("score", _SCORES)
-        self._whole("mixed", 1, 5)
-        self._part("last_mile")
-
-    def _one_of(self, name: str, known: tuple[str, ...]) -> None:
-        value = getattr(self, name)
-        if value not in known:
-            raise ValueError(f"{name} is {value!r}; expected one of {', '.join(known)}")
-
-    def _whole(self, name: str, least: int, most: int) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(f"{name} is {value!r}; expected a whole number from {least} to {most}")
-
-    def _part(self, name: str) -> None:
-        value = exact(getattr(self, name), name, error=ValueError)
-        if value > 1:
-            raise ValueError(f"{name} is {value}; expected a number from 0 to 1")
-        object.__setattr__(self, name, value)
+        self._whole("mixed", least=1, most=5)
+        self._number("last_mile", most=1)
 
 
 @dataclass(frozen=True)
@@ -128,13 +112,8 @@ class MigServingOptions(MigServingFastOptions):
             ("children", 1, 1_000),
             ("buckets", 1, 200),
         ):
-            self._whole(name, least, most)
-        self._part("erased")
-        self._part("merging")
-        exploration = exact(self.exploration, "exploration", error=ValueError)
-        if exploration > _MOST_EXPLORATION:
-            raise ValueError(
-                f"exploration is {exploration}; expected a number from 0 to {_MOST_EXPLORATION}"
-            )
-        object.__setattr__(self, "exploration", exploration)
+            self._whole(name, least=least, most=most)
+        self._number("erased", most=1)
+        self._number("merging", most=1)
+        self._number("exploration", most=_MOST_EXPLORATION)
         self._one_of("backup", _BACKUPS)

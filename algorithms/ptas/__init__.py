@@ -13,7 +13,8 @@ from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
 from cms.schedule.schedule import Schedule
-from cms.values.numbers import common_step, exact
+from cms.values.fields import CheckedFields
+from cms.values.numbers import common_step
 
 from ..aggregated.tidy import without_waste
 from ..prices.theorem_b import additive_cost, rounded
@@ -37,7 +38,7 @@ _WAYS = ("auto", "dynamic", "program")
 
 
 @dataclass(frozen=True)
-class PtasOptions:
+class PtasOptions(CheckedFields):
     """Options of :class:`Ptas`.
 
     Parameters
@@ -59,14 +60,9 @@ class PtasOptions:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        epsilon = exact(self.epsilon, "epsilon", error=ValueError)
-        if not 0 < epsilon <= 1:
-            raise ValueError(f"epsilon is {self.epsilon!r}; expected a number in (0, 1]")
-        object.__setattr__(self, "epsilon", epsilon)
-        if self.exact not in _WAYS:
-            raise ValueError(f"exact is {self.exact!r}; expected one of {', '.join(_WAYS)}")
-        if type(self.plain) is not bool:
-            raise ValueError(f"plain is {self.plain!r}; expected True or False")
+        self._number("epsilon", above=0, most=1)
+        self._one_of("exact", _WAYS)
+        self._flag("plain")
 
 
 class Ptas:

@@ -125,7 +125,7 @@ class _PowerLaw(_OnA100):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._number("noise", above=-1, most=1)
+        self._number("noise", least=0, most=1)
 
     def _supply(
         self, rng: np.random.Generator, count: int, machines: Machines

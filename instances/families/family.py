@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cms.errors import InvalidOption
-from cms.values.names import nearest
-from cms.values.numbers import Number, exact, format_exact, whole
+from cms.values.fields import CheckedFields
+from cms.values.numbers import Number, exact, whole
 
 from .machines import Machines
 from .rows import Draw, drawn, whole_machine
@@ -26,7 +25,7 @@ _LARGEST_M, _LARGEST_SIGMA = 10**6, 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Family(ABC):
+class Family(CheckedFields, ABC):
     """A family of random problems; an object of it has a value for every parameter.
 
     A family is a frozen dataclass whose fields are its parameters. The jobs of a problem are drawn
@@ -44,6 +43,7 @@ class Family(ABC):
         The smallest n that makes sense.
     """
 
+    refusal = InvalidOption
     name: ClassVar[str]
     number: ClassVar[int]
     title: ClassVar[str]
@@ -91,37 +91,6 @@ class Family(ABC):
     def _problem(self, rng: np.random.Generator, n: int) -> Problem:
         """Draw a problem of n jobs."""
 
-    # -- checks of parameters, for __post_init__ -----------------------------------------------
-
-    def _number(self, field: str, *, above: Number, most: Number) -> None:
-        """Make the field a Fraction, greater than one number and at most another."""
-        what = self._what(field)
-        value = exact(getattr(self, field), what, error=InvalidOption)
-        low, high = exact(above, what, nonnegative=False), exact(most, what)
-        if not low < value <= high:
-            raise InvalidOption(
-                f"{what} is {format_exact(value)}; expected a number "
-                f"{f'> {format_exact(low)}' if low >= 0 else '>= 0'} and <= {format_exact(high)}"
-            )
-        object.__setattr__(self, field, value)
-
-    def _whole(self, field: str, *, least: int, most: int) -> None:
-        """Make the field an int within bounds."""
-        what = self._what(field)
-        value = whole(getattr(self, field), what, least=least, error=InvalidOption)
-        if value > most:
-            raise InvalidOption(f"{what} is {value}; expected a whole number, {least} to {most}")
-        object.__setattr__(self, field, value)
-
-    def _one_of(self, field: str, known: Sequence[str]) -> None:
-        """Refuse a field that is not one of the known texts."""
-        value = getattr(self, field)
-        if value not in known:
-            raise InvalidOption(
-                f"{self._what(field)} is {value!r}; expected one of {', '.join(known)}"
-                + nearest(value, known)
-            )
-
     def _what(self, field: str) -> str:
         return f"parameter {field!r} of family {self.name!r}"
 
@@ -145,7 +114,7 @@ class Demanding(Family):
 
     def __post_init__(self) -> None:
         self._number("m", above=0, most=_LARGEST_M)
-        self._number("sigma", above=-1, most=_LARGEST_SIGMA)
+        self._number("sigma", least=0, most=_LARGEST_SIGMA)
 
     def _demands(self, rng: np.random.Generator, machine: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw demands for jobs to which a whole machine gives so much."""

@@ -79,7 +79,7 @@ class MigServing(Family):
         self._one_of("rates", tuple(SPREADS))
         self._number("m", above=0, most=10**6)
         if self.spread is not None:
-            self._number("spread", above=-1, most=2)
+            self._number("spread", least=0, most=2)
 
     def _problem(self, rng: np.random.Generator, n: int) -> Problem:
         machines = mig()

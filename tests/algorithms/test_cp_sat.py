@@ -121,9 +121,12 @@ def test_a_large_problem_has_an_answer_right_after_its_prices() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": 0}, "workers is 0; expected an int from 1 to 1024"),
-        ({"linearization_level": 3}, "linearization_level is 3; expected an int from 0 to 2"),
-        ({"workers": True}, "workers is True; expected an int"),
+        ({"workers": 0}, "workers is 0; expected a whole number from 1 to 1024"),
+        (
+            {"linearization_level": 3},
+            "linearization_level is 3; expected a whole number from 0",
+        ),
+        ({"workers": True}, "workers is True; expected a whole number"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
