@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..solvers.linear import Answer
     from ..tables.integers import Tables
     from .pseudoforest import Edge
 
@@ -130,14 +129,14 @@ class Purchase:
                     share = self._shares[i, j] = program.variable(0.0)
                     gives[i].append((share, -near(Fraction(d, f) / self._scale)))
                     mine.append((share, 1.0))
-            program.at_least(mine, 1.0)
+            program.row(mine, low=1.0)
         for i, terms in enumerate(gives):
             terms += [
                 (x, near(Fraction(column.counts[i])))
                 for x, column in zip(self._variables, columns, strict=True)
                 if column.counts[i]
             ]
-            program.at_least(terms, 0.0)
+            program.row(terms, low=0.0)
 
     def solve(
         self, held: Sequence[int], closed: Collection[int], budget: Budget | None
@@ -173,7 +172,7 @@ class Purchase:
         """Say in floats which columns are bought and which block types serve each job."""
         tables, program = self._tables, self._program
         for i, number in enumerate(held):
-            program.set_least(tables.n + i, -near(number / self._scale))
+            program.set_low(tables.n + i, -near(number / self._scale))
         for at, x in enumerate(self._variables):
             program.close(x, at in closed)
         answer = program.solve(budget)
@@ -204,18 +203,19 @@ class Purchase:
                 )
                 worth.append((near(column.cost / self._unit) - value, at))
         bought.update(at for left, at in sorted(worth)[: tables.k] if left <= _NOTHING)
-        return Proposal(bought, types, self._basis(answer))
+        return Proposal(bought, types, self._basis())
 
-    def _basis(self, answer: Answer) -> Basis | None:
+    def _basis(self) -> Basis | None:
         tables = self._tables
+        basic, slack = self._program.basis()
         types: list[set[int]] = [set() for _ in range(tables.n)]
         for (i, j), share in self._shares.items():
-            if answer.basic[share]:
+            if basic[share]:
                 types[j].add(i)
-        if any(answer.slack[: tables.n]) or not all(types):
+        if any(slack[: tables.n]) or not all(types):
             return None  # someone is served for nothing
-        columns = [at for at, x in enumerate(self._variables) if answer.basic[x]]
-        return Basis(columns, types, [i for i in range(tables.k) if answer.slack[tables.n + i]])
+        columns = [at for at, x in enumerate(self._variables) if basic[x]]
+        return Basis(columns, types, [i for i in range(tables.k) if slack[tables.n + i]])
 
 
 class _Exact:

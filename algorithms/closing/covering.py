@@ -7,6 +7,7 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from ..solvers.floats import near
+from ..solvers.linear import ITERATIONS, LinearProgram
 from .shapes import Shapes
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 #: Limits on machines that are so many times larger than all blocks needed do not matter.
 _NEVER_BINDS = 10**9
-_ITERATIONS = "max_number_of_iterations: 20000"
 
 
 def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
@@ -26,34 +26,21 @@ def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
     load : sequence of k ints
         Blocks of each type needed.
     """
-    from ortools.linear_solver import pywraplp
-
     scale = max(1, *load) if load else 1
-    solver = pywraplp.Solver.CreateSolver("GLOP")
-    infinity = solver.infinity()
-    x = [solver.NumVar(0, infinity, "") for _ in range(len(shapes))]
-    for i, need in enumerate(load):
-        row = solver.RowConstraint(near(need, scale), infinity, "")
-        for variable, counts in zip(x, shapes.counts, strict=True):
-            if counts[i]:
-                row.SetCoefficient(variable, near(counts[i]))
-    for limit, mine in shapes.limited:
-        if limit // scale > _NEVER_BINDS:
-            continue
-        row = solver.RowConstraint(-infinity, near(limit, scale), "")
-        for c in mine:
-            row.SetCoefficient(x[c], 1)
-    objective = solver.Objective()
     dearest = max(shapes.costs, default=Fraction(0)) or Fraction(1)
-    for variable, cost in zip(x, shapes.costs, strict=True):
-        objective.SetCoefficient(variable, near(cost / dearest))
-    objective.SetMinimization()
-    # Numbers of very different sizes can keep the simplex method going round for ever.
-    if not solver.SetSolverSpecificParametersAsString(_ITERATIONS):
-        raise AssertionError(f"GLOP does not know the parameter {_ITERATIONS!r}")
-    if solver.Solve() != solver.OPTIMAL:
+    program = LinearProgram()
+    x = [program.variable(near(cost / dearest)) for cost in shapes.costs]
+    for i, need in enumerate(load):
+        pairs = zip(x, shapes.counts, strict=True)
+        held = [(variable, near(counts[i])) for variable, counts in pairs if counts[i]]
+        program.row(held, low=near(need, scale))
+    for limit, mine in shapes.limited:
+        if limit // scale <= _NEVER_BINDS:
+            program.row([(x[c], 1.0) for c in mine], high=near(limit, scale))
+    answer = program.solve(None, (ITERATIONS,))
+    if answer is None:
         return None
-    return [Fraction(max(0.0, variable.solution_value())) * scale for variable in x]
+    return [Fraction(max(0.0, value)) * scale for value in answer.values]
 
 
 def filled(

@@ -200,7 +200,7 @@ def _most_gained(
     # Minimising what is lost is maximising what is gained.
     number = {pair: program.variable(-gain) for pair, gain in gains.items()}
     for terms in limits:
-        program.at_least([(number[pair], -part) for pair, part in terms.items()], -1.0)
+        program.row([(number[pair], -part) for pair, part in terms.items()], low=-1.0)
     answer = program.solve(budget)
     if answer is not None:
         return {pair: answer.values[at] for pair, at in number.items()}

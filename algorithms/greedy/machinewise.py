@@ -217,9 +217,9 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
             by_job.setdefault(j, []).append((v, -cost / size))
             serving[j].append((v, 1.0 / size))
         for terms in (*by_type.values(), *by_job.values()):
-            program.at_least([*terms, (x, 1.0)], 0.0)
+            program.row([*terms, (x, 1.0)], low=0.0)
     for terms in serving.values():
-        program.at_least(terms, 1.0)
+        program.row(terms, low=1.0)
     answer = program.solve(budget)
     if answer is None:
         if budget is not None and budget.stopped:

@@ -11,16 +11,19 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-#: A vertex is wanted as the simplex method leaves it: what presolving took out and put back need
-#: not be one.
-_WAYS = (
+_INFINITY = float("inf")
+#: Numbers of very different sizes can keep the simplex method going round for ever.
+ITERATIONS = "max_number_of_iterations: 20000"
+#: GLOP's parameters, tried in this order. A vertex is wanted as the simplex method leaves it: what
+#: presolving took out and put back need not be one.
+VERTEX = (
     "use_preprocessing: false use_dual_simplex: true",
     "use_preprocessing: false use_dual_simplex: false",
 )
 
 
 class Answer(NamedTuple):
-    """What a linear program ended with: an optimal vertex, as far as floats can tell.
+    """What a linear program ended with: an optimal solution, as far as floats can tell.
 
     Attributes
     ----------
@@ -28,76 +31,91 @@ class Answer(NamedTuple):
     duals : list of float
         One a row.
     value : float
-    basic : list of bool
-        Whether each variable is basic.
-    slack : list of bool
-        Whether what each row has beyond its least is basic.
     """
 
     values: list[float]
     duals: list[float]
     value: float
-    basic: list[bool]
-    slack: list[bool]
 
 
 class LinearProgram:
-    """Minimise a linear objective over variables >= 0.
+    """Minimise, or maximise, a linear objective over variables with bounds.
 
     Examples
     --------
     >>> program = LinearProgram()
     >>> x, y = program.variable(1.0), program.variable(2.0)
-    >>> row = program.at_least([(x, 1.0), (y, 4.0)], 2.0)
+    >>> row = program.row([(x, 1.0), (y, 4.0)], low=2.0)
     >>> program.solve(None).value
     1.0
-    >>> program.set_least(row, 8.0)
+    >>> program.set_low(row, 8.0)
     >>> program.close(y, True)
     >>> program.solve(None).values
     [8.0, 0.0]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, maximise: bool = False) -> None:
+        # GLOP, since importing it takes a tenth of a second: runs may be stopped sooner than it
+        # takes to import larger libraries.
         from ortools.linear_solver import pywraplp
 
         self._solver: Any = pywraplp.Solver.CreateSolver("GLOP")
-        self._infinity = self._solver.infinity()
         self._variables: list[Any] = []
         self._rows: list[Any] = []
         self._objective = self._solver.Objective()
-        self._objective.SetMinimization()
+        self._objective.SetOptimizationDirection(maximise)
 
-    def variable(self, cost: float) -> int:
+    def variable(self, cost: float = 0.0, low: float = 0.0, high: float = _INFINITY) -> int:
         """Add a variable; returns its number."""
-        variable = self._solver.NumVar(0.0, self._infinity, "")
+        variable = self._solver.NumVar(low, high, "")
         if cost:
             self._objective.SetCoefficient(variable, cost)
         self._variables.append(variable)
         return len(self._variables) - 1
 
-    def at_least(self, terms: Iterable[tuple[int, float]], least: float) -> int:
-        """Add a row; returns its number."""
-        row = self._solver.RowConstraint(least, self._infinity, "")
+    def row(
+        self,
+        terms: Iterable[tuple[int, float]],
+        *,
+        low: float = -_INFINITY,
+        high: float = _INFINITY,
+    ) -> int:
+        """Add a row between bounds; returns its number."""
+        row = self._solver.RowConstraint(low, high, "")
         for variable, coefficient in terms:
             row.SetCoefficient(self._variables[variable], coefficient)
         self._rows.append(row)
         return len(self._rows) - 1
 
-    def set_least(self, row: int, least: float) -> None:
+    def set_low(self, row: int, low: float) -> None:
         """Change what a row is to reach."""
-        self._rows[row].SetBounds(least, self._infinity)
+        self._rows[row].SetLb(low)
 
     def close(self, variable: int, closed: bool) -> None:
         """Hold a variable at 0, or let it go."""
-        self._variables[variable].SetBounds(0.0, 0.0 if closed else self._infinity)
+        self._variables[variable].SetBounds(0.0, 0.0 if closed else _INFINITY)
 
-    def solve(self, budget: Budget | None) -> Answer | None:
+    def equation(self, row: int) -> tuple[list[float], float]:
+        """Return a row as an equation: its coefficients, and its upper bound or else its lower."""
+        found = self._rows[row]
+        high = found.ub()
+        coefficients = [found.GetCoefficient(variable) for variable in self._variables]
+        return coefficients, high if high < _INFINITY else found.lb()
+
+    def solve(self, budget: Budget | None, ways: Iterable[str] = VERTEX) -> Answer | None:
         """Solve; None if GLOP comes to no end, which proves nothing, or if stopped.
 
         A program that has no solution, one whose numbers are too far apart for floats, and one that
         the clock has ended are not told apart: whoever needs to know asks exact numbers.
+
+        Parameters
+        ----------
+        budget : Budget or None
+            Its ``on_stop`` ends the solver.
+        ways : iterable of str
+            GLOP's parameters, to be tried in this order.
         """
-        for way in _WAYS:
+        for way in ways:
             if budget is not None and budget.stopped:
                 return None
             if self._solved(way, budget) == self._solver.OPTIMAL:
@@ -105,19 +123,26 @@ class LinearProgram:
                     [variable.solution_value() for variable in self._variables],
                     [row.dual_value() for row in self._rows],
                     self._objective.Value(),
-                    [v.basis_status() == self._solver.BASIC for v in self._variables],
-                    [row.basis_status() == self._solver.BASIC for row in self._rows],
                 )
         return None
 
+    def basis(self) -> tuple[list[bool], list[bool]]:
+        """Whether, at the end, each variable is basic, and what each row has beyond its bound."""
+        basic = self._solver.BASIC
+        return (
+            [variable.basis_status() == basic for variable in self._variables],
+            [row.basis_status() == basic for row in self._rows],
+        )
+
     def _solved(self, way: str, budget: Budget | None) -> int:
         solver = self._solver
+        # The last text set is the only one that counts.
         if not solver.SetSolverSpecificParametersAsString(way):
             raise AssertionError(f"GLOP does not know one of the parameters {way!r}")
         if budget is None:
             return int(solver.Solve())
         left = budget.remaining()
-        if left != float("inf"):
+        if left != _INFINITY:
             # Stopping is `on_stop`'s: a solver that ends before would pass for one that failed.
             solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
         with budget.on_stop(solver.InterruptSolve):

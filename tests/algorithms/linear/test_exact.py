@@ -130,9 +130,9 @@ def test_a_basis_is_taken_only_if_it_passes_all_tests(
 ) -> None:
     true = exact.Purchase._basis
 
-    def another(self: exact.Purchase, answer: Any) -> exact.Basis | None:
+    def another(self: exact.Purchase) -> exact.Basis | None:
         """The basis with one column exchanged for the next one."""
-        basis = true(self, answer)
+        basis = true(self)
         if basis is None or not basis.columns:
             return basis
         others = [at for at in range(len(self.columns)) if at not in basis.columns]
