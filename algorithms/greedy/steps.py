@@ -281,12 +281,7 @@ def compiled() -> tuple[Any, Any]:
 
     They leave the interpreter to other threads.
     """
-    from types import FunctionType
+    from cms.knapsack.machine_code import twins
 
-    import numba
-
-    scope = dict(globals())
-    for name in _COMPILED:
-        twin = FunctionType(scope[name].__code__, scope, name)
-        scope[name] = numba.njit(error_model="numpy", nogil=True)(twin)
-    return scope["start"], scope["advance"]
+    found = twins(globals(), _COMPILED)
+    return found["start"], found["advance"]

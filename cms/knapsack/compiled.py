@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
 from ..problem.images import SAFE
 from . import search
-from .machine_code import compiled
+from .machine_code import compiled, twins
 from .search import LONGEST_LIST, UNSERVABLE, WORK_ROWS
 
 if TYPE_CHECKING:
@@ -46,16 +44,7 @@ _COMPILED = (
 )
 
 
-def _compiled_search() -> Any:
-    scope = dict(vars(search))
-    for name in _COMPILED:
-        twin = FunctionType(scope[name].__code__, scope, name)
-        inline: Literal["always", "never"] = "always" if name in _INLINED else "never"
-        scope[name] = numba.njit(error_model="numpy", inline=inline)(twin)
-    return scope["search"]
-
-
-_search = _compiled_search()
+_search = twins(vars(search), _COMPILED, _INLINED)["search"]
 
 
 def _price_rows(

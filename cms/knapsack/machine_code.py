@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, Literal
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -43,6 +44,28 @@ def compiled(function: Callable[..., Any], sources: Sequence[str]) -> Any:
     with suppress(RuntimeError, OSError, ValueError):
         dispatcher._cache = _Kept(function)
     return dispatcher
+
+
+def twins(
+    scope: Mapping[str, Any], names: Sequence[str], inlined: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return a module's names with some of its functions compiled; they themselves stay plain.
+
+    Parameters
+    ----------
+    scope : Mapping
+        The module's ``vars``.
+    names : sequence of str
+        The functions, in an order in which each finds those it calls compiled already.
+    inlined : collection of str
+        Those whose code is put where they are called.
+    """
+    found = dict(scope)
+    for name in names:
+        twin = FunctionType(found[name].__code__, found, name)
+        inline: Literal["always", "never"] = "always" if name in inlined else "never"
+        found[name] = numba.njit(error_model="numpy", nogil=True, inline=inline)(twin)
+    return found
 
 
 class _Sealed(CompileResultCacheImpl):
