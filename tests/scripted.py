@@ -15,6 +15,7 @@ from cms.plugin.guarantee import Guarantee
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked, solve
 from tests.plugins import OneByOne
 
@@ -96,7 +97,7 @@ class Scripted(OneByOne):
 
 def told(problem: Problem, claims: list[Any], trusted: bool = False, **more: Any) -> Any:
     """Solve by an algorithm that makes these claims, trusted or not."""
-    return run_checked(Scripted(claims), trusted, problem, **more)
+    return run_checked(Scripted(claims), trusted, problem, Arguments(**more))
 
 
 def solved(run: Run, **more: Any) -> Any:

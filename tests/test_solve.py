@@ -25,6 +25,7 @@ from cms.plugin.registry import algorithm_of, algorithms
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
 from cms.schedule.schedule import MachineGroup, Schedule
+from cms.solving.arguments import Arguments
 from cms.solving.solution import Proof, Status, StopReason
 from cms.solving.solve import run_checked, solve
 from tests import plugins
@@ -172,7 +173,7 @@ class FreeBound(Certificate):
             [Branch(MachinesOfType("machine"), 1, BlockPrices(multipliers=[0]), FreeBound())],
             "a part of type 'FreeBound'",
         ),
-        ([Subclass()], "an object of type 'Subclass'; expected a Schedule"),
+        ([Subclass()], "an object of type 'Subclass'; expected Schedule"),
         ([3], "an object of type 'int'"),
         ([None], "an object of type 'NoneType'"),
         ([SolverBound(2, "oracle")], "a solver's word is accepted from"),
@@ -306,7 +307,7 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
         ({"seed": None}, "seed is None"),
         ({"threads": 0}, "threads is 0; expected a whole number >= 1"),
         ({"cancel": 3}, "cancel is 3; expected a threading.Event"),
-        ({"start": [1]}, "start is [1]; expected a Schedule"),
+        ({"start": [1]}, "start is [1]; expected Schedule"),
         ({"on_improvement": 3}, "on_improvement is 3; expected a function"),
         ({"options": [1]}, "options is [1]; expected a mapping"),
         ({"options": {"chose": "first"}}, "no option 'chose'; nearest: 'choose'; it has choose"),
@@ -374,7 +375,7 @@ def supports(method: str, problem: Problem) -> bool:
 def promised(claims: list[Any], factor: object, additive: object, **more: Any) -> Any:
     algorithm = Scripted(claims)
     algorithm.promise = Guarantee(factor, additive, "OPT", "Theorem 7")  # type: ignore[arg-type]
-    return run_checked(algorithm, True, blocks(8), **more)
+    return run_checked(algorithm, True, blocks(8), Arguments(**more))
 
 
 def test_a_guarantee_is_verified_by_a_checked_bound() -> None:

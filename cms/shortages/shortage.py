@@ -13,9 +13,9 @@ from ..problem.parts import DEFAULT_MACHINE, Block
 from ..problem.problem import Problem
 from ..running.interrupt import CtrlC
 from ..schedule.schedule import Schedule
+from ..solving.arguments import Arguments
 from ..solving.driver import CancelEvent
 from ..solving.solution import Proof, Solution, Status
-from ..solving.solve import _cancel_event, _seconds
 from ..values.frozen import FrozenMap
 from .search import Asking, fewest_machines, largest_share
 from .variants import PARTS, unservable_jobs, without_unservable_jobs
@@ -168,12 +168,12 @@ def shortage(
     started = time.monotonic()
     if not isinstance(problem, Problem):
         raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
-    limit, stop = _seconds(time_limit), _cancel_event(cancel)
+    limits = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel).limits
     known = _known(problem, solution)
     lost = unservable_jobs(problem)
     rest = without_unservable_jobs(problem)
     with CtrlC() as interrupt:
-        asking = Asking(method, seed, threads, started + limit, interrupt, stop)
+        asking = Asking(method, seed, threads, started + limits.seconds, interrupt, limits.cancel)
         known = None if lost else known  # that a job is lost says nothing about the others
         machines = fewest_machines(rest, asking, known)
         demand = largest_share(rest, asking, machines, known)

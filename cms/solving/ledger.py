@@ -198,7 +198,7 @@ job 'x' has 0 of its demand served, needs 3
         # A subclass could answer for itself when it is checked; so it is a wrong type as well.
         kinds = self._referee.schedules, *self._referee.certificates
         return self._refusal(
-            f"claims {_kind(claim)}; expected a {', '.join(kind.__name__ for kind in kinds)} or "
+            f"claims {_kind(claim)}; expected {', '.join(kind.__name__ for kind in kinds)} or "
             "SolverBound (or one of these in a Named), and no subclass of them"
         )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -27,14 +25,13 @@ from ..referee.kinds import AnyProblem, AnySchedule, Referee
 from ..running.aside import GRACE_SECONDS, Aside, in_words
 from ..running.interrupt import CtrlC
 from ..values.frozen import FrozenMap
-from ..values.numbers import Number, exact, shown, shown_object, whole
-from .driver import CancelEvent, Driver, Limits, RunBudget
+from ..values.numbers import Number, shown, shown_object
+from .arguments import Arguments
+from .driver import CancelEvent, Driver, RunBudget
 from .ledger import Ledger
 from .solution import Incumbent, Proof, Solution, StopReason
 
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
-#: A time limit beyond this many seconds, some thirty years, is none: solvers count in small units.
-LONGEST_TIME_LIMIT = 1e9
 
 
 def solve(
@@ -130,10 +127,7 @@ def solve(
     ('optimal', 'checked', 2)
     """
     algorithm, trusted = algorithm_of(method)
-    return run_checked(
-        algorithm,
-        trusted,
-        problem,
+    arguments = Arguments(
         options=options,
         time_limit=time_limit,
         gap=gap,
@@ -143,40 +137,26 @@ def solve(
         cancel=cancel,
         on_improvement=on_improvement,
     )
+    return run_checked(algorithm, trusted, problem, arguments)
 
 
 def run_checked(
     algorithm: Algorithm,
     trusted: bool,
     problem: AnyProblem,
-    *,
-    options: Mapping[str, object] = _NO_OPTIONS,
-    time_limit: float | None = 60.0,
-    gap: Number = 0,
-    seed: int = 0,
-    threads: int | None = None,
-    start: AnySchedule | None = None,
-    cancel: CancelEvent | None = None,
-    on_improvement: Callable[[Incumbent], object] | None = None,
+    arguments: Arguments | None = None,
 ) -> Solution:
     """Do as :func:`solve`; ``trusted`` says whether a solver's word is accepted."""
     started = time.monotonic()
     referee = referee_of(problem)
+    arguments = Arguments() if arguments is None else arguments
+    limits, start = arguments.limits, arguments.start
     name = str.__str__(algorithm.name)  # once: it may say something else later
-    chosen = read_options(algorithm, options if trusted else own_options(options))
-    limits = Limits(
-        _seconds(time_limit), exact(gap, "gap", error=InvalidOption), _cancel_event(cancel)
-    )
-    seed = whole(seed, "seed", least=0, error=InvalidOption)
-    threads = (
-        _available_cores()
-        if threads is None
-        else whole(threads, "threads", least=1, error=InvalidOption)
+    chosen = read_options(
+        algorithm, arguments.options if trusted else own_options(arguments.options)
     )
     if start is not None and type(start) is not referee.schedules:
-        raise InvalidOption(f"start is {start!r}; expected a {referee.schedules.__name__}")
-    if on_improvement is not None and not callable(on_improvement):
-        raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
+        raise InvalidOption(f"start is {start!r}; expected {referee.schedules.__name__}")
 
     with CtrlC() as interrupt:
         border = None if trusted else Border(problem, start)
@@ -201,7 +181,7 @@ def run_checked(
         )
         if start is not None:
             ledger.start_from(start)
-        report = on_improvement or _nothing
+        report = arguments.on_improvement or _nothing
         for line in ledger.known.history:
             report(line)
         driver = Driver(
@@ -210,7 +190,7 @@ def run_checked(
             asking.given,
             chosen,
             ledger=ledger,
-            budget=RunBudget(ledger, seed, threads, started, limits.seconds),
+            budget=RunBudget(ledger, arguments.seed, arguments.cores, started, limits.seconds),
             limits=limits,
             interrupt=interrupt,
             on_improvement=report,
@@ -256,35 +236,6 @@ def _refuse_changes(border: Border | None, name: str, fault: AlgorithmError | No
         raise AlgorithmError(
             name, f"changed the {changed} it was given, which is not its own"
         ) from fault
-
-
-def _seconds(time_limit: object) -> float:
-    given: Any = math.inf if time_limit is None else time_limit
-    try:
-        # Compared before it becomes a float, which has no room for every number.
-        far = not isinstance(given, bool | str) and bool(given > LONGEST_TIME_LIMIT)
-        seconds = math.inf if far else math.nan if isinstance(given, bool | str) else float(given)
-    except (TypeError, ValueError, ArithmeticError):  # a decimal's NaN refuses to be compared
-        seconds = math.nan
-    if not seconds >= 0:
-        raise InvalidOption(
-            f"time_limit is {shown_object(time_limit)}; expected seconds >= 0, or None for no limit"
-        )
-    return seconds
-
-
-def _cancel_event(cancel: object) -> CancelEvent | None:
-    if cancel is None:
-        return None
-    if not callable(getattr(cancel, "is_set", None)):
-        raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
-    return cancel  # type: ignore[return-value]
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Asking:

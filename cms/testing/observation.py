@@ -16,9 +16,10 @@ from ..errors import CmsError
 from ..plugin.algorithm import Algorithm, Budget, Claim, Named, Support
 from ..plugin.border import schedule_digest
 from ..plugin.guarantee import Guarantee
-from ..problem.problem import Problem
+from ..referee.kinds import AnyProblem, AnySchedule
 from ..running.aside import GRACE_SECONDS
 from ..schedule.schedule import Schedule
+from ..solving.arguments import Arguments
 from ..solving.solution import Solution
 from ..solving.solve import run_checked
 
@@ -29,7 +30,7 @@ class Observation:
 
     Attributes
     ----------
-    problem : Problem
+    problem : AnyProblem
         As it was before the run; the algorithm was given a copy.
     claims : list
         Everything the algorithm yielded, in order, whether it held or not.
@@ -53,8 +54,8 @@ class Observation:
         What a cancel raised when it was called.
     """
 
-    problem: Problem
-    claims: list[object] = field(default_factory=list)
+    problem: AnyProblem
+    claims: list[Any] = field(default_factory=list)
     solution: Solution | None = None
     refusal: CmsError | None = None
     raised: BaseException | None = None
@@ -69,11 +70,11 @@ class Observation:
 def observe(
     algorithm: Algorithm,
     trusted: bool,
-    problem: Problem,
+    problem: AnyProblem,
     *,
     options: Mapping[str, object],
     on_claim: Callable[[], object] | None = None,
-    start: Schedule | None = None,
+    start: AnySchedule | None = None,
     **limits: Any,
 ) -> Observation:
     """Run an algorithm once through the driver, on a copy of a problem, and watch it.
@@ -83,7 +84,7 @@ def observe(
     algorithm : Algorithm
     trusted : bool
         Whether a solver's word is accepted from it.
-    problem : Problem
+    problem : AnyProblem
     options : Mapping[str, object]
     on_claim : callable, optional
         Called in the algorithm's thread before each claim is handed over.
@@ -93,12 +94,11 @@ def observe(
     """
     seen = Observation(problem)
     watched = _Watched(algorithm, seen, on_claim)
-    copy: Problem = pickle.loads(pickle.dumps(problem))
-    own_start: Schedule | None = pickle.loads(pickle.dumps(start))
+    copy: AnyProblem = pickle.loads(pickle.dumps(problem))
+    own_start: AnySchedule | None = pickle.loads(pickle.dumps(start))
     try:
-        seen.solution = run_checked(
-            watched, trusted, copy, options=options, start=own_start, **limits
-        )
+        arguments = Arguments(options=options, start=own_start, **limits)
+        seen.solution = run_checked(watched, trusted, copy, arguments)
     except CmsError as fault:
         seen.refusal = fault
     seen.ended = seen.started and watched.over.is_set()
@@ -127,9 +127,9 @@ class _Watched:
         self.name: str = algorithm.name
         self.options_type: type[Any] = algorithm.options_type
         self.over = threading.Event()
-        self.start: Schedule | None = None
+        self.start: AnySchedule | None = None
         self.start_before = ""
-        self.given: Problem | None = None
+        self.given: AnyProblem | None = None
         self.options_before = self.options_after = ""
         # the work of this process, when the algorithm was stopped first and when it had ended
         self._stopped_at = self._over_at = math.inf
@@ -151,13 +151,13 @@ class _Watched:
     def _stop(self) -> None:
         self._stopped_at = min(self._stopped_at, time.process_time())
 
-    def support(self, problem: Problem, options: Any) -> Support:
+    def support(self, problem: AnyProblem, options: Any) -> Support:
         return self._algorithm.support(problem, options)
 
-    def guarantee(self, problem: Problem, options: Any) -> Guarantee | None:
+    def guarantee(self, problem: AnyProblem, options: Any) -> Guarantee | None:
         return self._algorithm.guarantee(problem, options)
 
-    def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
+    def run(self, problem: AnyProblem, options: Any, budget: Budget) -> Iterator[Claim]:
         seen, self.given = self._seen, problem
         watched = _WatchedBudget(budget, seen)
         self.start = budget.best

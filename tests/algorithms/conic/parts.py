@@ -14,15 +14,15 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from algorithms.conic import Conic
 from algorithms.conic.polytope import Point, Polytope
 from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution
+from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked
 from tests.oracle import given
 
 
 def solved(problem: Problem, *, start: Any = None, **options: Any) -> Solution:
     """Solve as if by name: the solver's word is accepted."""
-    return run_checked(
-        Conic(), True, problem, options=options, time_limit=None, threads=1, start=start
-    )
+    arguments = Arguments(options=options, time_limit=None, threads=1, start=start)
+    return run_checked(Conic(), True, problem, arguments)
 
 
 def of(

@@ -20,6 +20,7 @@ import cms.knapsack.pricing
 from algorithms.price_and_branch import PriceAndBranch
 from bench.peers import CompactProgram
 from cms import MachineType, Problem, Proof, Solution, Status, check, solve
+from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked
 from instances.families import generate, suite
 from tests.algorithms.price_and_branch.proving import refuse_false_files
@@ -46,7 +47,8 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def answer(problem: Problem, **more: Any) -> Solution:
-    return run_checked(PriceAndBranch(), True, problem, threads=1, **{"time_limit": None, **more})
+    arguments = Arguments(threads=1, **{"time_limit": None, **more})
+    return run_checked(PriceAndBranch(), True, problem, arguments)
 
 
 def examine(problem: Problem, *, files: bool = True) -> str:

@@ -6,13 +6,15 @@ from typing import Any
 
 from algorithms.ptas import Ptas
 from cms import Problem, Schedule, Solution
+from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked
 from cms.testing.observation import Observation, observe
 
 
 def run(problem: Problem, **options: Any) -> Solution:
     """Solve a problem; the solver's word counts."""
-    return run_checked(Ptas(), True, problem, options=options, time_limit=None, threads=1)
+    arguments = Arguments(options=options, time_limit=None, threads=1)
+    return run_checked(Ptas(), True, problem, arguments)
 
 
 def watch(problem: Problem, **options: Any) -> Observation:
