@@ -44,8 +44,10 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from ..certificate.certificate import Certificate
+from ..errors import AlgorithmError
+from ..problem.problem import Problem
 from ..schedule.schedule import Schedule
-from ..values.numbers import Number, exact
+from ..values.numbers import Number, exact, shown_object
 from .guarantee import Guarantee
 
 
@@ -197,6 +199,9 @@ class Algorithm(Protocol):
     A third party's is given a problem, a start and options that were rebuilt for it, and of what it
     claims only numbers and names are taken, in its own thread, before they are checked.
 
+    It takes a :class:`cms.Problem`, unless it has an attribute ``takes``: a tuple of the classes of
+    problems it takes instead. Whatever else is asked of it is about problems of these classes only.
+
     It must not change the problem, the schedule it starts from or its options; must draw randomness
     from ``budget.seed`` only; and must end soon after ``budget.stopped``. Its claims are checked
     one by one, exactly: one that does not hold is an :class:`cms.AlgorithmError`.
@@ -235,3 +240,20 @@ class Algorithm(Protocol):
         stops the run by itself when a checked bound meets a checked schedule.
         """
         ...
+
+
+def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:
+    """Return the classes of problems an algorithm takes: its ``takes``, or else ``Problem`` alone.
+
+    Raises
+    ------
+    AlgorithmError
+        If ``takes`` is no tuple of classes.
+    """
+    kinds = getattr(algorithm, "takes", (Problem,))
+    if not (type(kinds) is tuple and kinds and all(isinstance(kind, type) for kind in kinds)):
+        raise AlgorithmError(
+            algorithm.name,
+            f"has takes = {shown_object(kinds)}; expected a tuple of classes of problems",
+        )
+    return kinds

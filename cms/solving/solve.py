@@ -15,7 +15,7 @@ from ..errors import (
     UnsupportedProblem,
     is_ours,
 )
-from ..plugin.algorithm import Algorithm, Support
+from ..plugin.algorithm import Algorithm, Support, kinds_taken
 from ..plugin.border import Border, own_options, taken_answer
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from ..plugin.options import read_options
@@ -157,6 +157,7 @@ def run_checked(
     )
     if start is not None and type(start) is not referee.schedules:
         raise InvalidOption(f"start is {start!r}; expected {referee.schedules.__name__}")
+    _refuse_other_kinds(algorithm, name, problem)
 
     with CtrlC() as interrupt:
         border = None if trusted else Border(problem, start)
@@ -225,6 +226,15 @@ def run_checked(
             guarantee=verdict,
             history=known.history,
             problem_sha256=sha256,
+        )
+
+
+def _refuse_other_kinds(algorithm: Algorithm, name: str, problem: AnyProblem) -> None:
+    kinds = kinds_taken(algorithm)
+    if not isinstance(problem, kinds):
+        words = " or ".join(kind.__name__ for kind in kinds)
+        raise UnsupportedProblem(
+            f"method {name!r} takes {words}; this problem is of type {type(problem).__name__}"
         )
 
 

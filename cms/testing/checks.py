@@ -9,15 +9,14 @@ from fractions import Fraction
 from itertools import pairwise, takewhile
 from typing import Any, TypeAlias
 
-from ..certificate.certificate import BlockPrices, Branch
 from ..errors import GuaranteeBreached, InvalidCertificate, InvalidOption
-from ..plugin.algorithm import Algorithm, SolverBound, Support
+from ..plugin.algorithm import Algorithm, SolverBound, Support, kinds_taken
 from ..plugin.guarantee import Guarantee, Verdict, judge
 from ..plugin.options import option_fields, read_options
 from ..plugin.registry import NamedProblem, algorithm_of
 from ..problem.problem import Problem
-from ..referee.check import check
-from ..schedule.schedule import Schedule
+from ..referee.check import check, referee_of
+from ..referee.kinds import AnyProblem
 from ..solving.solution import StopReason
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
@@ -25,7 +24,6 @@ from .edge_problems import CROWDS, EDGE_PROBLEMS
 from .observation import Observation, observe
 
 Faults: TypeAlias = Iterator[str]
-_OWN_CLAIMS = (Schedule, BlockPrices, Branch, SolverBound)
 
 
 class Laboratory:
@@ -36,7 +34,7 @@ class Laboratory:
     algorithm : str or Algorithm
         A name is looked up in the registry, which also says whether it is trusted.
     problems : sequence of NamedProblem, optional
-        :data:`cms.testing.edge_problems.EDGE_PROBLEMS` by default.
+        By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS` of the kinds it takes.
     seeds : sequence of int
     time_limit : float
         Seconds for each run that is not about time.
@@ -54,13 +52,18 @@ class Laboratory:
         options: Mapping[str, object] = FrozenMap(),
     ) -> None:
         self.algorithm, self.trusted = algorithm_of(algorithm)
-        self.problems = tuple(EDGE_PROBLEMS if problems is None else problems)
+        self.kinds = kinds_taken(self.algorithm)
+        if problems is None:
+            problems = [named for named in EDGE_PROBLEMS if isinstance(named.make(), self.kinds)]
+        self.problems = tuple(problems)
         self.seeds, self.time_limit, self.options = tuple(seeds), time_limit, options
         self._runs: dict[tuple[str, int], Observation] = {}
 
-    def supports(self, problem: Problem) -> bool:
+    def supports(self, problem: AnyProblem) -> bool:
         """Whether the algorithm says that it can take a problem."""
         options = self.chosen()
+        if not isinstance(problem, self.kinds):
+            return False
         with suppress(Exception):  # what it raises is the matter of the check "support"
             return self.algorithm.support(problem, options).ok is True
         return False
@@ -85,16 +88,24 @@ class Laboratory:
                     self._runs[key] = self.watch(problem, seed=seed)
                 yield named, seed, self._runs[key]
 
-    def watch(self, problem: Problem, **arguments: Any) -> Observation:
+    def watch(self, problem: AnyProblem, **arguments: Any) -> Observation:
         """Watch a run of its own."""
         arguments = {"time_limit": self.time_limit, **arguments}
         return observe(self.algorithm, self.trusted, problem, options=self.options, **arguments)
 
 
+def faults_in_takes(laboratory: Laboratory) -> Faults:
+    """The classes of problems it takes have referees."""
+    for kind in laboratory.kinds:
+        if referee_of.dispatch(kind) is referee_of.dispatch(object):
+            yield f"it takes {kind.__name__}, for which no referee is registered"
+
+
 def faults_in_support(laboratory: Laboratory) -> Faults:
     """Refusals have reasons, answers do not change, and nothing is raised."""
     algorithm = laboratory.algorithm
-    problems = {named.name: named.make() for named in (*laboratory.problems, *CROWDS)}
+    given = ((named.name, named.make()) for named in (*laboratory.problems, *CROWDS))
+    problems = {name: made for name, made in given if isinstance(made, laboratory.kinds)}
     if not any(laboratory.supports(problem) for problem in problems.values()):
         yield f"it takes none of the {len(problems)} problems, so nothing can be said of it"
     for name, problem in problems.items():
@@ -137,8 +148,9 @@ class _Nonsense:
 def faults_in_claims(laboratory: Laboratory) -> Faults:
     """Only the types of claims there are, and a solver's word from the trusted only."""
     for named, seed, seen in laboratory.runs():
+        known = _known_types(seen)
         for claim in seen.claims:
-            if type(claim) not in _OWN_CLAIMS:
+            if type(claim) not in known:
                 yield f"{named.name}, seed {seed}: an object of type {type(claim).__name__!r}"
             elif isinstance(claim, SolverBound) and not laboratory.trusted:
                 yield f"{named.name}, seed {seed}: {claim!r}, a solver's word of a third party"
@@ -147,8 +159,9 @@ def faults_in_claims(laboratory: Laboratory) -> Faults:
 def faults_in_schedules(laboratory: Laboratory) -> Faults:
     """Every schedule, even one that would not improve anything, is valid."""
     for named, seed, seen in laboratory.runs():
+        schedules = referee_of(seen.problem).schedules
         for claim in seen.claims:
-            if type(claim) is Schedule:
+            if type(claim) is schedules:
                 for violation in check(seen.problem, claim)[:1]:
                     yield f"{named.name}, seed {seed}: {claim!r}: {violation}"
 
@@ -157,10 +170,11 @@ def faults_in_bounds(laboratory: Laboratory) -> Faults:
     """Every certificate holds, and no solver's word is above a known optimum."""
     for named, seed, seen in laboratory.runs():
         where = f"{named.name}, seed {seed}"
+        certificates = referee_of(seen.problem).certificates
         for claim in seen.claims:
-            if isinstance(claim, BlockPrices | Branch):
+            if type(claim) in certificates:
                 try:
-                    claim.bound(seen.problem)
+                    claim.judged(seen.problem)
                 except InvalidCertificate as fault:
                     yield f"{where}: {fault}"
             elif isinstance(claim, SolverBound) and not named.infeasible:
@@ -217,8 +231,9 @@ def faults_in_reproducible(laboratory: Laboratory) -> Faults:
     for named, seed, seen in laboratory.runs():
         # two in a row, so that what alternates between runs is found out
         others = [laboratory.watch(seen.problem, seed=seed) for _ in range(2)]
+        known = _known_types(seen)
         runs = [
-            [_fingerprint(claim) for claim in run.claims]
+            [claim if type(claim) in known else repr(claim) for claim in run.claims]
             for run in (seen, *others)
             if run.solution is None or run.solution.stop_reason is not StopReason.TIME_LIMIT
         ]
@@ -292,12 +307,9 @@ def _kept(where: str, promised: Guarantee, optimum: Fraction, seen: Observation)
         )
 
 
-def _fingerprint(claim: object) -> object:
-    if type(claim) is Schedule:
-        return [(group.configuration, group.assignment, group.count) for group in claim.groups]
-    if isinstance(claim, BlockPrices | Branch):
-        return claim.to_json()
-    return repr(claim)
+def _known_types(seen: Observation) -> tuple[type, ...]:
+    referee = referee_of(seen.problem)
+    return (referee.schedules, *referee.certificates, SolverBound)
 
 
 def _said(fault: BaseException) -> str:

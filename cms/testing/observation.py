@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import CmsError
-from ..plugin.algorithm import Algorithm, Budget, Claim, Named, Support
+from ..plugin.algorithm import Algorithm, Budget, Claim, Named, Support, kinds_taken
 from ..plugin.border import schedule_digest
 from ..plugin.guarantee import Guarantee
 from ..referee.kinds import AnyProblem, AnySchedule
@@ -126,6 +126,7 @@ class _Watched:
         self._algorithm, self._seen, self._on_claim = algorithm, seen, on_claim
         self.name: str = algorithm.name
         self.options_type: type[Any] = algorithm.options_type
+        self.takes = kinds_taken(algorithm)
         self.over = threading.Event()
         self.start: AnySchedule | None = None
         self.start_before = ""

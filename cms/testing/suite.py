@@ -139,6 +139,7 @@ def check_algorithm(
 
 #: The checks, in the order of the report.
 CHECKS = (
+    Check("takes", "0.1.0", checks.faults_in_takes),
     Check("support", "0.1.0", checks.faults_in_support),
     Check("options", "0.1.0", checks.faults_in_options),
     Check("claims", "0.1.0", checks.faults_in_claims),
