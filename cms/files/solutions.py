@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from ..errors import InvalidOption
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from ..schedule.schedule import Schedule
 from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
@@ -92,7 +94,15 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
     solution : Solution
     shortage : Shortage, optional
         What would do, where there is no schedule.
+
+    Raises
+    ------
+    InvalidOption
+        If the solution is of a problem of another kind, which has no document.
     """
+    kind: type = type(solution.schedule)
+    if not issubclass(kind, Schedule):
+        raise InvalidOption(f"a schedule of type {kind.__name__} has no document")
     document = {
         **head("cms-solution"),
         "problem_sha256": solution.problem_sha256,
