@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,14 @@ def refusal(error: type[Exception], make: Callable[..., object], *args: Any, **n
     with pytest.raises(error) as caught:
         make(*args, **named)
     return str(caught.value)
+
+
+def few(number: int, values: Iterable[Any]) -> list[Any]:
+    """The first so many values for a test that is given all of them in the long run."""
+    return [
+        pytest.param(value, marks=[pytest.mark.long] if at >= number else [])
+        for at, value in enumerate(values)
+    ]
 
 
 def mig() -> Problem:

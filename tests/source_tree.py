@@ -53,8 +53,13 @@ def belongs_to(module: Module, name: str) -> bool:
     return module.name == name or module.name.startswith(name + ".")
 
 
-def imports(module: Module) -> Iterator[Import]:
+@cache
+def imports(module: Module) -> tuple[Import, ...]:
     """Every import of a module: relative ones resolved, ``from package import module`` in full."""
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[Import]:
     at_top = set(map(id, top_level_statements(module.tree)))
     for node in ast.walk(module.tree):
         lazy = id(node) not in at_top

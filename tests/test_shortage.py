@@ -32,6 +32,7 @@ from cms import (
 from cms.fleet import Scenario
 from cms.shortages.variants import unservable_jobs, without_unservable_jobs
 from tests import families, oracle
+from tests.property.problems import share
 from tests.samples import refusal
 from tests.scripted import blocks, told
 from tests.test_variants import exactly_at
@@ -102,6 +103,7 @@ def require_true(problem: Problem, found: Shortage) -> None:
 # --- against enumeration --------------------------------------------------------------------------
 
 
+@share(4)
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(["limits", "infeasible_by_limit"]))
 def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> None:
     problem = getattr(families, kind)(random.Random(seed))

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from cms.plugin.algorithm import Support
-from cms.plugin.registry import NamedProblem, algorithms
+from cms.plugin.registry import NamedProblem
 from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
@@ -42,7 +42,7 @@ def test_a_bad_plugin_fails_for_the_named_reason_only(
     bad: type[OneByOne], reason: str, words: str
 ) -> None:
     plugin = bad()
-    report = check_algorithm(plugin, seeds=[0])
+    report = check_algorithm(plugin, EDGE_PROBLEMS[::3], seeds=[0])
     if isinstance(plugin, plugins.IgnoresTheClock):
         plugin.let_go.set()
     assert report.failed == (reason,), str(report)
@@ -86,12 +86,6 @@ def test_options_of_a_run_are_validated() -> None:
     report = check_algorithm(OneByOne(), options={"choose": "worst"})
     assert "expected 'cheapest' or 'first'" in str(report)
     assert not report.ok
-
-
-@pytest.mark.parametrize("name", algorithms())
-def test_every_installed_algorithm_conforms(name: str) -> None:
-    report = check_algorithm(name)
-    assert report.ok, str(report)
 
 
 @pytest.mark.parametrize("named", EDGE_PROBLEMS, ids=lambda named: named.name)

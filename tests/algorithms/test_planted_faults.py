@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import ceil, floor
 from typing import Any
 
@@ -34,11 +35,14 @@ from algorithms.ptas.dynamic import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
+from tests.algorithms import test_guarantees
 from tests.algorithms.conic import test_whole
 from tests.algorithms.greedy import test_factors, test_greedy, test_inner
 from tests.algorithms.linear import test_aggregated, test_pseudoforest
 from tests.algorithms.lp_rounding import test_lp_rounding
-from tests.hard import hard_problem
+from tests.instances import test_hard_algorithms
+from tests.references.faults import holds, stop_at_a_failure
+from tests.references.named import named_problem
 
 _true_repair = aggregated.repaired
 _true_rounded_up = factors.rounded_up
@@ -126,6 +130,7 @@ def never_few(tables: Any, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 Check = Callable[[], None]
 
 
+@cache
 def theorem(name: str, cases: int) -> Check:
     """The theorem file's check of the plain version and of the algorithms."""
 
@@ -138,11 +143,11 @@ def theorem(name: str, cases: int) -> Check:
 
 def traps() -> None:
     for name, machines in (("greedy-trap-4", 4), ("harmonic-trap-3", 8)):
-        test_greedy.test_traps_catch_the_textbook_algorithm(name, machines)
+        test_hard_algorithms.test_bare_greedy_falls_into_its_trap(name, machines)
 
 
 def traps_by_item_greedy() -> None:
-    problem = hard_problem("greedy-trap-4")
+    problem = named_problem("greedy-trap-4")
     options = {"variant": "units", "inner": "greedy", "plain": True}
     assert solve(problem, "greedy", options=options).machine_count == 4
 
@@ -206,7 +211,9 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         lp_rounding,
         "without_waste",
         takes_too_much_back,
-        lambda: test_lp_rounding.test_every_variant_keeps_its_guarantee("doubling"),
+        lambda: test_guarantees.test_a_variant_keeps_its_guarantee_on_other_families(
+            "lp_rounding", {"variant": "doubling"}
+        ),
     ),
     ("greedy opens a machine too many", steps, "apply", opens_once_more, costs),
     ("greedy takes any configuration", steps, "consider", keeps_the_last, traps_by_item_greedy),
@@ -316,7 +323,8 @@ def test_a_planted_fault_is_seen(
     fault: tuple[str, Any, str, Any, Check], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, module, name, replacement, check = fault
-    check()
+    holds(check)
     monkeypatch.setattr(module, name, replacement)
+    stop_at_a_failure(monkeypatch)
     with pytest.raises((AssertionError, CmsError)):
         check()

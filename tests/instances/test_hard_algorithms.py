@@ -25,8 +25,8 @@ from cms import (
     load_instance,
     solve,
 )
-from tests.algorithms.test_guarantees import METHODS, examine, must_take, promise
-from tests.instances.test_hard import EVERY, HUGE
+from tests.references.guarantees import METHODS, examine, must_take, promise
+from tests.references.named import EVERY, HUGE
 
 Options = Mapping[str, Any]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from cms import BlockPrices, Proof, Status, check, solve
 from cms.fleet.serving import ServingProblem
-from cms.problem.parts import Configuration
 from instances import published
+from tests.references.programs import integer_program
 
 SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]
 SMALL = (1, 2, 3, 4, 7)
@@ -63,29 +60,7 @@ def test_every_supply_has_the_point_it_comes_from(serving: ServingProblem) -> No
 
 
 def test_the_integer_program_has_the_known_optimum(name: str, serving: ServingProblem) -> None:
-    problem = serving.problem
-    shapes = [c for c in problem.configurations if isinstance(c, Configuration)]
-    k, n, c = len(problem.blocks), problem.n_jobs, len(shapes)
-    held = np.array([[shape.blocks.get(b, 0) for shape in shapes] for b in problem.blocks])
-    given = np.kron(np.ones(n), np.eye(k))  # the job runs slowest: y[j * k + i]
-    supply = np.zeros((n, n * k))
-    for j, row in enumerate(problem.rows.supplies / problem.rows.denominators[:, None]):
-        supply[j, j * k : (j + 1) * k] = row
-    demands = problem.rows.demands / problem.rows.denominators
-    result: Any = milp(
-        c=np.concatenate([np.ones(c), np.zeros(n * k)]),
-        integrality=np.ones(c + n * k, dtype=int),
-        bounds=Bounds(0, np.inf),
-        constraints=[
-            LinearConstraint(np.hstack([held, -given]), lb=0),
-            LinearConstraint(np.hstack([np.zeros((n, c)), supply]), lb=demands),
-        ],
-        options={"mip_rel_gap": 0},
-    )
-    assert result.success
-    fewest = float(result.fun)
-    assert round(fewest) == published.scenario(name).optimum
-    assert result.mip_dual_bound == pytest.approx(fewest)
+    assert integer_program(serving.problem) == published.scenario(name).optimum
 
 
 def test_the_known_prices_prove_the_known_bound_exactly(name: str, serving: ServingProblem) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import floor
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ from proofs_checks import (
 )
 from proofs_checks.brute_force import options
 from proofs_checks.tiny import Blocks, Counts, Tiny
+from tests.references.faults import Reported, holds, stop_at_a_failure
 
 true_at_once = huge_demands.at_once
 true_enumerated = few_configurations.enumerated
@@ -311,16 +313,26 @@ FAULTS = [
 ]
 
 
+@cache
+def plain(name: str, cases: int) -> Callable[[], None]:
+    """A theorem's check, without any algorithm of the package."""
+    only_plain = {"solver": None} if theorems.runs_algorithms(name) else {}
+
+    def check() -> None:
+        finding = theorems.CHECKS[name](cases=cases, **only_plain)
+        assert finding.ok, finding.failures
+
+    return check
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.words)
 def test_a_planted_fault_is_reported(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_plain = {"solver": None} if theorems.runs_algorithms(fault.check) else {}
-    check = theorems.CHECKS[fault.check]
-    assert check(cases=5, **only_plain).ok
+    holds(plain(fault.check, 5))
     assert hasattr(fault.module, fault.name)
     monkeypatch.setattr(fault.module, fault.name, fault.replacement)
-    finding = check(cases=fault.cases, **only_plain)
-    assert not finding.ok
-    assert finding.failures
+    stop_at_a_failure(monkeypatch)
+    with pytest.raises(Reported):
+        plain(fault.check, fault.cases)()
 
 
 def test_there_is_a_fault_for_every_theorem_file() -> None:

@@ -16,9 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms import Configuration, Job, Problem, Proof, Solution, Status, UnsupportedProblem, solve
-from tests.algorithms.test_guarantees import METHODS, examine
 from tests.oracle import optimum
 from tests.property.problems import LISTED, PLENTY, TINY, UNLIMITED, problems, share, source
+from tests.references.guarantees import METHODS, examine
 
 #: These decide every tiny problem, whatever its kind.
 EXACT = ("price_and_branch", "cp_sat", "auto")
@@ -55,7 +55,7 @@ def contradictions(problem: Problem, best: Fraction | None, solution: Solution) 
 
 
 @pytest.mark.parametrize("kind", TINY)
-@share(5)
+@share(8)
 @given(st.data())
 def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
     problem = data.draw(problems([kind]))

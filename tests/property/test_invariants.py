@@ -21,8 +21,6 @@ from cms import BlockPrices, Configuration, Job, Problem, Reference, solve
 from cms.certificate.certificate import round_up
 from cms.knapsack.pricing import price_jobs
 from cms.reduction.reduction import held_blocks
-from tests.algorithms.test_guarantees import normalised, program
-from tests.instances.test_hard import compact
 from tests.oracle import given as gives
 from tests.oracle import machines, options
 from tests.property.problems import (
@@ -40,6 +38,8 @@ from tests.property.problems import (
     supply,
 )
 from tests.property.test_metamorphic import HARDER, SAME_BESIDE, Edit, edited
+from tests.references.guarantees import normalised, program
+from tests.references.programs import compact
 
 Cost: TypeAlias = Fraction | float
 Prices: TypeAlias = dict[str, Fraction]
@@ -95,7 +95,7 @@ def single_job_bound(problem: Problem) -> int:
     return most
 
 
-@share(2)
+@share(3)
 @given(problems(UNIT))
 def test_every_bound_of_the_theory_is_in_its_place_below_the_optimum(problem: Problem) -> None:
     best = proved_optimum(problem)
@@ -114,7 +114,7 @@ def test_every_bound_of_the_theory_is_in_its_place_below_the_optimum(problem: Pr
     assert -(-busy // max(sum(held) for _, held in machines(problem))) <= best
 
 
-@share(2)
+@share(4)
 @given(problems(UNIT))
 def test_huge_quantities_cost_what_the_linear_program_says_and_a_constant(problem: Problem) -> None:
     arrays = normalised(problem)
@@ -258,11 +258,13 @@ def test_a_better_block_in_place_of_another_never_hurts(data: st.DataObject) -> 
 # --- feasibility ----------------------------------------------------------------------------------
 
 
+@share(2)
 @given(problems(UNLIMITED))
 def test_a_problem_is_infeasible_iff_a_job_has_no_usable_block(problem: Problem) -> None:
     assert (least(problem) < math.inf) == servable(problem)
 
 
+@share(2)
 @given(problems(("unservable",)), st.sampled_from(BLOCKS))
 def test_a_usable_block_makes_it_feasible(problem: Problem, block: str) -> None:
     shapes = [*problem.configurations, Configuration({block: 1}, problem.machine_types[0].name)]
@@ -295,6 +297,7 @@ def bound_of(problem: Problem, prices: Prices) -> Fraction:
     return BlockPrices(prices).bound(problem)
 
 
+@share(2)
 @given(st.data())
 def test_prices_in_their_region_bound_the_optimum(data: st.DataObject) -> None:
     problem = data.draw(problems(PRICED))
@@ -336,6 +339,7 @@ def test_no_prices_prove_more_than_the_program_over_options(data: st.DataObject)
     assert at_most(float(bound), program(problem, Reference.LP_DW))
 
 
+@share(2)
 @given(st.data())
 def test_cost_less_bound_is_the_sum_of_all_reduced_costs(data: st.DataObject) -> None:
     # Theory 6.7. In an optimal schedule no part is more than cost less bound, and none below 0.

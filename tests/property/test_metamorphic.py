@@ -24,7 +24,6 @@ from cms import (
     UnsupportedProblem,
     solve,
 )
-from tests.algorithms.test_guarantees import METHODS, VARIANTS, examine, promise
 from tests.property.problems import (
     LISTED,
     PLENTY,
@@ -38,6 +37,7 @@ from tests.property.problems import (
     shown,
     supply,
 )
+from tests.references.guarantees import METHODS, VARIANTS, examine, promise
 
 Edit = Callable[[st.DrawFn, Problem], Problem]
 
@@ -266,6 +266,7 @@ KINDS = {**dict.fromkeys(METHODS, ("size-bounded", *LISTED)), "conic": ("size-bo
 
 
 @pytest.mark.parametrize("method", METHODS)
+@share(2)
 @given(st.data())
 def test_a_problem_written_another_way_leaves_the_guarantee(
     method: str, data: st.DataObject
@@ -293,6 +294,7 @@ def test_a_harder_problem_has_no_schedule_below_the_optimum_of_the_easier(
     assert found.cost is None or found.cost >= best
 
 
+@share(2)
 @given(st.data())
 def test_greedy_with_weights_of_one_over_the_demand_does_not_see_a_job_s_unit(
     data: st.DataObject,

@@ -8,15 +8,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-
 from algorithms.conic import Conic
 from algorithms.conic.polytope import Point, Polytope
 from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution
 from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked
-from tests.oracle import given
 
 
 def solved(problem: Problem, *, start: Any = None, **options: Any) -> Solution:
@@ -61,45 +57,6 @@ def random_problem(number: int) -> Problem:
             "machine", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, None, 2, 4])
         ),
     )
-
-
-def maximal(problem: Problem) -> list[Point]:
-    """All contents of a machine to which no block can be added."""
-    (shape,) = problem.size_bounded_configurations
-    sizes = [shape.sizes[block] for block in problem.blocks]
-    most = shape.max_blocks
-    found = []
-    for counts in itertools.product(*(range(shape.largest_count(b) + 1) for b in problem.blocks)):
-        room = shape.capacity - sum(n * s for n, s in zip(counts, sizes, strict=True))
-        full = most is not None and sum(counts) == most
-        if room >= 0 and (full or room < min(sizes)) and (most is None or sum(counts) <= most):
-            found.append(counts)
-    return found
-
-
-def by_milp(problem: Problem) -> int:
-    """The least number of machines, from scipy's integer program over all maximal contents."""
-    contents, blocks, jobs = maximal(problem), problem.blocks, list(problem.jobs)
-    c, k, n = len(contents), len(blocks), len(jobs)
-    held = np.array(contents, dtype=float).T
-    taken = np.kron(np.ones(n), np.eye(k))
-    serves = np.zeros((n, n * k))
-    for j, job in enumerate(jobs):
-        serves[j, j * k : (j + 1) * k] = [float(given(job, block)) for block in blocks]
-    result = milp(
-        c=np.concatenate([np.ones(c), np.zeros(n * k)]),
-        integrality=np.ones(c + n * k, dtype=int),
-        bounds=Bounds(0, np.inf),
-        constraints=[
-            LinearConstraint(np.hstack([held, -taken]), lb=0),
-            LinearConstraint(
-                np.hstack([np.zeros((n, c)), serves]), lb=[float(job.demand) for job in jobs]
-            ),
-        ],
-        options={"mip_rel_gap": 0},
-    )
-    assert result.success, result.message
-    return round(result.fun)
 
 
 def polytopes() -> list[Polytope]:

@@ -13,7 +13,8 @@ from algorithms.conic.polytope import HalfSpace, Point, Polytope
 from algorithms.conic.valuable import valuable
 from cms import Problem, UnsupportedProblem
 from instances import hard
-from tests.algorithms.conic.parts import by_milp, inside, listed, of, polytopes, solved
+from tests.algorithms.conic.parts import inside, listed, of, polytopes, solved
+from tests.references.programs import integer_program
 
 
 def maximal(polytope: Polytope) -> list[Point]:
@@ -72,7 +73,7 @@ def by_program(seed: int) -> bool:
     problem = dozens(seed)
     solution = solved(problem)
     assert solution.status == "optimal"
-    assert solution.cost == by_milp(problem)
+    assert solution.cost == integer_program(problem)
     return "integer program" in solution.history[-1].source
 
 

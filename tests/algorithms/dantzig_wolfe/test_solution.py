@@ -28,8 +28,9 @@ from tests.algorithms.dantzig_wolfe.parts import (
     split,
     value,
 )
-from tests.algorithms.price_and_branch.parts import Counting, Unlimited, lp_dw
+from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES
+from tests.references.programs import lp_dw
 
 FEW = 16
 NAMED = [

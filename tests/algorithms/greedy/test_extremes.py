@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.greedy import Greedy, GreedyOptions
@@ -25,8 +25,8 @@ from cms import (
     check,
     solve,
 )
-from tests.algorithms.test_guarantees import VARIANTS, exactly, promise
-from tests.property.problems import source
+from tests.property.problems import share, source
+from tests.references.guarantees import VARIANTS, exactly, promise
 
 PARTS = [{**options, **plain} for options in VARIANTS["greedy"] for plain in ({}, {"plain": True})]
 INNER = [{"variant": "units", "inner": inner} for inner in ("independent", "dependent")]
@@ -102,7 +102,7 @@ def extremes(draw: st.DrawFn) -> Problem:
 
 
 @EVERY
-@settings(max_examples=12, deadline=None)
+@share(10)
 @given(problem=extremes())
 def test_the_guarantee_is_kept_on_extreme_numbers(
     options: Mapping[str, Any], problem: Problem

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.greedy import Greedy, GreedyOptions, opened
+from algorithms.greedy import opened
 from algorithms.greedy.opened import Opened
 from algorithms.tables.integers import Tables
 from cms import (
@@ -23,59 +23,9 @@ from cms import (
 from cms.errors import InvalidOption
 from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
-from cms.testing.suite import CHECKS, Check
 from instances.families import generate
-from tests.families import FAMILIES, instance
-from tests.hard import hard_problem
-from tests.oracle import optimum
 
 PLAIN = {"variant": "units", "inner": "exact", "plain": True}
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=str)
-def test_conformance(check: Check) -> None:
-    check("greedy")
-
-
-@pytest.mark.parametrize(
-    ("name", "machines"),
-    [
-        ("greedy-trap-3", 3),
-        ("greedy-trap-4", 4),
-        ("harmonic-trap-2", 4),
-        ("harmonic-trap-3", 8),
-        ("harmonic-trap-4", 13),
-    ],
-)
-def test_traps_catch_the_textbook_algorithm(name: str, machines: int) -> None:
-    problem = hard_problem(name)
-    assert solve(problem, "greedy", options=PLAIN).machine_count == machines
-
-
-@pytest.mark.parametrize("variant", ["best", "units", "inflated", "lp"])
-@pytest.mark.parametrize("inner", ["greedy", "independent", "dependent", "exact"])
-def test_every_variant_keeps_its_guarantee(variant: str, inner: str) -> None:
-    seen = 0
-    for family in sorted(FAMILIES):
-        for number in range(2):
-            problem = instance(family, number)
-            options = {"variant": variant, "inner": inner}
-            best = optimum(problem)
-            if best is None or not Greedy().support(problem, GreedyOptions(variant, inner)):
-                continue
-            seen += 1
-            for plain in (False, True):
-                solution = solve(problem, "greedy", options={**options, "plain": plain})
-                assert solution.cost is not None
-                assert solution.cost >= best
-                if solution.guarantee is None:  # no jobs to serve: nothing ran
-                    assert [line.source for line in solution.history] == ["trivial"]
-                    continue
-                promised = solution.guarantee.guarantee
-                if promised.against == "OPT":
-                    assert solution.cost <= promised.allows(best), (family, number)
-                assert solution.guarantee.verdict is not Verdict.BREACHED
-    assert seen > 10
 
 
 def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:

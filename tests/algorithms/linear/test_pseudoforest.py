@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from algorithms.aggregated.pseudoforest import Edge, exact_assignment, round_pseudoforest
+from tests.references.programs import minimum
 
 HALF = Fraction(1, 2)
 
@@ -83,8 +83,8 @@ def vertex(rng: random.Random) -> tuple[list[Edge], list[list[int]], list[int], 
         a.append([-float(supply[j][at % k]) if at // k == j else 0.0 for at in range(n * k)])
         b.append(-float(demands[j]))
     cost = [rng.random() for _ in range(n * k)]
-    found = linprog(cost, A_ub=np.array(a), b_ub=np.array(b), method="highs-ds")
-    if not found.success:
+    found = minimum(cost, a, b)
+    if found is None:
         return None
     y = np.asarray(found.x)
     edges = [(at % k, at // k) for at in range(n * k) if y[at] > 1e-9]

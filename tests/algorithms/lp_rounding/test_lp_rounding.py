@@ -30,48 +30,16 @@ from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
-from cms.testing.suite import CHECKS, Check
 from instances.families import generate
 from instances.hard import partition
-from tests.families import FAMILIES, instance
-from tests.hard import hard_problem
-from tests.oracle import optimum
+from tests.families import instance
+from tests.references.named import named_problem
 
 VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]
 
 
-@pytest.mark.parametrize("conforms", CHECKS, ids=str)
-def test_conformance(conforms: Check) -> None:
-    conforms("lp_rounding")
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_variant_keeps_its_guarantee(variant: str) -> None:
-    seen = 0
-    for family in sorted(FAMILIES):
-        for number in range(4):
-            problem, options = instance(family, number), {"variant": variant, "epsilon": 1}
-            best = optimum(problem)
-            if best is None or not LpRounding().support(
-                problem, LpRoundingOptions(variant, Fraction(1))
-            ):
-                continue
-            seen += 1
-            for plain in (False, True):
-                solution = solve(problem, "lp_rounding", options={**options, "plain": plain})
-                assert solution.cost is not None
-                assert solution.cost >= best
-                if solution.guarantee is None:  # no jobs to serve: nothing ran
-                    assert [line.source for line in solution.history] == ["trivial"]
-                    continue
-                # Every reference is at most the optimum.
-                assert solution.cost <= solution.guarantee.guarantee.allows(best), (family, number)
-                assert solution.guarantee.verdict is not Verdict.BREACHED
-    assert seen > 30
-
-
 def test_doubling_is_needless_but_is_what_the_textbook_does() -> None:
-    problem = hard_problem("needless-doubling")
+    problem = named_problem("needless-doubling")
     assert solve(problem, "lp_rounding", options={"plain": True}).machine_count == 2
     assert solve(problem, "lp_rounding").machine_count == 1
 
@@ -81,7 +49,7 @@ def test_partition_is_met_within_twice(
     variant: str,
 ) -> None:
     for name, best in (("partition-yes", 1), ("partition-no", 2)):
-        problem = hard_problem(name)
+        problem = named_problem(name)
         solution = solve(problem, "lp_rounding", options={"variant": variant, "plain": True})
         # Counts that are known within a factor only are rounded up once more.
         most = 3 if variant == "published" else 2
@@ -90,7 +58,7 @@ def test_partition_is_met_within_twice(
 
 def test_milp_c_is_claimed_as_a_bound() -> None:
     # No prices prove more than 2 here; with whole machines 3 are needed.
-    solution = solve(hard_problem("set-cover-f2-3"), "lp_rounding")
+    solution = solve(named_problem("set-cover-f2-3"), "lp_rounding")
     assert (solution.lower_bound, solution.claimed_bound, solution.cost) == (2, 3, 3)
     assert (solution.status, solution.proof) == ("optimal", "solver")
 

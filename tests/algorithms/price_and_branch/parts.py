@@ -8,16 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from scipy.optimize import linprog
-
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from cms import Configuration, Job, MachineType, Problem, Schedule
 from cms.reduction.reduction import reduce
 from cms.values.numbers import common_step
-from tests.oracle import Vector, given, machines, options
 
 #: A machine type nobody can use, of a cost that leaves the others no step worth mentioning.
 ODD = MachineType("odd", Fraction(10**9 + 7, 10**9))
@@ -90,37 +86,6 @@ def certified(search: PriceSearch, problem: Problem) -> Fraction:
     worth = search.best.bound - search.region.constant(search.best.vector)
     leaf = reduction.restore_prices(search.region.leaf(search.best.vector), worth)
     return leaf.bound(problem)
-
-
-def lp_dw(problem: Problem) -> float | None:
-    """LP_DW with limits, every machine and every option listed; None if it has no solution."""
-    k, types = len(problem.blocks), problem.machine_types
-    contents = list(machines(problem))
-    columns: list[Vector] = [tuple(-n for n in held) for _, held in contents]
-    costs = [float(types[at].cost) for at, _ in contents]
-    type_of, job_of = [at for at, _ in contents], [-1] * len(contents)
-    for j, job in enumerate(problem.jobs):
-        for option in options([given(job, block) for block in problem.blocks], job.demand):
-            columns.append(option)
-            costs.append(0.0)
-            type_of.append(-1)
-            job_of.append(j)
-    limited = [at for at, machine in enumerate(types) if machine.limit is not None]
-    table = np.array(columns, dtype=np.float64).reshape(len(columns), k).T
-    rows = np.array([[float(of == at) for of in type_of] for at in limited])
-    found = linprog(
-        costs,
-        A_ub=np.vstack([table, rows.reshape(len(limited), len(columns))]),
-        b_ub=[0.0] * k + [float(types[at].limit or 0) for at in limited],
-        A_eq=np.array([[float(of == j) for of in job_of] for j in range(problem.n_jobs)]),
-        b_eq=np.ones(problem.n_jobs),
-        method="highs-ds",
-    )
-    if found.status == 2:
-        return None
-    assert found.status == 0, found.message
-    assert found.fun is not None
-    return float(found.fun)
 
 
 def single(blocks: dict[str, int], demand: Any, supply: dict[str, Any], **machine: Any) -> Problem:

@@ -24,7 +24,6 @@ from cms import (
 )
 from cms.certificate.certificate import round_up
 from cms.files import problem_to_json
-from cms.plugin.registry import NamedProblem
 from instances import hard
 from instances.families import generate
 from proofs_checks.checker import parse_document
@@ -33,6 +32,7 @@ from proofs_checks.checker.problem import read_problem
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.references.named import EVERY, HARD
 
 
 class Proof(NamedTuple):
@@ -74,20 +74,15 @@ def ask_the_second_checker(problem: Problem, certificate: Certificate) -> None:
     assert tree_bound(tree, read_problem(given)) == proved
 
 
-NAMED: dict[str, NamedProblem] = {
-    named.name: named for named in vars(hard).values() if isinstance(named, NamedProblem)
-}
-
-
-@pytest.mark.parametrize("name", sorted(set(NAMED) - {"non-irup"}))
+@pytest.mark.parametrize("name", sorted(HARD - {"non-irup"}))
 def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
-    problem, known = NAMED[name].make(), NAMED[name].optimum
+    problem, known = EVERY[name].make(), EVERY[name].optimum
     assert proof(problem, known).bound == known
 
 
 def test_set_covers_from_nothing_end_with_a_schedule_and_a_tree() -> None:
     for name in ("set-cover-f2-3", "set-cover-f2-4"):
-        problem, known = NAMED[name].make(), NAMED[name].optimum
+        problem, known = EVERY[name].make(), EVERY[name].optimum
         found = proof(problem, None)
         assert found.schedule is not None
         assert found.schedule.cost(problem) == found.bound == known
@@ -328,7 +323,7 @@ def test_a_depth_that_certificates_cannot_have_is_not_reached(
 
 def test_the_same_claims_in_every_run() -> None:
     problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="0.01")
-    first, second = (list(prove_cost(problem, Unlimited(), None, most_nodes=80)) for _ in range(2))
+    first, second = (list(prove_cost(problem, Unlimited(), None, most_nodes=20)) for _ in range(2))
     assert first == second
     assert len(first) > 3
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from algorithms.closing.covering import covering, filled
 from algorithms.closing.shapes import Shapes
 from cms import Configuration, Job, MachineType, Problem
 from tests.algorithms.price_and_branch.parts import single
+from tests.references.programs import minimum
 
 
 def shapes_of(problem: Problem) -> Shapes:
@@ -39,14 +39,9 @@ def random_shapes(rng: random.Random, *, limits: bool) -> Shapes:
 def by_scipy(shapes: Shapes, load: list[int]) -> float:
     table = -np.array(shapes.counts, dtype=np.float64).T
     limits = [[float(c in mine) for c in range(len(shapes))] for _, mine in shapes.limited]
-    found = linprog(
-        [float(cost) for cost in shapes.costs],
-        A_ub=np.vstack([table, np.array(limits).reshape(-1, len(shapes))]),
-        b_ub=[-float(need) for need in load] + [float(limit) for limit, _ in shapes.limited],
-    )
-    assert found.status == 0
-    assert found.fun is not None
-    return float(found.fun)
+    load_and_limits = [*(-need for need in load), *(limit for limit, _ in shapes.limited)]
+    rows = np.vstack([table, np.array(limits).reshape(-1, len(shapes))])
+    return float(minimum(shapes.costs, rows, load_and_limits).fun)
 
 
 @pytest.mark.parametrize("size", [5, 1000, 10**9])

@@ -24,12 +24,12 @@ from tests.algorithms.price_and_branch.parts import (
     bought,
     cost,
     held,
-    lp_dw,
     reduced,
     searched,
     without_a_step,
 )
 from tests.families import FAMILIES, instance
+from tests.references.programs import lp_dw
 
 SMALL = st.fractions(-9, 9, max_denominator=9)
 

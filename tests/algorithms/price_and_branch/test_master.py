@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from algorithms.prices.master import Cut, Master
 from algorithms.prices.region import Region, Vector
 from cms import Configuration, Job, MachineType, Problem
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOfType
+from tests.references.programs import minimum
 
 LARGEST = 1000.0
 
@@ -67,10 +67,7 @@ def by_scipy(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> float:
     worth = [-1.0] * groups + [0.0] * k + [float(limit or 0) for limit in region.limits]
     limits = [(0.0, 0.0 if limit is None else LARGEST) for limit in region.limits]
     bounds = [(None, None)] * groups + [(0, None)] * k + limits
-    found = linprog(worth, A_ub=np.array(upper), b_ub=right, bounds=bounds)
-    assert found.status == 0, found.message
-    assert found.fun is not None
-    return -float(found.fun)
+    return -float(minimum(worth, upper, right, bounds=bounds).fun)
 
 
 @pytest.mark.parametrize("number", range(60))

@@ -21,12 +21,12 @@ from tests.algorithms.price_and_branch.parts import (
     Counting,
     Unlimited,
     certified,
-    lp_dw,
     reduced,
     searched,
     without_a_step,
 )
 from tests.families import FAMILIES, instance
+from tests.references.programs import lp_dw
 
 #: Their numbers are more than a linear program in floats can take.
 LISTED = [family for family in FAMILIES if family != "long_numbers"]

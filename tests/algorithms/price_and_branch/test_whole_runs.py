@@ -12,12 +12,8 @@ import pytest
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from cms import Configuration, Incumbent, Job, Problem, Solution, StopReason, check, solve
 from cms.errors import InvalidOption
-from cms.testing import CHECKS, check_algorithm
-from cms.testing.edge_problems import EDGE_PROBLEMS
 from instances.families import generate
 from tests.families import FAMILIES, instance
-
-SLOW_CHECKS = {"clock", "cancels"}
 
 
 def history(solution: Solution) -> list[object]:
@@ -160,17 +156,6 @@ def test_a_gap_ends_the_run_as_soon_as_it_is_reached() -> None:
 
 
 # --- the protocol ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("conformance", [c for c in CHECKS if c.name not in SLOW_CHECKS], ids=str)
-def test_conformance(conformance: Any) -> None:
-    conformance("price_and_branch", EDGE_PROBLEMS[::3], seeds=(0,))
-
-
-@pytest.mark.long
-def test_conformance_on_all_edges() -> None:
-    report = check_algorithm("price_and_branch")
-    assert report.ok, str(report)
 
 
 def test_it_has_no_options_and_supports_everything_but_huge_costs() -> None:

@@ -37,21 +37,6 @@ FEW = 8
 EPSILONS = ("1/2", "1/4", "1/10")
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_cost_is_within_the_guarantee(family: str, epsilon: str) -> None:
-    for case in cases(family, FEW):
-        solution = run(case.problem, epsilon=epsilon)
-        assert solution.stop_reason in ("finished", "proved"), case.name
-        assert solution.cost is not None, case.name
-        assert case.best <= solution.cost <= (1 + Fraction(epsilon)) * case.best, case.name
-        assert solution.lower_bound <= case.best, case.name
-        assert solution.claimed_bound is None or solution.claimed_bound <= case.best, case.name
-        assert not check(case.problem, solution.schedule), case.name
-        if solution.status == "optimal":
-            assert solution.cost == case.best, case.name
-
-
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"long_numbers"}))
 def test_the_bare_algorithm_claims_one_schedule_within_the_guarantee(family: str, way: str) -> None:

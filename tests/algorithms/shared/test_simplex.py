@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import algorithms.solvers.simplex
 from algorithms.solvers.simplex import Basic, cheapest
+from tests.references.programs import minimum
 
 Program = tuple[list[Fraction], list[list[int]], list[int]]
 
@@ -51,11 +51,7 @@ def test_a_basic_optimal_solution_is_found(seed: int) -> None:
     assert found is not None
     refuse_faults(program, found)
     costs, rows, least = program
-    floats = linprog(
-        [float(c) for c in costs],
-        A_ub=-np.array(rows, dtype=float),
-        b_ub=[-float(b) for b in least],
-    )
+    floats = minimum(costs, -np.array(rows), [-b for b in least])
     assert float(found.cost) == pytest.approx(floats.fun, abs=1e-7)
 
 

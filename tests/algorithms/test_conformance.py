@@ -1,0 +1,31 @@
+"""Every installed algorithm conforms, whatever its options: the whole suite of ``cms.testing``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cms.plugin.registry import algorithms
+from cms.testing import check_algorithm
+
+#: What else runs than by default.
+WAYS: list[tuple[str, dict[str, Any]]] = [
+    ("ptas", {"exact": "program"}),
+    ("ptas", {"plain": True, "epsilon": "1/10"}),
+    ("conic", {"route": "points"}),
+    ("conic", {"route": "cells"}),
+    ("conic", {"route": "cells", "plain": True}),
+]
+
+
+@pytest.mark.parametrize("name", algorithms())
+def test_every_installed_algorithm_conforms(name: str) -> None:
+    report = check_algorithm(name)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize(("name", "options"), WAYS)
+def test_an_algorithm_conforms_with_other_options(name: str, options: dict[str, Any]) -> None:
+    report = check_algorithm(name, options=options, seeds=[0])
+    assert report.ok, str(report)
