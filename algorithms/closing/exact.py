@@ -59,7 +59,7 @@ def every_option(
     slack = target - point.bound
     near = NearOptions(jobs, point)
     free: dict[int, list[tuple[int, ...]]] = {}
-    most = min(_MOST_OPTIONS, _OPTIONS_A_BLOCK * len(jobs.kind_of) * jobs.rows.n_blocks)
+    most = min(_MOST_OPTIONS, _OPTIONS_A_BLOCK * jobs.problem.n_jobs * len(jobs.problem.blocks))
     total = 0
     for kind in range(len(jobs)):
         options = near.all_within(kind, slack, _MOST_OPTIONS_A_KIND)
@@ -99,12 +99,12 @@ def every_block(
     [Box(kind=0, lows=(0, 0), highs=(3, 1))]
     """
     boxes: list[Box] = []
-    for kind, weight in enumerate(jobs.weights.tolist()):
-        row = jobs.rows.row(kind)
+    for kind in range(len(jobs)):
+        row = jobs.row(kind)
         if not outer:
             row = shortened(row)  # with less supply a job may need more blocks
         highs = tuple(-(-row.demand // f) if f else 0 for f in row.supply)
-        boxes += [Box(kind, (0,) * len(highs), highs)] * weight
+        boxes += [Box(kind, (0,) * len(highs), highs)] * jobs.weight(kind)
     return Task(no_choices(jobs.problem), {}, boxes, least, target, outer=outer)
 
 

@@ -30,7 +30,7 @@ class NearOptions:
 
     def all_within(self, kind: int, slack: Fraction, most: int) -> list[tuple[int, ...]] | None:
         """List all minimal options of reduced cost up to the slack; None if there are too many."""
-        row = self._jobs.rows.row(kind)
+        row = self._jobs.row(kind)
         best = cheapest_option(self.prices, row.supply, row.demand)
         if best is None or not best.exact:
             return None
@@ -39,7 +39,7 @@ class NearOptions:
 
     def some(self, kind: int, slack: Fraction, most: int) -> list[tuple[int, ...]]:
         """List options of reduced cost within the slack; if many, up to less, or part of a tie."""
-        row = self._jobs.rows.row(kind)
+        row = self._jobs.row(kind)
         best = cheapest_option(self.prices, row.supply, row.demand)
         if best is None:
             return []

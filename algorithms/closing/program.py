@@ -148,7 +148,7 @@ class _Model:
             self.program.at_least(terms_of([*held, *self.loads[i]]), short)
 
     def _add_free(self, kind: int, options: Sequence[Option]) -> None:
-        weight = int(self.jobs.weights[kind])
+        weight = self.jobs.weight(kind)
         z = [self.program.variable(weight) for _ in options]
         self.program.equals(dict.fromkeys(z, 1), weight)
         self.picks.append((kind, z))
@@ -159,7 +159,7 @@ class _Model:
 
     def _add_box(self, box: Box, held: Sequence[int]) -> None:
         """Add a job that takes blocks between its bounds: of too many no more than there can be."""
-        row = self.jobs.rows.row(box.kind)
+        row = self.jobs.row(box.kind)
         # The least blocks may serve all but little of a demand of many digits.
         served = sum(f * low for f, low in zip(row.supply, box.lows, strict=True))
         row = row._replace(demand=max(0, row.demand - served))
@@ -184,7 +184,7 @@ class _Model:
         if task.around is None:
             most = sum(load) + sum(sum(box.highs) for box in task.boxes)
             for kind, options in task.free.items():
-                most += int(self.jobs.weights[kind]) * max(map(sum, options), default=0)
+                most += self.jobs.weight(kind) * max(map(sum, options), default=0)
             self.lows = [0] * len(shapes)
             highs = [
                 min(most, floor(task.target / cost)) if task.target is not None and cost else most

@@ -76,7 +76,7 @@ class NodeSchedules:
             kind: self._joined(near.some(kind, slack, _MOST_OPTIONS), search, kind) for kind in free
         }
         fixed = [
-            (kind, near.some(kind, Fraction(0), 1)[0], int(jobs.weights[kind]))
+            (kind, near.some(kind, Fraction(0), 1)[0], jobs.weight(kind))
             for kind in sorted({*range(len(jobs))} - {*free})
         ]
         task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)

@@ -8,19 +8,44 @@ the few equations that define them once more, exactly, makes the mixture right t
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..solvers.equations import solved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from .points import Share
-    from .region import Row
-    from .search import PriceSearch
+    from .region import Region, Row
 
 #: Relative difference up to which an inequality counts as an equation.
 _TIGHT = Fraction(1, 10**6)
+
+
+class Searched(Protocol):
+    """What a fractional solution is read off: a :class:`PriceSearch` at its end."""
+
+    region: Region
+    n_groups: int
+    options: list[NDArray[Any]]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are exact as they are."""
+
+    @property
+    def shares(self) -> list[Share]:
+        """What each group takes of its passes."""
+
+    @property
+    def machines(self) -> list[tuple[Row, Fraction]]:
+        """How many machines there are of each row."""
+
+    @property
+    def extra(self) -> Mapping[tuple[int, int], float]:
+        """What (block, job) takes beyond its options, for a branch."""
 
 
 class Fractional(NamedTuple):
@@ -54,7 +79,7 @@ class Exact(NamedTuple):
     extra: list[Fraction]
 
 
-def fractional(search: PriceSearch) -> Fractional:
+def fractional(search: Searched) -> Fractional:
     """Read the fractional schedule off a search at its end.
 
     Parameters
@@ -75,7 +100,7 @@ def fractional(search: PriceSearch) -> Fractional:
     return Fractional([mine or last for mine in found], machines)
 
 
-def exactly(search: PriceSearch) -> Exact | None:
+def exactly(search: Searched) -> Exact | None:
     """Solve the equations behind a fractional solution once more, in rationals.
 
     Returns
@@ -119,7 +144,7 @@ def _normal(shares: Sequence[Share]) -> list[Fraction]:
 
 
 def _constraints(
-    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+    search: Searched, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
 ) -> Iterator[tuple[dict[int, int], Fraction]]:
     """Yield the inequalities of blocks, limits and branches.
 

@@ -112,6 +112,10 @@ class Jobs:
         """Return the demand and supply of a kind."""
         return self.rows.row(kind)
 
+    def weight(self, kind: int) -> int:
+        """Return how many jobs of a kind there are."""
+        return int(self.weights[kind])
+
     def without(self, apart: Collection[int]) -> NDArray[np.int64]:
         """Return the weights of the kinds without some of the jobs."""
         if not apart:
