@@ -26,7 +26,7 @@ from .exact_master import MOST_BLOCKS, ExactMaster
 from .fraction import fractional
 from .guesses import full_machines, whole
 from .jobs import GROUPS, MOST_SINGLE, ranges
-from .master import Cut, Master, block_sizes
+from .master import Cut, Master, Proposal, block_sizes
 from .passes import Passes
 from .points import PricePoint, Share, Warm
 from .region import Row, Vector
@@ -175,7 +175,7 @@ class PriceSearch(Passes):
             yield from self._passes_until_closed()
 
     def _passes_until_closed(self) -> Iterator[PricePoint]:
-        region, centre, failed = self.region, self._centre, False
+        region, failed = self.region, False
         for number in range(_MOST_PASSES):
             if self._budget.stopped or self._master is None:
                 return
@@ -195,32 +195,17 @@ class PriceSearch(Passes):
                 if not (self._vertex and self._turns_exact() if done else self._looks_closer()):
                     break
                 continue
-            target = [*proposal.prices, *proposal.multipliers]
-            # Halfway to the maximiser tames the oscillation; every third step goes all the way,
-            # so that the cuts end the search (theory 6.4).
-            pull = Fraction(1) if number % 3 != 2 or self._zooms else Fraction(1, 2)
+            pull, fine = self._pull(number), self._nearly_closed(proposal.value)
             rows = len(region.rows)
-            fine = self._nearly_closed(proposal.value)
-            exact = self.exact
-            vertex = self._master.vertex() if exact or (pull == 1 and fine) else None
-            if exact and not self._vertices and self.best is not None:
-                # Where prices tie the best ones may stand for better rationals than any vertex.
-                vertex, pull, target = None, Fraction(0), list(self.best.vector.prices)
-                centre = target
-            if vertex is None:
-                between = [c + (t - c) * pull for c, t in zip(centre, target, strict=True)]
-                evaluation = self._evaluate(between)
-            else:
-                evaluation = self._evaluate(vertex, exactly=True)
+            evaluation = self._tried(proposal, pull, fine)
             if evaluation is None:
                 return
-            self._vertices += exact
             if self._improve(evaluation[0]):
-                centre = self._centre = target
-            at_maximiser = pull == 1 or vertex is not None
+                self._centre = [*proposal.prices, *proposal.multipliers]
+            self._vertices += self.exact
             # The maximiser itself: where its cuts were there the master's value stands, as far as
             # its digits go.
-            stands = not self._add(evaluation[1]) and at_maximiser and rows == len(region.rows)
+            stands = not self._add(evaluation[1]) and pull == 1 and rows == len(region.rows)
             if stands and not (self._looks_closer() if fine else self._turns_exact()):
                 break
             often = len(self.jobs) >= _OFTEN_FROM or number >= 31
@@ -229,6 +214,30 @@ class PriceSearch(Passes):
                 yield self.best
         if self.best is not None and not self._budget.stopped:
             yield self.best
+
+    def _pull(self, number: int) -> Fraction:
+        """How far towards the maximiser the next prices are.
+
+        Every third step goes halfway, which tames the oscillation; the others go all the way, so
+        that the cuts end the search (theory 6.4). Before vertices are tried exactly the prices
+        around which floats ended have a turn: where prices tie they may stand for better rationals
+        than any vertex.
+        """
+        if self.exact:
+            return Fraction(min(1, self._vertices))
+        return Fraction(1) if number % 3 != 2 or self._zooms else Fraction(1, 2)
+
+    def _tried(
+        self, proposal: Proposal, pull: Fraction, fine: bool
+    ) -> tuple[PricePoint, list[Cut]] | None:
+        """Price at the master's vertex, or on the way to its proposal; None if stopped."""
+        if self._master is not None and pull == 1 and (fine or self.exact):
+            vertex = self._master.vertex()
+            if vertex is not None:
+                return self._evaluate(vertex, exactly=True)
+        target = [*proposal.prices, *proposal.multipliers]
+        between = [c + (t - c) * pull for c, t in zip(self._centre, target, strict=True)]
+        return self._evaluate(between)
 
     @property
     def exact(self) -> bool:
