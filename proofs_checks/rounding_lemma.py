@@ -8,9 +8,9 @@ rounded down.
 
 **Machine-checked.** That the ownership exists for exactly the pseudoforests: every subgraph of
 K(3,3) and K(2,4). The lemma itself, exactly in rationals, on every generated instance, for vertices
-of LP_agg scaled by 1, 3/2, 2 and 1 + phi, and for vertices under random costs that scipy's
-``highs-ds`` found, whose support is solved again in rationals. That a scaled vertex keeps its
-support is part of it.
+of LP_agg scaled by 1, 3/2, 2 and 1 + phi, and for vertices under random costs that GLOP
+found, whose support is solved again in rationals. That a scaled vertex keeps its support is part of
+it.
 
 **On paper.** That the columns of a vertex's support are independent, hence a component has no more
 edges than nodes; and the counting that makes one owner a node enough for all sizes.
@@ -166,7 +166,7 @@ def check(*, seed: int = 0, cases: int = 400) -> Finding:
     """
     tally = Tally(
         THEOREM,
-        "every subgraph of K(3,3) and K(2,4); vertices of LP_agg, scaled; vertices of highs-ds",
+        "every subgraph of K(3,3) and K(2,4); vertices of LP_agg, scaled; vertices of GLOP",
         ratio="loss / one block",
         proved="< 1",
     )
@@ -214,9 +214,8 @@ def _scaled_vertices(tiny: Tiny) -> list[Fraction]:
 
 
 def _floating_vertex(one: Instance) -> Fraction:
-    """Have scipy find a vertex of the blocks' system, and check the lemma on its exact twin."""
-    import numpy as np
-    from scipy.optimize import linprog
+    """Have GLOP find a vertex of the blocks' system, and check the lemma on its exact twin."""
+    from ortools.linear_solver import pywraplp
 
     tiny, rng = one.tiny, random.Random(f"costs of {one}")
     supply = [int(b) for b in tiny.held_by([ceil(x) for x in lp_agg(tiny).x])]
@@ -227,22 +226,22 @@ def _floating_vertex(one: Instance) -> Fraction:
         [tiny.cut[j][p[1]] if p[0] == j else Fraction(0) for p in places] for j in range(tiny.n)
     ]
     rights = [*(Fraction(-limit) for limit in supply), *tiny.demands]
-    found = linprog(
-        costs,
-        A_ub=-np.array(rows, dtype=float),
-        b_ub=-np.array(rights, dtype=float),
-        method="highs-ds",
-    )
-    if found.x is None:
-        raise Breach(f"highs-ds: {found.message}")
-    support = [at for at, y in enumerate(found.x) if y > _ZERO]
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    amount = [solver.NumVar(0, solver.infinity(), "") for _ in places]
+    for row, right in zip(rows, rights, strict=True):
+        terms = [float(a) * y for a, y in zip(row, amount, strict=True) if a]
+        solver.Add(solver.Sum(terms) >= float(right))
+    solver.Minimize(solver.Sum([cost * y for cost, y in zip(costs, amount, strict=True)]))
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:
+        raise Breach("GLOP finds no vertex")
+    support = [at for at, y in enumerate(amount) if y.solution_value() > _ZERO]
     owners((places[at][1], places[at][0]) for at in support)
     # A vertex in rationals on the same support, or on a part of it.
     exact = minimise(
         [costs[at] for at in support], [[row[at] for at in support] for row in rows], rights
     )
     if exact is None:
-        raise Breach(f"highs-ds: no exact point on the support {support}")
+        raise Breach(f"GLOP: no exact point on the support {support}")
     amounts = [[Fraction(0)] * tiny.k for _ in range(tiny.n)]
     for at, y in zip(support, exact.point, strict=True):
         amounts[places[at][0]][places[at][1]] = y

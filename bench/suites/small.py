@@ -67,7 +67,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
 SUITE = Suite(
     "small",
     "scenario S5 against one linear program, and from a cold start",
-    Settings(seeds=20, time_limit=10.0),
+    Settings(seeds=20, time_limit=10.0, peers=("highs",)),
     tasks,
     tables,
 )
