@@ -21,7 +21,9 @@ from tests.oracle import Vector, given, machines, options
 Floats = NDArray[np.float64]
 
 
-def minimum(costs: Sequence[Any], rows: ArrayLike, right: Sequence[Any], **more: Any) -> Any:
+def minimum(
+    costs: Sequence[Any] | Floats, rows: ArrayLike, right: Sequence[Any] | Floats, **more: Any
+) -> Any:
     """What scipy finds for ``costs x`` with ``rows x <= right``, at a vertex; None: no solution."""
     found = linprog(
         [float(cost) for cost in costs],
