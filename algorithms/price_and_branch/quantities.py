@@ -20,6 +20,7 @@ from cms.referee.check import check
 from cms.schedule.schedule import Schedule
 
 from ..prices.fraction import exactly
+from ..prices.region import configuration_of
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Sched
     for row, amount in found.machines:
         number = ceil(amount - Fraction(_NEAR)) if row.machine in free else round(amount)
         if number and any(row.counts):  # an empty machine only meets a branch
-            shape = row.shape or _shape(search, row)
+            shape = configuration_of(search.jobs.problem, row)
             machines[shape] = machines.get(shape, 0) + number
             held = [total + n * number for total, n in zip(held, row.counts, strict=True)]
     given: dict[tuple[str, str], int] = {}
@@ -180,16 +181,9 @@ def _buy(search: PriceSearch, machines: dict[Configuration, int], held: list[int
     )
     number = -(held[i] // row.counts[i])
     if number > 0:
-        shape = row.shape or _shape(search, row)
+        shape = configuration_of(search.jobs.problem, row)
         machines[shape] = machines.get(shape, 0) + number
         held[:] = [total + n * number for total, n in zip(held, row.counts, strict=True)]
-
-
-def _shape(search: PriceSearch, row: Row) -> Configuration:
-    """Name a machine of a size-bounded set."""
-    problem = search.jobs.problem
-    blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}
-    return Configuration(blocks, problem.machine_types[row.machine].name)
 
 
 def _mixed(

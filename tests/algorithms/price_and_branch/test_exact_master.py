@@ -46,6 +46,21 @@ def test_it_finds_what_another_solver_finds() -> None:
             assert held >= taken
 
 
+def test_wherever_it_starts_it_ends_at_the_same_optimum() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        region, cuts, groups = random_case(rng)
+        if {group for group, _ in cuts} != {*range(groups)}:
+            continue
+        master = ExactMaster(region, groups, lambda: False)
+        for group, cut in cuts:
+            master.add(group, cut, rng.choice([0.0, rng.random()]))
+        for row in rng.sample(range(len(region.rows)), rng.randint(0, len(region.rows))):
+            master.use(row)
+        found, expected = master.solve(), exactly(region, cuts, groups).solve()
+        assert (found and found.value) == (expected and expected.value), seed
+
+
 def without_floats(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> PriceSearch:
     """A search whose floating-point solver fails at once."""
     with monkeypatch.context() as patch:
