@@ -90,13 +90,16 @@ def test_a_service_sees_what_it_wanted_and_what_it_gets(plan: Plan) -> None:
 def test_a_gpu_shows_its_instances_and_what_idles(plan: Plan) -> None:
     _, second = plan.groups
     assert (second.gpu, second.count) == (A100, 1)
-    assert {(each.profile, each.count, each.service) for each in second.instances} == {
+    assert {
+        (each.profile, each.count, *(one.service for one in each.serves))
+        for each in second.instances
+    } == {
         ("3g.40gb", 1, "chat"),
         ("1g.10gb", 3, "images"),
-        ("1g.10gb", 1, None),
+        ("1g.10gb", 1),
     }
-    assert second.instances[-1].point is None
-    assert all(each.point for each in second.instances[:-1])
+    chat = second.instances[0].serves[0]
+    assert (chat.rate_rps, chat.slack_ms) == (Fraction("100.5"), 100 - chat.point.latency_ms)
 
 
 def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -> None:
@@ -108,7 +111,7 @@ def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -
     wasteful = Plan(
         plan.serving, replace(plan.solution, schedule=Schedule(groups), cost=Fraction(4))
     )
-    assert [each.service for each in wasteful.groups[-1].instances] == [None, None]
+    assert [each.serves for each in wasteful.groups[-1].instances] == [(), ()]
     assert wasteful.service("images") == plan.service("images")
 
 
@@ -153,9 +156,10 @@ def test_a_plan_says_everything_that_a_simulator_needs(plan: Plan) -> None:
     by_pair = {(p["service"], p["block"]): p for p in document["operating_points"]}
     for group in document["groups"]:
         for each in group["instances"]:
-            if each["service"] is not None:
-                point = by_pair[each["service"], each["block"]]
-                assert point["processes"] >= 1
+            for served in each["serves"]:
+                point = by_pair[served["service"], each["block"]]
+                assert point["processes"] == served["processes"] >= 1
+                assert point["supply_rps"] == served["rate_rps"]
                 assert {"batch", "latency_ms", "throughput_rps", "supply_rps"} <= point.keys()
     assert document["services"][0]["rate_rps"] == "300.5"
     assert document["services"][0]["latency_limit_ms"] == 100
@@ -293,7 +297,7 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ("problem.machine_types.0.name", "a100", "a100"),
         ("groups.0.count", 2, r"groups\[0\].count is 2, expected 1, as the solution has"),
         ("groups.0.count", True, r"groups\[0\].count is true, expected a whole number"),
-        ("groups.1.instances.0.service", "images", 'service is "images", expected "chat", as the'),
+        ("groups.1.instances.0.serves.0.service", "images", 'service is "images", expected "chat"'),
         ("groups.0.note", "mine", r"groups\[0\] has the unknown key \"note\""),
         ("groups.0", None, "groups has 1 entr"),
         ("devices.0.key", "b200-180gb", "devices are b200-180gb, expected a100-80gb"),

@@ -119,7 +119,7 @@ def test_an_instance_runs_the_admissible_point_with_the_largest_throughput() -> 
     poor = point(throughput=100, latency=5, batch=1)
     serving = as_problem([service(limit=100)], [poor, slow, good])
     assert supply(serving) == {"3g.40gb": 200}
-    assert serving.points["chat", "3g.40gb"] is good
+    assert serving.points["chat", "3g.40gb"] == (good,)
 
 
 def test_equal_throughput_goes_to_the_lower_latency_then_to_fewer_processes() -> None:
@@ -127,7 +127,7 @@ def test_equal_throughput_goes_to_the_lower_latency_then_to_fewer_processes() ->
     one = point(latency=12, processes=1, batch=4)
     late = point(latency=13, processes=1, batch=8)
     for order in ([several, one, late], [late, one, several]):
-        assert as_problem([service()], order).points["chat", "3g.40gb"] is one
+        assert as_problem([service()], order).points["chat", "3g.40gb"] == (one,)
 
 
 def test_points_with_more_processes_than_allowed_are_left_out() -> None:

@@ -139,7 +139,7 @@ def _slices(gpu: Gpu, group: GpuGroup) -> Iterator[Cell]:
 def _shares(group: GpuGroup) -> Iterator[Cell]:
     """Line up the shares of a GPU under MPS; one that nothing uses is no process, so not drawn."""
     at = 0
-    used = [instances for instances in group.instances if instances.service is not None]
+    used = [instances for instances in group.instances if instances.serves]
     for instances in sorted(used, key=lambda own: -(mps_share(own.profile) or 0)):
         for _ in range(instances.count):
             width = mps_share(instances.profile) or 0
@@ -150,9 +150,11 @@ def _shares(group: GpuGroup) -> Iterator[Cell]:
 
 
 def _cell(start: int, width: int, instances: Instances) -> Cell:
-    point = instances.point
-    how = f"p={point.processes} b={point.batch}" if point is not None else ""
-    return Cell(start, width, instances.profile, instances.service, how)
+    if not instances.serves:
+        return Cell(start, width, instances.profile)
+    (served,) = instances.serves
+    how = f"p={served.point.processes} b={served.point.batch}"
+    return Cell(start, width, instances.profile, served.service, how)
 
 
 def occupancy(gpu: Gpu, drawn: Sequence[Bar]) -> Occupancy:

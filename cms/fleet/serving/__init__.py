@@ -10,7 +10,7 @@ from .plan_writing import write_plan
 from .queueing import RULES, LatencyRule, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Service
-from .serving_problem import ServingProblem, as_problem
+from .serving_problem import Served, ServingProblem, as_problem
 from .tables import read_operating_points, read_services
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Use",
     "GpuGroup",
     "Instances",
+    "Served",
     "read_plan",
     "write_plan",
 ]

@@ -15,7 +15,7 @@ from ...solving.solution import Solution
 from ...values.numbers import shown
 from .operating_point import OperatingPoint
 from .service import Service
-from .serving_problem import ServingProblem
+from .serving_problem import Served, ServingProblem
 
 #: Services that a printed plan lists before it says how many more there are.
 _SERVICES_SHOWN = 6
@@ -105,17 +105,18 @@ class Instances:
     block, profile : str
     count : int
         How many on *one* GPU.
-    service : str or None
-        What they serve; None if they idle.
-    point : OperatingPoint or None
-        What each runs; None if they idle.
+    serves : tuple of Served
+        What each serves; empty if they idle.
     """
 
     block: Block
     profile: str
     count: int
-    service: str | None = None
-    point: OperatingPoint | None = None
+    serves: tuple[Served, ...] = ()
+
+    def __str__(self) -> str:
+        names = " + ".join(one.service for one in self.serves) or "idle"
+        return f"{self.count} x {self.profile} -> {names}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,7 @@ class GpuGroup:
     count: int
 
     def __str__(self) -> str:
-        parts = (
-            f"{one.count} x {one.profile} -> {one.service or 'idle'}" for one in self.instances
-        )
-        return f"{shown(self.count)} x {self.gpu}: {', '.join(parts)}"
+        return f"{shown(self.count)} x {self.gpu}: {', '.join(map(str, self.instances))}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -250,7 +248,7 @@ class Plan:
         uses = []
         for block in sorted(counts, key=lambda block: serving.problem.block_index[block]):
             # a block may be given to a service that it cannot serve: wasteful, but valid
-            if point := serving.points.get((service.name, block)):
+            for point in serving.points.get((service.name, block), ()):
                 gpu, profile = serving.instance_of(block)
                 supply = serving.supply(service.name, block)
                 uses.append(Use(block, gpu, profile, point, supply, counts[block]))
@@ -264,9 +262,9 @@ class Plan:
             group.assignment.items(),
             key=lambda entry: (index[entry[0][0]], serving.problem.job_index(entry[0][1])),
         ):
-            if point := serving.points.get((name, block)):
+            if serves := serving.served(name, block):
                 idle[block] -= count
-                used.append(Instances(block, serving.profile_of(block), count, name, point))
+                used.append(Instances(block, serving.profile_of(block), count, serves))
         rest = (
             Instances(block, serving.profile_of(block), idle[block])
             for block in sorted(idle, key=lambda block: index[block])

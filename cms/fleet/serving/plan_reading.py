@@ -177,10 +177,10 @@ def _service(node: Node) -> Service:
 
 def _points(
     node: Node, problem: Problem, services: Iterable[Service]
-) -> FrozenMap[tuple[str, Block], OperatingPoint]:
+) -> FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]:
     names = dict.fromkeys(service.name for service in services)
     blocks = dict.fromkeys(problem.blocks)
-    points: dict[tuple[str, Block], OperatingPoint] = {}
+    points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     for entry in node.array():
         fields = entry.object(
             (
@@ -191,7 +191,7 @@ def _points(
         pair = fields["service"].one_of(names), fields["block"].one_of(blocks)
         if pair in points:
             raise entry.error(f"{entry.label} is the second point of {pair[0]!r} on {pair[1]}")
-        points[pair] = _point(entry, fields)
+        points[pair] = (_point(entry, fields),)
     return FrozenMap(points)
 
 
@@ -201,8 +201,8 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
         name, block = entry.at("service").text(), entry.at("block").text()
         stated, rule = entry.at("supply_rps"), serving.rule
         stated.agree(serving.supply(name, block), "as in the problem")
-        ruled = rule.supply(serving.service(name), serving.points[name, block])
-        stated.agree(ruled, f"by the rule {rule.name!r}")
+        (point,) = serving.points[name, block]
+        stated.agree(rule.supply(serving.service(name), point), f"by the rule {rule.name!r}")
         entry.at("gpu").agree(serving.instance_of(block)[0], f"where {block} is")
     for service in serving.services:
         for block in serving.problem.blocks:

@@ -49,7 +49,7 @@ def _require_own_point(
     is_of: Callable[[Gpu, str], bool],
 ) -> None:
     name, block = entry.at("service").text(), entry.at("block").text()
-    service, point = serving.service(name), serving.points[name, block]
+    service, (point,) = serving.service(name), serving.points[name, block]
     key, profile = serving.instance_of(block)
     gpu = serving.gpu_of(key)
     entry.at("model").agree(service.model, f"which service {name!r} runs")

@@ -20,8 +20,7 @@ from ...shortages.shortage import Shortage
 from ..hardware import Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
 from .plan import GpuGroup, Plan, ServicePlan
-from .service import Service
-from .serving_problem import ServingProblem
+from .serving_problem import Served, ServingProblem
 
 __all__ = ["group_to_json", "plan_to_json", "write_plan"]
 
@@ -70,10 +69,10 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
         "max_processes": serving.max_processes,
         "services": [_service_to_json(each) for each in plan.services],
         "operating_points": [
-            _point_to_json(serving, service, block)
+            _point_to_json(serving, served, block)
             for service in serving.services
             for block in serving.problem.blocks
-            if (service.name, block) in serving.points
+            for served in serving.served(service.name, block)
         ],
         "groups": [group_to_json(group) for group in plan.groups],
         "warnings": list(serving.warnings),
@@ -99,11 +98,11 @@ def _service_to_json(given: ServicePlan) -> dict[str, Any]:
     }
 
 
-def _point_to_json(serving: ServingProblem, service: Service, block: Block) -> dict[str, Any]:
-    point = serving.points[service.name, block]
+def _point_to_json(serving: ServingProblem, served: Served, block: Block) -> dict[str, Any]:
+    point = served.point
     gpu, _ = serving.instance_of(block)
     return {
-        "service": service.name,
+        "service": served.service,
         "block": block,
         "gpu": gpu,
         "model": point.model,
@@ -113,7 +112,7 @@ def _point_to_json(serving: ServingProblem, service: Service, block: Block) -> d
         "batch": point.batch,
         "throughput_rps": number_to_json(point.throughput_rps),
         "latency_ms": number_to_json(point.latency_ms),
-        "supply_rps": number_to_json(serving.supply(service.name, block)),
+        "supply_rps": number_to_json(served.rate_rps),
         "extra": dict(point.extra),
     }
 
@@ -128,10 +127,20 @@ def group_to_json(group: GpuGroup) -> dict[str, Any]:
                 "block": each.block,
                 "profile": each.profile,
                 "count": each.count,
-                "service": each.service,
+                "serves": [_served_to_json(one) for one in each.serves],
             }
             for each in group.instances
         ],
+    }
+
+
+def _served_to_json(served: Served) -> dict[str, Any]:
+    return {
+        "service": served.service,
+        "processes": served.point.processes,
+        "batch": served.point.batch,
+        "rate_rps": number_to_json(served.rate_rps),
+        "slack_ms": number_to_json(served.slack_ms),
     }
 
 

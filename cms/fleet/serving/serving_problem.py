@@ -28,6 +28,27 @@ DEFAULT_GPU = "a100-80gb"
 _NAMES_SHOWN = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What an instance does for one of the services on it.
+
+    Parameters
+    ----------
+    service : str
+    point : OperatingPoint
+        What the instance runs for it.
+    rate_rps : Fraction
+        What the instance counts for under the queueing rule.
+    slack_ms : Fraction
+        The service's latency limit less the latency of one batch.
+    """
+
+    service: str
+    point: OperatingPoint
+    rate_rps: Fraction
+    slack_ms: Fraction
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ServingProblem:
     """A problem, and what its jobs and blocks stand for.
@@ -44,7 +65,8 @@ class ServingProblem:
     rule : QueueingRule
         What turned operating points into supply.
     points : FrozenMap
-        ``{(service, block): OperatingPoint}``: what an instance runs that serves this service.
+        ``{(service, block): (OperatingPoint, ...)}``: what an instance that serves this service
+        runs; there is one point.
     warnings : tuple of str
         What looks odd about the data; show them.
     unservable : FrozenMap
@@ -67,14 +89,14 @@ class ServingProblem:
     services: tuple[Service, ...]
     gpus: tuple[Gpu, ...]
     rule: QueueingRule
-    points: FrozenMap[tuple[str, Block], OperatingPoint]
+    points: FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]
     warnings: tuple[str, ...] = ()
     unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None
 
     def __str__(self) -> str:
         blocks, shapes = len(self.problem.blocks), len(self.problem.configurations)
-        used = f"{len(self.points)} operating points in use"
+        used = f"{sum(map(len, self.points.values()))} operating points in use"
         lines = [
             f"{self._in_short}, rule {self.rule.name!r}",
             f"{blocks} blocks in {shapes} configurations, {used}",
@@ -100,6 +122,14 @@ class ServingProblem:
         """Return the items per second that one such block counts for; 0 if it cannot serve it."""
         problem = self.problem
         return problem.rows.supply(problem.job_index(service), problem.block_index[block])
+
+    def served(self, service: str, block: Block) -> tuple[Served, ...]:
+        """Return what such an instance does for a service; nothing if it cannot serve it."""
+        rate, limit = self.supply(service, block), self.service(service).latency_limit_ms
+        return tuple(
+            Served(service, point, rate, limit - point.latency_ms)
+            for point in self.points.get((service, block), ())
+        )
 
     def gpu_of(self, machine: str | None) -> Gpu:
         """Return the GPU behind a machine type; KeyError if there is none."""
@@ -188,7 +218,7 @@ def as_problem(
     >>> serving.problem.jobs[0]
     Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
 Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
-    >>> print(serving.points["chat", "3g.40gb"])
+    >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 items/s at 10 ms
     """
     fleet = _fleet(gpus)
@@ -197,7 +227,7 @@ Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
     wanted = _unique(services)
     known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     prefix = {one.key: f"{one.key}:" if len(fleet) > 1 else "" for one in fleet}
-    points: dict[tuple[str, Block], OperatingPoint] = {}
+    points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
     used: dict[Instance, None] = {}
     jobs = []
@@ -209,7 +239,7 @@ Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
             amount, point = _best(service, own, how)
             if amount:
                 block = prefix[key] + profile
-                supply[block], points[service.name, block] = amount, point
+                supply[block], points[service.name, block] = amount, (point,)
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, how)
         jobs.append(Job(service.name, service.rate_rps, supply))
