@@ -13,10 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cms.running.interrupt import CtrlC
+
 from .cluster import cluster
 from .environment import code_digest, cores, provider
 from .execution import execute, missing
-from .interrupt import interruptible
 from .plots import draw
 from .processes import end_all
 from .results import Results
@@ -152,13 +153,14 @@ class Session:
         console = Console(stderr=True)
         quiet = not console.is_terminal
         with (
-            interruptible() as look,
+            CtrlC(take_over=True) as interrupt,
+            interrupt.abortable(),
             Progress(*columns, console=console, disable=quiet) as progress,
         ):
             bar = progress.add_task("", total=total, completed=total - len(left))
 
             def note(row: Row) -> None:
-                look()
+                interrupt.look()
                 if row.outcome is Outcome.FAILED:
                     console.print(
                         f"{row.instance}: {row.algorithm}: {row.error}", style="red", markup=False

@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TextIO
 
-from .interrupt import EXIT_CODE, Interrupts
+from ..running.interrupt import EXIT_CODE, CommandCtrlC
 
 __all__ = ["main"]
 
@@ -23,7 +23,7 @@ def main() -> int:
         in time; 130 interrupted.
     """
     _keep_numbers_of_streams()
-    interrupts = Interrupts()
+    interrupts = CommandCtrlC()
     interrupts.install()  # before anything else is imported: from here on Ctrl-C is ours
     others = set(threading.enumerate())
     from .app import run

@@ -13,10 +13,10 @@ import typer
 
 from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProblem
 from cms.plugin.registry import UnknownInstance
+from cms.running.interrupt import CommandCtrlC, Interrupted
 
 from .catalogue import algorithms, gpus
 from .check import check
-from .interrupt import Interrupted, Interrupts
 from .options import UsageError
 from .plan import plan
 from .session import Exit, Session, report_error, session_of
@@ -64,14 +64,14 @@ def cms(
     return Exit.ANSWER
 
 
-def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
+def run(arguments: Sequence[str], interrupts: CommandCtrlC | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback.
 
     Parameters
     ----------
     arguments : sequence of str
         Without the program's name.
-    interrupts : Interrupts, optional
+    interrupts : CommandCtrlC, optional
         The SIGINT handler, if one is installed.
 
     Examples
@@ -80,7 +80,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts | None = None) -> int:
     configurable-machines ...
     0
     """
-    interrupts = interrupts or Interrupts()
+    interrupts = interrupts or CommandCtrlC()
     session = Session(interrupts)
     as_json = "--json" in arguments
     try:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cms.errors import CmsError, UnsupportedProblem
+from cms.running.aside import POLL_SECONDS, Aside
+from cms.running.interrupt import Interrupted
 
 from .documents import open_document
-from .interrupt import Interrupted, Interrupts
 from .options import pairs, usage_error
 from .options import time_limit as read_time_limit
 from .session import Session
@@ -30,7 +32,6 @@ T = TypeVar("T")
 
 SHORTAGE_SECONDS = 10.0
 """An infeasible answer is printed so much later at most, and not beyond another time limit."""
-_LOOK_UP_SECONDS = 0.05
 # The driver gives a method half a second to end; what takes longer has not begun to search.
 _PATIENCE_SECONDS = 0.75
 
@@ -115,11 +116,15 @@ def search(
     from .progress import Progress
 
     ear = _Ear()
-    call = _Call(lambda: _solve(problem, arguments, ear))
-    if session.quiet or sys.stderr is None:
-        return call.wait(session.interrupts, patient=lambda: ear.has_schedule)
-    with Progress(sys.stderr, counted, prepare=lambda: import_module(report)) as ear.log:
-        return call.wait(session.interrupts, patient=lambda: ear.has_schedule)
+    log = (
+        nullcontext()
+        if session.quiet or sys.stderr is None
+        else Progress(sys.stderr, counted, prepare=lambda: import_module(report))
+    )
+    with log as ear.log:
+        return _heard(
+            session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
+        )
 
 
 def lacking(session: Session, problem: Problem, solution: Solution, how: Search) -> Shortage | None:
@@ -148,14 +153,13 @@ def lacking(session: Session, problem: Problem, solution: Solution, how: Search)
         "solution": solution, "time_limit": limit, "seed": how.seed, "threads": how.threads,
         "cancel": session.interrupts.cancel,
     }  # fmt: skip
-    call = _Call(lambda: _shortage(problem, arguments))
     said = threading.Timer(
         FIRST_LINE_SECONDS, session.note, ["infeasible; looking for what would do"]
     )
     said.daemon = True
     said.start()
     try:
-        return call.wait(session.interrupts, patient=lambda: False)
+        return _heard(session, lambda: _shortage(problem, arguments))
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
@@ -193,53 +197,35 @@ def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
     return shortage(problem, **arguments)
 
 
-class _Call(threading.Thread, Generic[T]):
-    """A call in a thread of its own, so that this one always hears Ctrl-C.
+def _heard(
+    session: Session, call: Callable[[], T], *, patient: Callable[[], bool] = lambda: False
+) -> T:
+    """Call in a thread of its own, so that this one always hears Ctrl-C.
 
-    The driver looks up between claims only. A method may think for long before its first claim, or
-    even about whether it can take a problem at all; whoever presses Ctrl-C then has his answer:
-    there is no schedule.
+    The driver looks up between claims, and after what it has begun: a check, an import, a question
+    to a method of ours. Whoever presses Ctrl-C has his answer all the same: there is no schedule.
 
     Parameters
     ----------
+    session : Session
     call : callable
+    patient : callable, optional
+        Whether the result is still worth waiting for, a while after Ctrl-C was pressed.
+
+    Raises
+    ------
+    Interrupted
+        If Ctrl-C was pressed, and the call does not come back in time.
     """
-
-    def __init__(self, call: Callable[[], T]) -> None:
-        super().__init__(name="cms-solve", daemon=True)
-        self._call = call
-        self._results: list[T] = []
-        self._fault: BaseException | None = None
-
-    def run(self) -> None:
-        """Do it, in the new thread."""
-        try:
-            self._results.append(self._call())
-        except BaseException as fault:  # noqa: BLE001 - raised again in the main thread
-            self._fault = fault
-
-    def wait(self, interrupts: Interrupts, *, patient: Callable[[], bool]) -> T:
-        """Start, and return the result.
-
-        Parameters
-        ----------
-        interrupts : Interrupts
-        patient : callable
-            Whether a result is still worth waiting for, a while after Ctrl-C was pressed.
-
-        Raises
-        ------
-        Interrupted
-            If Ctrl-C was pressed, and the call does not come back in time.
-        """
-        self.start()
-        while self.is_alive():
-            self.join(_LOOK_UP_SECONDS)
-            if interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
-                raise Interrupted
-        if self._fault is not None:
-            raise self._fault
-        return self._results[0]
+    aside = Aside(call, "cms search")
+    aside.start()
+    while aside.is_alive():
+        aside.join(POLL_SECONDS)
+        if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
+            raise Interrupted
+    if aside.fault is not None:
+        raise aside.fault
+    return cast("T", aside.result)
 
 
 def _values(how: Search) -> dict[str, object]:

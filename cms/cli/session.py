@@ -17,7 +17,7 @@ import typer
 
 from cms.errors import FileError, cut
 
-from .interrupt import EXIT_CODE, Interrupts
+from ..running.interrupt import EXIT_CODE, CommandCtrlC
 from .options import usage_error
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Session:
 
     Parameters
     ----------
-    interrupts : Interrupts
+    interrupts : CommandCtrlC
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class Session:
 
     Examples
     --------
-    >>> session = Session(Interrupts())
+    >>> session = Session(CommandCtrlC())
     >>> session.json, session.quiet
     (False, False)
     """
 
-    def __init__(self, interrupts: Interrupts) -> None:
+    def __init__(self, interrupts: CommandCtrlC) -> None:
         self.interrupts = interrupts
         self.json = False
         self.quiet = False

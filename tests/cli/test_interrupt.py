@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cms.cli.interrupt import Interrupted, Interrupts
+from cms.running.interrupt import CommandCtrlC, Interrupted
 from tests.cli.shared import COMMAND, ROOT
 
 #: Seconds after which what has not come never will; the plug-ins that sleep do so for longer.
@@ -23,7 +23,7 @@ NEVER = 600
 
 
 def test_a_press_while_input_is_read_raises_and_later_ones_only_set_the_event() -> None:
-    interrupts = Interrupts()
+    interrupts = CommandCtrlC()
     interrupts.quiet = True
     with pytest.raises(Interrupted), interrupts.abortable():
         interrupts._press(signal.SIGINT, None)

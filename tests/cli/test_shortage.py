@@ -156,9 +156,9 @@ def test_who_waits_is_told_what_for(
 def test_ctrl_c_leaves_the_answer_without_what_would_do(
     few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cms.cli.interrupt import Interrupts
+    from cms.running.interrupt import CommandCtrlC
 
-    interrupts = Interrupts()
+    interrupts = CommandCtrlC()
     interrupts.quiet = True
 
     let_go, over = threading.Event(), threading.Event()

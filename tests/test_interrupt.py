@@ -1,15 +1,21 @@
-"""Ctrl-C in the benchmarks: swallowed by a library, it still ends the run."""
+"""Ctrl-C where it may abort: swallowed by a library, it still ends the block."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
-from bench.interrupt import interruptible
+from cms.running.interrupt import CtrlC
+
+
+@contextmanager
+def interruptible() -> Iterator[CtrlC]:
+    with CtrlC(take_over=True) as interrupt, interrupt.abortable():
+        yield interrupt
 
 
 def press_that_a_library_swallows() -> None:
@@ -23,11 +29,11 @@ def test_a_press_raises_where_it_comes() -> None:
 
 
 def test_a_swallowed_press_is_raised_at_the_next_look() -> None:
-    with suppress(KeyboardInterrupt), interruptible() as look:
-        look()
+    with suppress(KeyboardInterrupt), interruptible() as interrupt:
+        interrupt.look()
         press_that_a_library_swallows()
         with pytest.raises(KeyboardInterrupt):
-            look()
+            interrupt.look()
 
 
 def test_a_swallowed_press_is_raised_at_the_end() -> None:
@@ -44,14 +50,14 @@ def test_the_handler_before_is_back_afterwards() -> None:
 
 def test_other_threads_leave_signals_alone() -> None:
     before = signal.getsignal(signal.SIGINT)
-    looks: list[Callable[[], None]] = []
+    seen: list[CtrlC] = []
 
     def run() -> None:
-        with interruptible() as look:
-            looks.append(look)
+        with interruptible() as interrupt:
+            seen.append(interrupt)
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    looks[0]()
+    seen[0].look()
     assert signal.getsignal(signal.SIGINT) is before
