@@ -28,9 +28,12 @@ demo: $(VENV)/.installed
 	@$(VENV)/bin/cms plan --published S5 --picture out/demo.svg
 	@echo "The picture is in out/demo.svg"
 
-# The tests start one worker a core; a worker takes the next waiting test when it has none left.
+# One worker a core; a worker takes the next waiting test when it has none left. At the end stand
+# the ten slowest tests, and why some were skipped.
+PYTEST := $(RUN) -m pytest --numprocesses auto --dist worksteal --durations 10 -rs
+
 test: lint
-	@$(RUN) -m pytest --numprocesses auto --dist worksteal
+	@$(PYTEST)
 
 lint: $(VENV)/.installed-for-tests
 	@$(RUN) -m ruff check --quiet
@@ -44,8 +47,7 @@ format: $(VENV)/.installed-for-tests
 	@$(RUN) -m ruff format --quiet
 
 long: $(VENV)/.installed-for-tests
-	@CMS_HYPOTHESIS_PROFILE=long $(RUN) -m pytest -m "long or not long" \
-	  --numprocesses auto --dist worksteal
+	@CMS_HYPOTHESIS_PROFILE=long $(PYTEST) -m "long or not long"
 
 install:
 	@rm -f $(VENV)/.installed $(VENV)/.installed-for-tests

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+import cms.solving.driver
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
 from cms.referee.check import check
@@ -224,10 +225,15 @@ class Press:
 
 
 def press(kind: str, moment: float, method: str | None = None, again: float | None = None) -> Press:
-    """Start a process, press Ctrl-C so many seconds after its first log line (perhaps twice)."""
+    """Start a process, press Ctrl-C so many seconds after its first log line.
+
+    Perhaps ``again`` and again, so many seconds apart, until it ends: then its grace has no end.
+    """
     command = [sys.executable, "-m", "tests.ctrl_c", "--child", kind]
     if method is not None:
         command += ["--method", method]
+    if again is not None:
+        command.append("--patient")
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
@@ -237,7 +243,7 @@ def press(kind: str, moment: float, method: str | None = None, again: float | No
         time.sleep(moment)
         process.send_signal(signal.SIGINT)
         begun = time.monotonic()
-        if again is not None:
+        while again is not None and process.poll() is None:
             time.sleep(again)
             process.send_signal(signal.SIGINT)
         killer = threading.Timer(NEVER, process.kill)
@@ -283,7 +289,10 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--method", help="an installed algorithm instead")
     parser.add_argument("--child", choices=list(KINDS), help=argparse.SUPPRESS)
+    parser.add_argument("--patient", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.patient:
+        cms.solving.driver.GRACE_SECONDS = NEVER
     if given.child:
         return interrupted(given.child, given.method)
     kinds = ["python"] if given.method else given.kinds

@@ -146,21 +146,41 @@ class IgnoresTheClock(OneByOne):
             self.let_go.wait()
 
 
-class WorksOn(OneByOne):
-    """Needs so many seconds of work after it was stopped."""
+class GoesOn(OneByOne):
+    """Does not end for so many seconds after it was stopped."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.begun, self.let_go = seconds, threading.Event(), threading.Event()
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        self.begun.set()
+        while not budget.stopped:
+            pass
+        self.go_on()
+        yield from ()
+
+    def go_on(self) -> None:
+        raise NotImplementedError
+
+
+class WorksOn(GoesOn):
+    """Has so many seconds of work left."""
 
     name = "works_on"
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        while not budget.stopped:
-            pass
+    def go_on(self) -> None:
         begun = time.thread_time()
         while time.thread_time() - begun < self.seconds:
             pass
-        yield from ()
+
+
+class SleepsOn(GoesOn):
+    """Does nothing at all, unless it is let go."""
+
+    name = "sleeps_on"
+
+    def go_on(self) -> None:
+        self.let_go.wait(self.seconds)
 
 
 class IsNotReproducible(OneByOne):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -14,9 +15,10 @@ from cms.errors import AlgorithmError, InvalidOption, UnsupportedProblem
 from cms.plugin.algorithm import Budget, Claim, Support
 from cms.plugin.guarantee import Guarantee
 from cms.problem.problem import Problem
+from cms.solving.solution import Incumbent
 from cms.solving.solve import solve
 from tests.plugins import OneByOne
-from tests.scripted import HALF, QUARTER, Run, Scripted
+from tests.scripted import HALF, QUARTER, Clock, Run, Scripted
 from tests.test_border import problem, put, serves
 
 # Each waits for what comes after the answer: an answer that waits for it never comes.
@@ -32,7 +34,7 @@ def _release() -> Iterator[None]:
 
 
 def wait() -> bool:
-    assert RELEASED.wait(60)
+    assert RELEASED.wait(600)
     return True
 
 
@@ -69,8 +71,12 @@ def is_taken_in_its_own_time(given: Problem, budget: Budget) -> Iterator[Claim]:
 @pytest.mark.parametrize(
     "run", [raises_in_its_own_time, cancels_in_its_own_time, is_taken_in_its_own_time]
 )
-def test_the_answer_does_not_wait_for_an_algorithms_code(run: Run) -> None:
-    solution = solve(problem(), Scripted(run), time_limit=0.2)
+def test_the_answer_does_not_wait_for_an_algorithms_code(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Incumbent] = []
+    Clock(0.05, until=lambda: math.inf if heard else 0.0).rule(monkeypatch)
+    solution = solve(problem(), Scripted(run), time_limit=0.2, on_improvement=heard.append)
     assert not RELEASED.is_set()
     assert (solution.stop_reason, solution.cost) == ("time_limit", 4)
 
@@ -166,9 +172,9 @@ def test_a_check_that_takes_long_is_given_up_when_the_time_is_over(
         monkeypatch.setattr("cms.certificate.leaf_proofs.price_jobs", slow)
         yield QUARTER
 
+    Clock(0.05, until=lambda: math.inf if asked else 0.0).rule(monkeypatch)
     solution = solve(problem(), Scripted(run), time_limit=0.1)
     assert (solution.stop_reason, solution.lower_bound) == ("time_limit", 0)
-    assert asked
 
 
 def test_what_an_algorithm_leaves_changed_is_found_out_whatever_it_is() -> None:

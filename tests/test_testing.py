@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -15,6 +16,7 @@ from cms.testing.edge_problems import EDGE_PROBLEMS
 from cms.testing.observation import observe
 from tests import plugins
 from tests.plugins import OneByOne
+from tests.scripted import Clock
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
@@ -50,15 +52,28 @@ def test_a_bad_plugin_fails_for_the_named_reason_only(
     assert words in str(report)
 
 
+def is_late(plugin: plugins.GoesOn, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Stop it when it has begun, as if it got no share of the machine within the driver's grace."""
+    monkeypatch.setattr("cms.solving.driver.GRACE_SECONDS", 0.0)
+    Clock(0.05, until=lambda: math.inf if plugin.begun.is_set() else 0.0).rule(monkeypatch)
+    seen = observe(plugin, False, EDGE_PROBLEMS[-1].make(), options={}, time_limit=0.1)
+    plugin.let_go.set()
+    return seen.late
+
+
 @pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (0.25, False), (1.2, True)])
 def test_half_a_second_is_counted_in_the_algorithms_own_work(
     seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if it got no share of the machine before the driver's grace is over."""
-    monkeypatch.setattr("cms.solving.driver.GRACE_SECONDS", 0.0)
-    problem = EDGE_PROBLEMS[-1].make()
-    seen = observe(plugins.WorksOn(seconds), False, problem, options={}, time_limit=0.01)
-    assert (seen.started, seen.late) == (True, late)
+    assert is_late(plugins.WorksOn(seconds), monkeypatch) == late
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(0.1, False), (3600.0, True)])
+def test_one_asleep_is_late_when_another_thread_has_worked_for_half_a_second(
+    seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cms.testing.observation._AT_WORK", math.inf)
+    assert is_late(plugins.SleepsOn(seconds), monkeypatch) == late
 
 
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import pbkdf2_hmac
 from typing import Any
 
 from ..errors import CmsError
@@ -114,7 +115,9 @@ def observe(
 
 
 #: Seconds of the watching thread's work in which an algorithm at work gets more than the grace.
-_ASLEEP = 4 * GRACE_SECONDS
+_AT_WORK = 4 * GRACE_SECONDS
+#: Of the watching thread's work, the part that an algorithm does not get done if it sleeps.
+_ASLEEP = 0.1
 
 
 class _Watched:
@@ -138,14 +141,18 @@ class _Watched:
     def goes_on(self) -> bool:
         """Whether it works for more than the grace after it was stopped, or does not end at all.
 
-        Meanwhile this thread works too. Of what passes on a clock that counts work, an algorithm
-        that works gets about as much as this thread, however busy the machine is; one that has done
-        nothing when this thread has done far more sleeps.
+        Meanwhile this thread works too, and lets the interpreter go. Of what passes on a clock that
+        counts work, an algorithm that works gets about as much as this thread, however busy the
+        machine is; one that has got next to nothing done in the grace sleeps.
         """
         begun = time.thread_time()
         while not self.over.is_set():
+            pbkdf2_hmac("sha256", b"any", b"work", 5_000)
             ours = time.thread_time() - begun
-            if ours > _ASLEEP or time.process_time() - self._stopped_at - ours > GRACE_SECONDS:
+            own = time.process_time() - self._stopped_at - ours
+            if own > GRACE_SECONDS or ours > _AT_WORK:
+                return True
+            if ours > GRACE_SECONDS and own < _ASLEEP * ours:
                 return True
         return self._over_at - self._stopped_at - (time.thread_time() - begun) > GRACE_SECONDS
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -141,10 +141,18 @@ def test_who_waits_is_told_what_for(
 ) -> None:
     looked = searching._shortage
 
+    told, write = threading.Event(), sys.stderr.write
+
+    def noted(text: str) -> int:
+        if "looking for" in text:
+            told.set()
+        return write(text)
+
     def slow(problem: Problem, arguments: dict[str, Any]) -> Any:
-        time.sleep(0.3)
+        assert told.wait(600)
         return looked(problem, arguments)
 
+    monkeypatch.setattr(sys.stderr, "write", noted)
     monkeypatch.setattr(searching, "_shortage", slow)
     monkeypatch.setattr("cms.cli.progress.FIRST_LINE_SECONDS", 0.01)
     assert run(["solve", few]) == 3
