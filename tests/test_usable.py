@@ -23,7 +23,7 @@ from cms import (
     solve,
 )
 from cms.files.problems import problem_to_json
-from cms.problem.usable import _held, usable_types
+from cms.problem.usable import _held
 from cms.reduction.reduction import reduce
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
@@ -105,7 +105,7 @@ def test_costs_step_over_the_machine_types_that_are_usable(
 def agree(problem: Problem) -> None:
     """Both checkers say the same, and reducing a problem does not change it."""
     again = read_problem(parse_document(json.dumps(problem_to_json(problem))))
-    assert independently_usable(again) == [machine.name for machine in usable_types(problem)]
+    assert independently_usable(again) == [machine.name for machine in problem.usable_types()]
     step = problem.cost_step
     assert independently_rounded(again, Fraction(1, 10**9)) == (step or Fraction(1, 10**9))
     assert reduce(problem).problem.cost_step == step

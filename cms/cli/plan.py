@@ -245,15 +245,17 @@ def _show(
     picture: Path | None,
 ) -> int:
     """Print the plan first and write files after it: a full disk must not cost the answer."""
+    from cms.fleet.serving import plan_to_json
+
     # Only who wants the document pays for it: it can be much longer than the report.
     if session.json:
-        session.print_json(lambda: plan.to_json(short_of))
+        session.print_json(lambda: plan_to_json(plan, short_of))
     elif not session.quiet:
         from cms.fleet.report.terminal import plan_report
 
         session.print(*plan_report(plan, title, session.width, short_of))
     if output is not None:
-        session.write(lambda: plan.to_json(short_of), output)
+        session.write(lambda: plan_to_json(plan, short_of), output)
     if picture is not None:
         from cms.fleet.report.svg import plan_picture
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         Service,
         ServingProblem,
         as_problem,
+        plan_from_json,
+        plan_to_json,
         read_operating_points,
         read_parvagpu_profiles,
         read_parvagpu_slo,
@@ -50,6 +52,8 @@ _HOME = {
     "Plan": "serving",
     "read_plan": "serving",
     "write_plan": "serving",
+    "plan_from_json": "serving",
+    "plan_to_json": "serving",
 }
 
 __all__ = [
@@ -75,6 +79,8 @@ __all__ = [
     "Plan",
     "read_plan",
     "write_plan",
+    "plan_from_json",
+    "plan_to_json",
 ]
 
 

@@ -14,26 +14,26 @@ from .parts import AnyConfiguration, Configuration
 
 if TYPE_CHECKING:
     from .machine_problem import MachineProblem
-    from .problem import Problem
+    from .rows import Rows
 
 # Rows hashed at once: what that needs stays in the processor's cache.
 _ROWS_AT_ONCE = 2**13
 
 
-def digest(problem: Problem) -> str:
-    """Return the same 64 digits for every equal problem; ``docs/files.md`` defines the bytes.
+def digest(problem: MachineProblem, rows: Rows) -> str:
+    """Return the same 64 digits for equal machines and rows; ``docs/files.md`` defines the bytes.
 
     Examples
     --------
-    >>> from cms.problem.problem import Problem
-    >>> digest(Problem(configurations=Configuration({"7g": 1})))[:8]
+    >>> from cms import Problem
+    >>> problem = Problem(configurations=Configuration({"7g": 1}))
+    >>> digest(problem, problem.rows)[:8]
     '4049a668'
     """
     found = hashlib.sha256()
     for line in hashed_machines("cms-problem-1", problem):
         found.update(line)
     order = sorted(range(len(problem.blocks)), key=lambda i: problem.blocks[i])
-    rows = problem.rows
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         table = np.empty((len(rows.demands[part]), len(order) + 2), dtype="<i8")

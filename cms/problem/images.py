@@ -18,9 +18,11 @@ import numpy as np
 from ..values.arrays import frozen_array
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from .rows import Rows
+    from .row import Row
 
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
 SAFE = 2**62
@@ -46,10 +48,11 @@ class Images(NamedTuple):
     far: frozenset[int]
 
 
-def images_of(rows: Rows) -> Images:
+def images_of(
+    demand: NDArray[np.int64], supply: NDArray[np.int64], wide: Mapping[int, Row]
+) -> Images:
     """Shrink what is too large for compiled code."""
-    demand, supply = rows.demands, rows.supplies
-    largest = np.zeros(len(rows), dtype=np.int64)
+    largest = np.zeros(len(demand), dtype=np.int64)
     useless = False
     for column in supply.T:
         useless = useless or bool((column > demand).any())
@@ -60,10 +63,10 @@ def images_of(rows: Rows) -> Images:
     # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
     reach = demand.astype(np.float64) + largest
     shrink = np.flatnonzero(largest * reach >= SAFE / 2)
-    if not len(shrink) and not rows.wide:
+    if not len(shrink) and not wide:
         image = Image(demand, supply)
         return Images(image, image, frozenset())
-    everything = len(shrink) + len(rows.wide) <= FEW
+    everything = len(shrink) + len(wide) <= FEW
     far = shrink if everything else shrink[demand[shrink] // _FAR > largest[shrink]]
     by_hand = set(far.tolist())
     inner, outer = ((demand.copy(), supply.copy()) for _ in range(2))
@@ -74,7 +77,7 @@ def images_of(rows: Rows) -> Images:
     inner[1][shrink] = supply[shrink] >> shift[:, None]
     outer[0][shrink] = demand[shrink] >> shift
     outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
-    for j, row in rows.wide.items():
+    for j, row in wide.items():
         cut = [min(f, row.demand) for f in row.supply]
         most = max(cut, default=0)
         down = max(0, (most.bit_length() + (row.demand + most).bit_length() - _IMAGE_BITS + 1) // 2)

@@ -185,11 +185,21 @@ class MachineProblem(ABC):
         """The largest number of which every usable machine type's cost is a whole multiple.
 
         Every optimum is a multiple of it. It is 0 if nothing costs anything; where no type is
-        usable (:func:`cms.problem.usable.usable_types`), all of them count.
+        usable, all of them count.
         """
         return self._cached(
             "cost_step",
-            lambda: common_step(m.cost for m in usable_types(self) or self.machine_types),
+            lambda: common_step(m.cost for m in self.usable_types() or self.machine_types),
+        )
+
+    def usable_types(self) -> tuple[MachineType, ...]:
+        """Return the machine types that a cheapest schedule can have machines of (theory 6.9).
+
+        See :func:`cms.problem.usable.usable_types`.
+        """
+        served = zip(self.blocks, self.serving_blocks(), strict=True)
+        return usable_types(
+            self.machine_types, self.configurations, [block for block, does in served if does]
         )
 
     @property

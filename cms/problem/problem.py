@@ -305,7 +305,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
-        return digest(self)
+        return digest(self, self.rows)
 
 
 class _Jobs(Sequence[Job]):

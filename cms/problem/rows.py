@@ -265,7 +265,7 @@ class Rows:
 
     def _all_images(self) -> Images:
         if not self._images:
-            self._images.append(images_of(self))
+            self._images.append(images_of(self.demands, self.supplies, self.wide))
         return self._images[0]
 
     @classmethod

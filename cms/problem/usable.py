@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .machine_problem import MachineProblem
-
 #: Configurations that are compared with all others at once: a bit for each pair is kept.
 _CONTENTS_AT_ONCE = 2**12
 
 
-def usable_types(problem: MachineProblem) -> tuple[MachineType, ...]:
+def usable_types(
+    machine_types: Sequence[MachineType],
+    configurations: Iterable[AnyConfiguration],
+    blocks: list[Block],
+) -> tuple[MachineType, ...]:
     """Return the machine types that a cheapest schedule can have machines of.
+
+    ``blocks`` are those that serve somebody.
 
     A type is usable unless its limit is 0, or each of its configurations either has no block that
     serves anybody or is held by a configuration of a cheaper type without a limit: a schedule with
@@ -40,24 +44,19 @@ def usable_types(problem: MachineProblem) -> tuple[MachineType, ...]:
 
     Examples
     --------
-    >>> from cms import Job, Problem
     >>> types = [MachineType("plain"), MachineType("dear", "4/3"), MachineType("spare", "1/7")]
-    >>> problem = Problem(
-    ...     configurations=[Configuration({"a": 2}, "plain"), Configuration({"a": 1}, "dear")],
-    ...     jobs=[Job("x", 3, {"a": 1})],
-    ...     machine_types=types,
-    ... )
-    >>> [machine.name for machine in usable_types(problem)]
+    >>> shapes = [Configuration({"a": 2}, "plain"), Configuration({"a": 1}, "dear")]
+    >>> [machine.name for machine in usable_types(types, shapes, ["a"])]
     ['plain']
     """
-    serving = problem.serving_blocks()
-    blocks = [block for block, does in zip(problem.blocks, serving, strict=True) if does]
-    contents: list[list[_Content]] = [[] for _ in problem.machine_types]
-    for shape in problem.configurations:
+    contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}
+    if len(machine_types) == 1:
+        contents[None] = contents[machine_types[0].name]  # where there is one, none need be named
+    for shape in configurations:
         content = _Content(shape, blocks)
         if content.most:
-            contents[problem.machine_index[shape.machine]].append(content)
-    typed = list(zip(problem.machine_types, contents, strict=True))
+            contents[shape.machine].append(content)
+    typed = [(machine, contents[machine.name]) for machine in machine_types]
     rivals = _Rivals(
         (machine.cost, content)
         for machine, own in sorted(typed, key=lambda pair: pair[0].cost)

@@ -15,7 +15,7 @@ from cms import BlocksOfJob, Branch, MachinesOf, solve
 from cms.certificate.certificate import BlockPrices
 from cms.cli.app import run
 from cms.files import problem_to_json, solution_to_json
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, plan_to_json
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
 from proofs_checks.checker.__main__ import main as second_checker
@@ -50,7 +50,7 @@ def documents() -> dict[str, list[Document]]:
     ]
     serving = as_problem([service], points, max_processes=2)
     solution = solve(serving.problem)
-    plan = Plan(serving, solution).to_json()
+    plan = plan_to_json(Plan(serving, solution))
     shape = serving.problem.listed_configurations[0]
     leaf = BlockPrices(multipliers=[0, 0])
     inner = Branch(BlocksOfJob("1g.10gb", "chat"), 3, leaf, leaf)

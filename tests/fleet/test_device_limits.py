@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from cms import solve
 from cms.errors import FileError, InvalidOption
 from cms.files import Source
+from cms.fleet import plan_from_json, plan_to_json
 from cms.fleet.hardware import enumeration, gpu, gpus, read_gpu
 from cms.fleet.hardware.device_file import MOST_PROFILES, read_device
 from cms.fleet.hardware.enumeration import MOST_SETS, Shape, Table
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.fleet.serving.plan_reading import plan_from_json
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -72,7 +72,7 @@ def test_so_is_one_in_a_plan() -> None:
     serving = as_problem(
         [service], [OperatingPoint("bert", "a30-24gb", "1g.6gb", 1, 2, 60, 33)], "a30-24gb"
     )
-    document = Plan(serving, solve(serving.problem)).to_json()
+    document = plan_to_json(Plan(serving, solve(serving.problem)))
     plan_from_json(document)
     document = copy.deepcopy(document) | {"devices": [device(16, 4, key="a30-24gb")]}
     with pytest.raises(FileError, match="sets of instances that do not overlap"):

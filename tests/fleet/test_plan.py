@@ -27,10 +27,11 @@ from cms.fleet import (
     as_problem,
     gpu,
     gpus,
+    plan_from_json,
+    plan_to_json,
     read_plan,
     write_plan,
 )
-from cms.fleet.serving.plan_reading import plan_from_json
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from instances import published
@@ -127,7 +128,7 @@ def test_a_plan_without_a_schedule_gives_nothing() -> None:
     empty = Plan(serving, solve(serving.problem))
     assert empty.groups == ()
     assert (empty.services[0].provided_rps, empty.services[0].headroom) == (0, -1)
-    assert plan_from_json(empty.to_json()) == empty
+    assert plan_from_json(plan_to_json(empty)) == empty
 
 
 # -- the document ------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ def test_a_published_plan_comes_back_from_its_file(name: str, tmp_path: Path) ->
 
 
 def test_a_plan_says_everything_that_a_simulator_needs(plan: Plan) -> None:
-    document = plan.to_json()
+    document = plan_to_json(plan)
     by_pair = {(p["service"], p["block"]): p for p in document["operating_points"]}
     for group in document["groups"]:
         for each in group["instances"]:
@@ -171,14 +172,14 @@ def test_a_plan_keeps_to_its_schema(plan: Plan) -> None:
     resources = [(name, Resource.from_contents(schema)) for name, schema in schemas.items()]
     registry: Registry[Any] = Registry().with_resources(resources)
     validator = Draft202012Validator(schemas["plan.schema.json"], registry=registry)
-    document = json.loads(json.dumps(plan.to_json()))
+    document = json.loads(json.dumps(plan_to_json(plan)))
     validator.validate(document)
     for key in document:
         assert not validator.is_valid({k: v for k, v in document.items() if k != key}), key
 
 
 def test_keys_of_ones_own_are_ignored(plan: Plan) -> None:
-    document = copy.deepcopy(plan.to_json())
+    document = copy.deepcopy(plan_to_json(plan))
     for inside in (document, document["services"][0], document["groups"][0]):
         inside["x-note"] = "mine"
     document["groups"][0]["instances"][0]["x-note"] = {"team": "a"}
@@ -186,7 +187,7 @@ def test_keys_of_ones_own_are_ignored(plan: Plan) -> None:
 
 
 def test_problem_and_solution_can_be_taken_out_of_a_plan(plan: Plan) -> None:
-    document = json.loads(json.dumps(plan.to_json()))
+    document = json.loads(json.dumps(plan_to_json(plan)))
     assert problem_from_json(document["problem"]) == plan.serving.problem
     assert solution_from_json(document["solution"]) == plan.solution
 
@@ -199,7 +200,7 @@ def test_a_users_own_device_travels_in_the_plan() -> None:
         [mine],
     )
     made = Plan(serving, solve(serving.problem))
-    assert plan_from_json(made.to_json()).serving.gpus == (mine,)
+    assert plan_from_json(plan_to_json(made)).serving.gpus == (mine,)
 
 
 @pytest.mark.parametrize("device", [one.key for one in gpus()])
@@ -211,7 +212,7 @@ def test_every_device_comes_back_as_it_was(device: str) -> None:
         device,
     )
     made = Plan(serving, solve(serving.problem))
-    assert plan_from_json(made.to_json()).serving.gpus == (gpu(device),)
+    assert plan_from_json(plan_to_json(made)).serving.gpus == (gpu(device),)
 
 
 class Halved:
@@ -235,9 +236,9 @@ def test_a_plan_made_with_a_rule_of_ones_own_is_read_with_that_rule() -> None:
     serving = as_problem([Service("chat", "bert", 70, 1)], points, rule=rule)
     made = Plan(serving, solve(serving.problem))
     assert made.services[0].provided_rps == 100
-    assert plan_from_json(made.to_json(), rule=rule) == made
+    assert plan_from_json(plan_to_json(made), rule=rule) == made
     with pytest.raises(FileError, match="the rule 'halved' is not known here"):
-        plan_from_json(made.to_json())
+        plan_from_json(plan_to_json(made))
 
 
 def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -310,7 +311,7 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
 def test_a_plan_whose_parts_contradict_each_other_is_refused(
     plan: Plan, path: str, value: Any, message: str
 ) -> None:
-    document = copy.deepcopy(plan.to_json())
+    document = copy.deepcopy(plan_to_json(plan))
     change(path, value)(document)
     with pytest.raises(FileError, match=message):
         plan_from_json(document)
@@ -319,7 +320,7 @@ def test_a_plan_whose_parts_contradict_each_other_is_refused(
 def test_a_plan_that_hides_an_unservable_service_is_refused() -> None:
     points = [OperatingPoint("bert", A100, "3g.40gb", 1, 1, 100, 10)]
     serving = as_problem([Service("chat", "bert", 10, 1)], points)
-    document = Plan(serving, solve(serving.problem)).to_json() | {"unservable": {}}
+    document = plan_to_json(Plan(serving, solve(serving.problem))) | {"unservable": {}}
     with pytest.raises(FileError, match="unservable does not name 'chat'"):
         plan_from_json(document)
 
@@ -328,8 +329,8 @@ def test_blocks_of_several_gpus_must_name_their_gpu() -> None:
     points = [OperatingPoint("bert", key, "3g.40gb", 1, 1, 100, 10) for key in (A100, H100)]
     serving = as_problem([Service("chat", "bert", 10, 60)], points, [A100, H100])
     made = Plan(serving, solve(serving.problem))
-    assert plan_from_json(made.to_json()) == made
-    text = json.dumps(made.to_json()).replace('"h100-80gb:', '"x:')
+    assert plan_from_json(plan_to_json(made)) == made
+    text = json.dumps(plan_to_json(made)).replace('"h100-80gb:', '"x:')
     with pytest.raises(FileError, match="problem has the block 'x:3g.40gb'"):
         plan_from_json(json.loads(text))
 
@@ -338,15 +339,15 @@ def test_a_plan_with_more_clients_under_mps_than_there_can_be_is_refused() -> No
     points = [OperatingPoint("bert", A100, "mps:40", 1, 1, 100, 10)]
     serving = as_problem([Service("chat", "bert", 10, 60)], points)
     made = Plan(serving, solve(serving.problem))
-    assert plan_from_json(made.to_json()) == made
-    document = json.loads(json.dumps(made.to_json()))
+    assert plan_from_json(plan_to_json(made)) == made
+    document = json.loads(json.dumps(plan_to_json(made)))
     document["problem"]["configurations"][0]["capacity"] = 200
     with pytest.raises(FileError, match="expected what the device a100-80gb allows with mps:40"):
         plan_from_json(document)
 
 
 def test_a_plan_whose_schedule_is_not_valid_is_refused(plan: Plan) -> None:
-    document = copy.deepcopy(plan.to_json())
+    document = copy.deepcopy(plan_to_json(plan))
     group = document["solution"]["schedule"]["groups"][1]
     group["assignment"] = [["3g.40gb", "chat", 1], ["1g.10gb", "images", 2]]
     with pytest.raises(FileError, match="solution is not valid: job 'images' has"):

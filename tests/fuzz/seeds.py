@@ -13,7 +13,7 @@ from cms import BlocksOfJob, Branch, Configuration, Job, MachinesOf, Problem, so
 from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, plan_to_json
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
@@ -74,7 +74,7 @@ def documents() -> dict[str, list[Document]]:
     )  # fmt: skip
     few = as_problem([service], points, limits={"a100-80gb": 0}).problem
     return {
-        "plan": [Plan(serving, solution).to_json()],
+        "plan": [plan_to_json(Plan(serving, solution))],
         "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],
         "shortage": [problem_to_json(few), solution_to_json(solve(few), shortage(few))],
     }
@@ -89,7 +89,7 @@ def _shared_plan() -> Document:
         OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 2, "60.5", 20),
     ]
     serving = as_problem(services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"})
-    return Plan(serving, solve(serving.problem)).to_json()
+    return plan_to_json(Plan(serving, solve(serving.problem)))
 
 
 def _branching() -> tuple[Document, Document]:

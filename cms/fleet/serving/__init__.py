@@ -5,8 +5,8 @@ from __future__ import annotations
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
-from .plan_reading import read_plan
-from .plan_writing import write_plan
+from .plan_reading import plan_from_json, read_plan
+from .plan_writing import plan_to_json, write_plan
 from .queueing import RULES, LatencyRule, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Service
@@ -36,4 +36,6 @@ __all__ = [
     "Served",
     "read_plan",
     "write_plan",
+    "plan_from_json",
+    "plan_to_json",
 ]

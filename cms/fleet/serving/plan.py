@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from ...errors import InvalidSchedule
 from ...problem.parts import Block, Configuration
 from ...schedule.schedule import MachineGroup
-from ...shortages.shortage import Shortage
 from ...solving.solution import Solution
 from ...values.numbers import shown
 from .operating_point import OperatingPoint
@@ -230,18 +228,6 @@ class Plan:
     def service(self, name: str) -> ServicePlan:
         """Return what one service gets; KeyError if there is none of this name."""
         return self.services[self.serving.problem.job_index(name)]
-
-    def to_json(self, shortage: Shortage | None = None) -> dict[str, Any]:
-        """The plan as a document of the format ``cms-plan``; see :func:`write_plan`.
-
-        Parameters
-        ----------
-        shortage : Shortage, optional
-            What would do, where there is no schedule.
-        """
-        from .plan_writing import plan_to_json
-
-        return plan_to_json(self, shortage)
 
     def _uses(self, service: Service, counts: dict[Block, int]) -> list[Use]:
         serving = self.serving

@@ -80,6 +80,15 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     ------
     FileError
         If a part is missing or wrong, or the parts contradict each other.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, plan_to_json
+    >>> serving = load_instance("S1").as_problem()
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> plan_from_json(plan_to_json(plan)) == plan
+    True
     """
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-plan")

@@ -61,6 +61,15 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     plan : Plan
     shortage : Shortage, optional
         What would do, where there is no schedule; it goes into the solution.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, plan_to_json
+    >>> serving = load_instance("S1").as_problem()
+    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
+    >>> document["format"], len(document["groups"])
+    ('cms-plan', 2)
     """
     serving = plan.serving
     return {
