@@ -144,7 +144,8 @@ def test_a_method_cut_off_before_its_end_breaches_no_guarantee() -> None:
     assert not table.red
 
 
-def test_every_suite_draws_what_it_says(tmp_path: Path) -> None:
+def test_every_suite_draws_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.plots.plot._DOTS", 40)
     with_peers = [*ROWS, *(row("highs", n=n, m=30) for n in (10, 100)), row("parvagpu")]
     named = [row(m, family=f"S{i}") for i in range(1, 7) for m in ("auto", "parvagpu", "highs")]
     names = set()

@@ -305,7 +305,7 @@ def test_a_job_no_block_serves() -> None:
 
 def test_the_limit_on_nodes_still_leaves_a_certificate() -> None:
     problem = hard.SET_COVER_F2_4.make()
-    bounds = [proof(problem, 4, most_nodes=nodes).bound for nodes in (1, 2, 7, 30, 400)]
+    bounds = [proof(problem, 4, most_nodes=nodes).bound for nodes in (1, 7, 400)]
     assert bounds == sorted(bounds)
     assert 2 == bounds[0] < bounds[-1] == 4
 
@@ -322,7 +322,7 @@ def test_a_depth_that_certificates_cannot_have_is_not_reached(
 
 
 def test_the_same_claims_in_every_run() -> None:
-    problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="0.01")
+    problem = generate("mixed-fleet", n=6, seed=1, types=3, cost_step="0.01")
     first, second = (list(prove_cost(problem, Unlimited(), None, most_nodes=20)) for _ in range(2))
     assert first == second
     assert len(first) > 3

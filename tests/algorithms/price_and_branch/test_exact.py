@@ -30,7 +30,7 @@ from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import given, optimum
 
-FEW = 12
+FEW = 6
 FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
 
 

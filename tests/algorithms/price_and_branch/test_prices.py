@@ -30,7 +30,7 @@ from tests.references.programs import lp_dw
 
 #: Their numbers are more than a linear program in floats can take.
 LISTED = [family for family in FAMILIES if family != "long_numbers"]
-FEW, MANY = 12, 200
+FEW, MANY = 6, 200
 
 
 def served(family: str, number: int) -> tuple[Problem, float] | None:
