@@ -23,7 +23,15 @@ from .pair import cheapest_pair
 #: What :func:`search` returns in place of a value: no block can serve the job; its numbers are too
 #: large for int64; its lists are too long for the scratch memory.
 UNSERVABLE, TOO_LARGE, TOO_LONG = -1, -2, -3
-#: Rows of scratch memory that :func:`search` needs, each of k integers.
+# The rows of scratch memory: price, gain (what one block satisfies) and index of the types that no
+# cheaper one beats, by price; the same of those a cheaper option may contain, by ratio, with the
+# lowest price from each on; of the search by depth, the blocks taken, those of the best option, and
+# what was left and paid before; and where the list of each type starts.
+_FRONT_PRICE, _FRONT_GAIN, _FRONT_KIND = 0, 1, 2
+_PRICE, _GAIN, _KIND, _LOWEST = 3, 4, 5, 6
+_COUNT, _BEST, _UNDONE, _PAID = 7, 8, 9, 10
+_START = 11
+#: How many rows of scratch memory :func:`search` needs, each of k integers.
 WORK_ROWS = 12
 #: Entries of the lists at first, and at most: beyond, the value is only a lower bound.
 SHORT_LIST, LONGEST_LIST = 2**10, 2**18
@@ -81,7 +89,7 @@ def search(
     many = undominated(prices, supply, demand, order, work)
     if many == 0:
         return UNSERVABLE, True, 0
-    front_gain = work[1]
+    front_gain = work[_FRONT_GAIN]
     most = front_gain[many - 1]
     if room >= 0 and most > room:
         return TOO_LARGE, True, 0
@@ -102,14 +110,14 @@ def search(
             value, exact, effort = by_lists(m, left, value, option, work, rest, spent)
             if value < 0:
                 return TOO_LONG, True, effort
-    price, kind = work[3], work[5]
+    price, kind = work[_PRICE], work[_KIND]
     option[kind[0]] += base
     return value + base * price[0], exact, effort
 
 
 def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) -> int:
     """List the types that satisfy more than every cheaper one; return how many."""
-    price, gain, kind = work[0], work[1], work[2]
+    price, gain, kind = work[_FRONT_PRICE], work[_FRONT_GAIN], work[_FRONT_KIND]
     many, most = 0, 0
     for i in order:
         f = min(supply[i], demand)
@@ -122,7 +130,7 @@ def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) ->
 
 def best_ratio(many: int, work: Any) -> int:
     """Find the type of the lowest price per supply; of equals the largest."""
-    price, gain = work[0], work[1]
+    price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
     best = 0
     for at in range(1, many):
         if price[at] * gain[best] <= price[best] * gain[at]:
@@ -137,7 +145,7 @@ def bought_at_once(many: int, best: int, demand: Any, work: Any) -> Any:
     type's supply, over the divisor common to all; and what they cost beyond the best ratio is less
     than one block of the best type, since buying nothing else would cost no more than that.
     """
-    price, gain = work[0], work[1]
+    price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
     p0, g0 = price[best], gain[best]
     common, spread, most = g0, 0, 0
     for at in range(many):
@@ -161,8 +169,8 @@ def useful(many: int, best: int, left: Any, option: Any, work: Any) -> tuple[Any
 
     Returns the option's price and the number of types; the best one comes first.
     """
-    front_price, front_gain, front_kind = work[0], work[1], work[2]
-    price, gain, kind, lowest = work[3], work[4], work[5], work[6]
+    front_price, front_gain, front_kind = work[_FRONT_PRICE], work[_FRONT_GAIN], work[_FRONT_KIND]
+    price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
     p0, g0 = front_price[best], front_gain[best]
     price[0], gain[0], kind[0] = p0, g0, front_kind[best]
     # All but the last block of the best type, and the cheapest block that satisfies the rest.
@@ -205,8 +213,8 @@ def useful(many: int, best: int, left: Any, option: Any, work: Any) -> tuple[Any
 
 def depth_first(m: int, left: Any, value: Any, option: Any, work: Any) -> tuple[Any, bool, int]:
     """Look for an option cheaper than ``value``; return its price, and whether that is settled."""
-    price, gain, kind, lowest = work[3], work[4], work[5], work[6]
-    count, best, undone, paid = work[7], work[8], work[9], work[10]
+    price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
+    count, best, undone, paid = work[_COUNT], work[_BEST], work[_UNDONE], work[_PAID]
     improved, settled = False, True
     nodes, depth = 0, 0
     r, s, p, g = left, left - left, price[0], gain[0]
@@ -279,8 +287,8 @@ def by_lists(
     stands behind the one before it. Where they need more memory than there is, the value is
     TOO_LONG, or a proven lower bound if it is the most there may be.
     """
-    price, gain, kind, lowest = work[3], work[4], work[5], work[6]
-    count, start = work[7], work[11]
+    price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
+    count, start = work[_COUNT], work[_START]
     size = len(rest)
     begin, end = 0, first_list(left, value, work, rest, spent)
     effort, found, overshoot, lower = end, 0, left - left, value
@@ -355,7 +363,7 @@ def first_list(left: Any, value: Any, work: Any, rest: Any, spent: Any) -> int:
 
     One more than fit means that they do not all fit.
     """
-    price, gain, lowest = work[3], work[4], work[6]
+    price, gain, lowest = work[_PRICE], work[_GAIN], work[_LOWEST]
     p0, g0, p, g = price[0], gain[0], price[1], gain[1]
     most = -(-left // g0)
     first = 0
@@ -377,7 +385,7 @@ def first_list(left: Any, value: Any, work: Any, rest: Any, spent: Any) -> int:
 
 def trace(found: int, r: Any, s: Any, work: Any, rest: Any, spent: Any) -> None:
     """Read off the lists how many blocks of each type led to what is left and spent at the end."""
-    price, gain, count, start = work[3], work[4], work[7], work[11]
+    price, gain, count, start = work[_PRICE], work[_GAIN], work[_COUNT], work[_START]
     for at in range(len(count)):
         count[at] = 0
     for at in range(found, 0, -1):
