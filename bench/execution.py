@@ -8,7 +8,7 @@ from typing import Protocol
 
 from .processes import run_task
 from .results import Results, ResultsError
-from .row import Row
+from .row import RunRow
 from .task import Task
 
 #: Seconds without an answer after which an executor is asked whether it lives.
@@ -20,8 +20,8 @@ class Executor(Protocol):
     """What runs functions elsewhere: ``concurrent.futures.Executor``, or a cluster's client."""
 
     def submit(
-        self, function: Callable[[Task, int], Row], task: Task, threads: int, /
-    ) -> Future[Row]:
+        self, function: Callable[[Task, int], RunRow], task: Task, threads: int, /
+    ) -> Future[RunRow]:
         """Promise the function's value."""
         ...
 
@@ -48,7 +48,7 @@ def execute(
     executor: Executor,
     *,
     threads: int,
-    on_row: Callable[[Row], object],
+    on_row: Callable[[RunRow], object],
     lives: Callable[[], bool] = lambda: True,
 ) -> list[BaseException]:
     """Run tasks; a row is kept as soon as it is there.
@@ -98,7 +98,9 @@ def execute(
     return lost
 
 
-def _answered(futures: Iterable[Future[Row]], lives: Callable[[], bool]) -> Iterator[Future[Row]]:
+def _answered(
+    futures: Iterable[Future[RunRow]], lives: Callable[[], bool]
+) -> Iterator[Future[RunRow]]:
     """Yield futures as they complete; a cluster that is gone may leave some that never do."""
     left = set(futures)
     while left:

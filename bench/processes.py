@@ -18,7 +18,7 @@ import time
 from typing import IO, Any
 
 from .environment import cores, provider, versions
-from .row import Outcome, Row
+from .row import Outcome, RunRow
 from .runs.stage import Stage
 from .task import Kind, Task
 
@@ -34,7 +34,7 @@ _TASKS = 500
 _TOLD = (Kind.PEER, Kind.RULE, Kind.BOUND)
 
 
-def run_task(task: Task, threads: int) -> Row:
+def run_task(task: Task, threads: int) -> RunRow:
     """Run a task in a process of its own, or in one that is idle, and return its row.
 
     Parameters
@@ -45,7 +45,7 @@ def run_task(task: Task, threads: int) -> Row:
 
     Returns
     -------
-    Row
+    RunRow
         Always: a process that dies, or must be ended, leaves a row that says so.
     """
     worker = None if task.fresh else _idle.take()
@@ -105,7 +105,7 @@ class Worker:
                 self._messages.put(_message(line))
         self._messages.put(None)
 
-    def run(self, task: Task, threads: int) -> tuple[Row, bool]:
+    def run(self, task: Task, threads: int) -> tuple[RunRow, bool]:
         """Run a task; return its row, and whether the process can take another."""
         known: dict[str, Any] = {
             "versions": {**versions(), **provider(task.kind, task.method)},
@@ -129,10 +129,10 @@ class Worker:
                     return _overdue(task, stage, limit, known), False
                 continue
             if message is None:
-                return Row.of(task, outcome=Outcome.FAILED, error=self._death(), **known), False
+                return RunRow.of(task, outcome=Outcome.FAILED, error=self._death(), **known), False
             try:
                 if "row" in message:
-                    row = Row.from_line(message["row"])
+                    row = RunRow.from_line(message["row"])
                     if row.key != task.key:
                         raise ValueError("it is another task's row")
                     return row, not message["busy"] and self._done < _TASKS
@@ -145,7 +145,7 @@ class Worker:
                     raise ValueError("it is none of ours")
             except (KeyError, TypeError, ValueError):
                 error = f"the process answered what is no answer: {str(message)[:200]}"
-                return Row.of(task, outcome=Outcome.FAILED, error=error, **known), False
+                return RunRow.of(task, outcome=Outcome.FAILED, error=error, **known), False
 
     def _is_dead(self) -> bool:
         """Whether the process has ended; what it has started is then ended as well."""
@@ -225,11 +225,11 @@ def _seconds(task: Task, stage: Stage) -> float:
     return task.repetitions * (2 * task.time_limit + 60)
 
 
-def _overdue(task: Task, stage: Stage, limit: float, known: dict[str, Any]) -> Row:
+def _overdue(task: Task, stage: Stage, limit: float, known: dict[str, Any]) -> RunRow:
     if stage is Stage.RUNNING and task.kind in _TOLD:
-        return Row.of(task, outcome=Outcome.OUT_OF_TIME, **known)
+        return RunRow.of(task, outcome=Outcome.OUT_OF_TIME, **known)
     error = f"it was ended after {limit:.0f} s of {stage.value}"
-    return Row.of(task, outcome=Outcome.FAILED, error=error, **known)
+    return RunRow.of(task, outcome=Outcome.FAILED, error=error, **known)
 
 
 class _Idle:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from .row import Row
+from .row import RunRow
 
 
 class ResultsError(Exception):
@@ -29,7 +29,7 @@ class Results:
 
     Attributes
     ----------
-    rows : list of Row
+    rows : list of RunRow
     path : Path
 
     Raises
@@ -54,7 +54,7 @@ class Results:
 
     def __init__(self, folder: Path, suite: str, *, resume: bool) -> None:
         self.path = folder / f"{suite}.jsonl"
-        self.rows: list[Row] = []
+        self.rows: list[RunRow] = []
         self._file: BinaryIO | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ class Results:
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
-                self.rows.append(Row.from_line(line.decode()))
+                self.rows.append(RunRow.from_line(line.decode()))
             except ValueError as fault:
                 raise ResultsError(
                     f"{self.path}:{number}: this is no row of a benchmark ({fault}); give --out "
@@ -83,7 +83,7 @@ class Results:
                 ) from None
         return whole
 
-    def add(self, row: Row) -> None:
+    def add(self, row: RunRow) -> None:
         """Append a row; it is on the disk when this returns."""
         if self._file is None:
             raise ValueError("the results file is closed")

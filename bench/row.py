@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class RunRow:
     """What came of one task; every suite's rows have the same fields.
 
     Attributes
@@ -85,8 +85,8 @@ class Row:
     >>> task = Task(
     ...     suite="s", kind=Kind.SOLVE, source=Source(family="f"), method="auto", time_limit=1
     ... )
-    >>> row = Row.of(task, outcome=Outcome.FAILED, error="it crashed")
-    >>> Row.from_line(row.to_line()) == row
+    >>> row = RunRow.of(task, outcome=Outcome.FAILED, error="it crashed")
+    >>> RunRow.from_line(row.to_line()) == row
     True
     """
 
@@ -133,12 +133,12 @@ class Row:
     cores: int | None = None
 
     @staticmethod
-    def of(task: Task, **found: Any) -> Row:
+    def of(task: Task, **found: Any) -> RunRow:
         """Return the row of a task with what was found out."""
         if isinstance(found.get("error"), str):
             # A file's name may hold bytes that are no text; printed and kept, they are escaped.
             found["error"] = found["error"].encode(errors="backslashreplace").decode()
-        return Row(
+        return RunRow(
             key=task.key,
             suite=task.suite,
             kind=task.kind.value,
@@ -184,7 +184,7 @@ class Row:
         return json.dumps(document, separators=(",", ":"))
 
     @staticmethod
-    def from_line(line: str) -> Row:
+    def from_line(line: str) -> RunRow:
         """Read what :meth:`to_line` wrote.
 
         Raises
@@ -193,7 +193,7 @@ class Row:
             If the line is no row.
         """
         document = json.loads(line)
-        known = {spec.name for spec in fields(Row)}
+        known = {spec.name for spec in fields(RunRow)}
         if not isinstance(document, dict) or set(document) != known:
             raise ValueError("it is no row of this version of bench")
         for name in _EXACT:
@@ -201,4 +201,4 @@ class Row:
             document[name] = None if value is None else Fraction(value)
         document["outcome"] = Outcome(document["outcome"])
         document["history"] = tuple(tuple(entry) for entry in document["history"])
-        return Row(**document)
+        return RunRow(**document)

@@ -21,7 +21,7 @@ from .execution import execute, missing
 from .plots import draw
 from .processes import end_all
 from .results import Results
-from .row import Outcome, Row
+from .row import Outcome, RunRow
 from .suites import Settings, Suite
 from .tables import Table, failures
 from .task import Task
@@ -116,7 +116,7 @@ class Session:
             raise NothingToRun("nothing is left to run")
         return plans
 
-    def _rows(self, plan: _Plan) -> tuple[list[Row], int]:
+    def _rows(self, plan: _Plan) -> tuple[list[RunRow], int]:
         """Run what is missing of a suite; return its rows, and how many tasks have none."""
         tasks = plan.tasks
         with plan.results as results:
@@ -159,7 +159,7 @@ class Session:
         ):
             bar = progress.add_task("", total=total, completed=total - len(left))
 
-            def note(row: Row) -> None:
+            def note(row: RunRow) -> None:
                 interrupt.look()
                 if row.outcome is Outcome.FAILED:
                     console.print(
@@ -188,7 +188,7 @@ class Session:
             pool.shutdown(wait=False, cancel_futures=True)
             end_all()
 
-    def _document(self, plan: _Plan, rows: Sequence[Row]) -> dict[str, Any]:
+    def _document(self, plan: _Plan, rows: Sequence[RunRow]) -> dict[str, Any]:
         tables = _tables(plan, rows)
         return {
             "suite": plan.suite.name,
@@ -198,7 +198,7 @@ class Session:
             "figures": [str(figure) for figure in self._draw(plan, rows)],
         }
 
-    def _show(self, plan: _Plan, rows: Sequence[Row]) -> None:
+    def _show(self, plan: _Plan, rows: Sequence[RunRow]) -> None:
         tables = _tables(plan, rows)
         if self.form is Form.LATEX:
             print("\n\n".join(table.latex() for table in tables), flush=True)
@@ -217,7 +217,7 @@ class Session:
         if drawn:
             console.print(f"Figures: {', '.join(map(str, drawn))}", markup=False)
 
-    def _draw(self, plan: _Plan, rows: Sequence[Row]) -> list[Path]:
+    def _draw(self, plan: _Plan, rows: Sequence[RunRow]) -> list[Path]:
         """Draw a suite's figures; what cannot be drawn is told, and the runs count as they are."""
         if not self.figures:
             return []
@@ -237,7 +237,7 @@ class _Plan(NamedTuple):
     results: Results
 
 
-def _tables(plan: _Plan, rows: Sequence[Row]) -> list[Table]:
+def _tables(plan: _Plan, rows: Sequence[RunRow]) -> list[Table]:
     failed = failures(rows)
     return plan.suite.tables(rows, plan.settings) + ([failed] if failed else [])
 
@@ -254,7 +254,7 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"a table holds {value!r}, which JSON does not know")
 
 
-def _warn_of_other_code(rows: Sequence[Row]) -> None:
+def _warn_of_other_code(rows: Sequence[RunRow]) -> None:
     others = 0
     for row in rows:
         here = {"code": code_digest(), **provider(row.kind, row.algorithm)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.files import number_to_json
 
-from .row import Outcome, Row
+from .row import Outcome, RunRow
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -269,7 +269,7 @@ def _value(value: Any) -> Any:
     return number_to_json(value) if isinstance(value, Fraction) else value
 
 
-def failures(rows: Iterable[Row]) -> Table | None:
+def failures(rows: Iterable[RunRow]) -> Table | None:
     """Return the failed runs, in red; None if there are none."""
     failed = [row for row in rows if row.outcome is Outcome.FAILED]
     if not failed:
@@ -283,9 +283,9 @@ def failures(rows: Iterable[Row]) -> Table | None:
     )
 
 
-def grouped(rows: Sequence[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+def grouped(rows: Sequence[RunRow], key: Callable[[RunRow], Any]) -> dict[Any, list[RunRow]]:
     """Return the rows by a key, in the order in which the keys first come."""
-    groups: dict[Any, list[Row]] = {}
+    groups: dict[Any, list[RunRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups

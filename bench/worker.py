@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from .environment import provider
-from .row import Row
+from .row import RunRow
 from .runs import Stage, perform
 from .task import Task
 
@@ -43,7 +43,7 @@ def main() -> None:
     while True:
         order = tasks.get()
         before = set(threading.enumerate())
-        row: Row = perform(Task.from_json(order["task"]), order["threads"], tell)
+        row: RunRow = perform(Task.from_json(order["task"]), order["threads"], tell)
         row = replace(row, versions={**row.versions, **provider(row.kind, row.algorithm)})
         # An algorithm that did not stop in time may still compute: the next run must not share
         # the machine with it.

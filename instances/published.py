@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 
 from cms.files.tables import read_table
+from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.scenario import Scenario
 from cms.fleet.serving.service import Service
-from cms.fleet.serving.tables import read_operating_points
 from cms.values.frozen import FrozenMap
 from cms.values.numbers import format_exact
 

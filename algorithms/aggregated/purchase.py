@@ -64,7 +64,7 @@ class Bought(NamedTuple):
     value: Fraction
 
 
-class Proposal(NamedTuple):
+class Hint(NamedTuple):
     """What a floating-point solver says.
 
     Attributes
@@ -166,9 +166,7 @@ class Purchase:
         """What can be bought."""
         return self._columns
 
-    def proposal(
-        self, held: Sequence[int], closed: Collection[int], budget: Budget | None
-    ) -> Proposal:
+    def proposal(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say in floats which columns are bought and which block types serve each job."""
         tables, program = self._tables, self._program
         for i, number in enumerate(held):
@@ -178,7 +176,7 @@ class Purchase:
         answer = program.solve(budget)
         types: list[set[int]] = [set() for _ in range(tables.n)]
         if answer is None:
-            return Proposal(set(), types, None)
+            return Hint(set(), types, None)
         bought = {at for at, x in enumerate(self._variables) if answer.values[x] > _NOTHING}
         ties: list[list[tuple[float, int]]] = [[] for _ in range(tables.k)]
         for (i, j), share in self._shares.items():
@@ -203,7 +201,7 @@ class Purchase:
                 )
                 worth.append((near(column.cost / self._unit) - value, at))
         bought.update(at for left, at in sorted(worth)[: tables.k] if left <= _NOTHING)
-        return Proposal(bought, types, self._basis())
+        return Hint(bought, types, self._basis())
 
     def _basis(self) -> Basis | None:
         tables = self._tables

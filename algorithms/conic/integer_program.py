@@ -20,7 +20,7 @@ class Column(NamedTuple):
     most: int
 
 
-class Found(NamedTuple):
+class ContentsFound(NamedTuple):
     """Machines by content, and the blocks that every job gets, one vector a job."""
 
     machines: dict[Point, int]
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
+class ContentTask:
     """What the program is to decide: which schedule of ``least`` to ``target`` machines is best.
 
     Parameters
@@ -101,7 +101,7 @@ class ContentProgram:
 
     Parameters
     ----------
-    task : Task
+    task : ContentTask
         With windows that are not empty.
 
     Raises
@@ -114,7 +114,9 @@ class ContentProgram:
     >>> demands = (Demand("x", 14, (1, 0)), Demand("y", 21, (0, 1)))
     >>> windows = (Window((14, 0), (14, 0)), Window((0, 21), (0, 21)))
     >>> machine = Polytope(((10, 7),), (291,))
-    >>> task = Task(machine, demands, windows, (Column((28, 1), 2),), slots=1, least=0, target=2)
+    >>> task = ContentTask(
+    ...     machine, demands, windows, (Column((28, 1), 2),), slots=1, least=0, target=2
+    ... )
     >>> model = ContentProgram(task)
     >>> len(model.program)
     8
@@ -123,7 +125,7 @@ class ContentProgram:
     ({(14, 21): 1}, ((14, 0), (0, 21)), 1)
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ContentTask) -> None:
         self.task, self.program = task, Program()
         program, k = self.program, task.polytope.dimension
         self._machines = [program.variable(column.most) for column in task.columns]
@@ -182,7 +184,7 @@ class ContentProgram:
             )
             program.at_least({self._used[at - 1]: 1, self._used[at]: -1}, 0)
 
-    def read(self, values: Sequence[int]) -> Found:
+    def read(self, values: Sequence[int]) -> ContentsFound:
         """Turn the variables' values into machines and blocks given."""
         machines: dict[Point, int] = {}
         for variable, column in zip(self._machines, self.task.columns, strict=True):
@@ -198,7 +200,7 @@ class ContentProgram:
             tuple(low + values[variable] for low, variable in zip(window.low, taken, strict=True))
             for window, taken in zip(self.task.windows, self._taken, strict=True)
         )
-        return Found(machines, given)
+        return ContentsFound(machines, given)
 
 
 def _terms(variables: Sequence[int], factors: Point) -> dict[int, int]:

@@ -20,7 +20,7 @@ from ..prices.vertex import solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Settings
 from .cells import cover
 from .demands import Priced, priced, windows
-from .integer_program import ContentProgram, Found, Task, columns_of
+from .integer_program import ContentProgram, ContentsFound, ContentTask, columns_of
 from .polytope import HalfSpace, Point
 from .prepared import MOST_MAXIMAL, too_many_contents
 from .valuable import valuable
@@ -146,11 +146,11 @@ class Run:
         # Supply may be more than is taken, so that full machines serve in place of others.
         return None if budget.stopped else tuple(sorted({*map(given.polytope.filled, corners)}))
 
-    def _task(self, contents: tuple[Point, ...], known: Priced | None) -> Task:
+    def _task(self, contents: tuple[Point, ...], known: Priced | None) -> ContentTask:
         """State what is left to decide."""
         given, target = self._given, self._target()
         k = given.polytope.dimension
-        return Task(
+        return ContentTask(
             given.polytope,
             given.demands,
             windows(given.demands, given.polytope.highest, target, known),
@@ -161,7 +161,7 @@ class Run:
             _near(known, target),
         )
 
-    def _settle(self, task: Task, part: str) -> Iterator[Named]:
+    def _settle(self, task: ContentTask, part: str) -> Iterator[Named]:
         """Let CP-SAT decide a task."""
         if not _is_open(task):
             yield from self._word(None, part)
@@ -176,7 +176,7 @@ class Run:
                 if isinstance(item, Outcome) and item.status in ("optimal", "infeasible"):
                     yield from self._word(found, part)
 
-    def _word(self, found: Found | None, part: str) -> Iterator[Named]:
+    def _word(self, found: ContentsFound | None, part: str) -> Iterator[Named]:
         """Say what follows where the program is decided; ``found`` is its best."""
         if self._plain:
             return
@@ -186,7 +186,7 @@ class Run:
             part,
         )
 
-    def _schedule(self, found: Found, part: str) -> Named:
+    def _schedule(self, found: ContentsFound, part: str) -> Named:
         blocks = self._small.blocks
         machines = {
             Configuration(dict(zip(blocks, content, strict=True)), self._name): number
@@ -202,7 +202,7 @@ class Run:
         return Named(self._given.reduction.restore(schedule), part)
 
 
-def _is_open(task: Task) -> bool:
+def _is_open(task: ContentTask) -> bool:
     """Whether so few machines have the worth of all options and the blocks for each single job."""
     return task.target >= task.least and all(
         low <= high for window in task.windows for low, high in zip(*window, strict=True)

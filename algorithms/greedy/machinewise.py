@@ -160,7 +160,7 @@ def _alone(tables: Tables, counts: Sequence[Sequence[int]], j: int) -> Repair:
     return min(ways, key=lambda way: (way.cost, way.shape))
 
 
-class Fractional(NamedTuple):
+class LpStarSolution(NamedTuple):
     """A solution of LP*: its machines are just enough for its shares.
 
     Attributes
@@ -177,7 +177,7 @@ class Fractional(NamedTuple):
     shares: dict[int, dict[Edge, float]]
 
 
-def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
+def solve(paid: Paid, budget: Budget | None) -> LpStarSolution | None:
     """Solve LP*; None if stopped.
 
     The variables are parts of jobs' demands (or, where that is less, what these parts cost) and
@@ -240,7 +240,7 @@ def solve(paid: Paid, budget: Budget | None) -> Fractional | None:
             found[c] = parts
             machines[c] = _paid_for(paid, c, parts, needs[c]) * paid.unit / tables.costs[c]
     value = sum((x * tables.costs[c] for c, x in machines.items()), Fraction(0))
-    return Fractional(value, machines, found)
+    return LpStarSolution(value, machines, found)
 
 
 def _needs(paid: Paid, c: int) -> dict[Edge, float]:
@@ -269,7 +269,9 @@ def _paid_for(paid: Paid, c: int, parts: dict[Edge, float], needs: dict[Edge, fl
     return Fraction(max(*of_type.values(), *of_job.values())) * (1 + Fraction(1, 10**12))
 
 
-def round_machinewise(paid: Paid, fractional: Fractional, budget: Budget | None) -> Counts | None:
+def round_machinewise(
+    paid: Paid, fractional: LpStarSolution, budget: Budget | None
+) -> Counts | None:
     """Round LP* by conditional expectations; None if stopped.
 
     Examples
@@ -309,7 +311,7 @@ class Rounding:
     Parameters
     ----------
     paid : Paid
-    fractional : Fractional
+    fractional : LpStarSolution
 
     Attributes
     ----------
@@ -318,7 +320,7 @@ class Rounding:
         ends at no less than the cost.
     """
 
-    def __init__(self, paid: Paid, fractional: Fractional) -> None:
+    def __init__(self, paid: Paid, fractional: LpStarSolution) -> None:
         self._paid, self._fractional = paid, fractional
         # The exponent of the tail bound: t = ln kappa.
         self._t = log(float(kappa(paid.many)))

@@ -23,7 +23,7 @@ from ..tables.integers import Tables, without_limits
 from ..tables.integers import schedule as restored
 from .compact import CompactProgram, Ended
 from .dynamic import DynamicProgram, optimum
-from .fleet import MOST_SHAPES, Fleet, Found
+from .fleet import MOST_SHAPES, Fleet, FleetFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,7 +233,7 @@ class _Run:
     def _by_program(
         self, fleet: Fleet, program: CompactProgram, schedule: Schedule
     ) -> Iterator[Named]:
-        best: Found | None = None
+        best: FleetFound | None = None
         for item in program.run(self._budget):
             if not isinstance(item, Ended):
                 best = item
@@ -243,7 +243,7 @@ class _Run:
                 yield from self._proved(fleet, schedule, best, item.bound, "CP-SAT")
 
     def _proved(
-        self, fleet: Fleet, schedule: Schedule, found: Found | None, bound: Fraction, way: str
+        self, fleet: Fleet, schedule: Schedule, found: FleetFound | None, bound: Fraction, way: str
     ) -> Iterator[Named]:
         """Yield what was found, or the rounding where that costs no more, and the bound."""
         if not self._options.plain:
@@ -255,7 +255,7 @@ class _Run:
         else:
             yield self._named(fleet, found, way)
 
-    def _named(self, fleet: Fleet, found: Found, way: str) -> Named:
+    def _named(self, fleet: Fleet, found: FleetFound, way: str) -> Named:
         return Named(self._reduction.restore(fleet.schedule(found)), way)
 
 

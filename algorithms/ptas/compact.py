@@ -12,7 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
-from .fleet import Fleet, Found
+from .fleet import Fleet, FleetFound
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -114,7 +114,7 @@ class CompactProgram:
         program.at_most(down, ceil(self._highest / unit) - 1)
         program.minimise(down)
 
-    def run(self, budget: Budget) -> Generator[Found | Ended, None, None]:
+    def run(self, budget: Budget) -> Generator[FleetFound | Ended, None, None]:
         """Yield better and better schedules, and at last what a schedule costs at least."""
         bound = self._highest
         with closing(self._program.improvements(budget, Settings())) as items:
@@ -127,7 +127,7 @@ class CompactProgram:
                     bound = sum(counted) * self.unit
                     yield self._found(item)
 
-    def _found(self, values: Sequence[int]) -> Found:
+    def _found(self, values: Sequence[int]) -> FleetFound:
         fleet, problem = self._fleet, self._fleet.problem
         machines = {
             shape: values[x]

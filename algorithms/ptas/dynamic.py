@@ -20,7 +20,7 @@ from cms.errors import UnsupportedProblem
 from cms.reduction.reduction import reduce
 from cms.schedule.schedule import Schedule
 
-from .fleet import Fleet, Found
+from .fleet import Fleet, FleetFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +53,7 @@ class Searched(NamedTuple):
     """Whether the search came to its end, and the cheapest schedule below the cost asked for."""
 
     finished: bool
-    found: Found | None
+    found: FleetFound | None
 
 
 class Optimum(NamedTuple):
@@ -104,7 +104,7 @@ def optimum(problem: Problem, budget: Budget | None = None) -> Optimum | None:
     # Fleets a little larger each time: the tables are not much larger than the optimum needs.
     first = 2 * fleet.step * min((steps for steps in fleet.steps if steps), default=0)
     limit = Fraction(0)
-    found: Found | None = None
+    found: FleetFound | None = None
     while found is None and limit < apart.cost:
         limit = min(apart.cost, max(first, limit * _GROWTH))
         program = DynamicProgram(fleet, limit)

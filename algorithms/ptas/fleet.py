@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_SHAPES = 20_000
 
 
-class Found(NamedTuple):
+class FleetFound(NamedTuple):
     """Machines, the blocks given to jobs by (block, job), and what the machines cost."""
 
     cost: Fraction
@@ -85,7 +85,7 @@ class Fleet:
             for i, most in enumerate(demand.enough):
                 self.useful[i] += most
 
-    def apart(self) -> Found:
+    def apart(self) -> FleetFound:
         """Serve every job by blocks of one type: a schedule, if not a good one."""
         problem = self.problem
         # What a block costs on a machine that is full of its type.
@@ -106,15 +106,17 @@ class Fleet:
             load[i] += demand.enough[i]
         return self.found(with_missing(problem, {}, load), given)
 
-    def found(self, machines: dict[Configuration, int], given: dict[tuple[str, str], int]) -> Found:
+    def found(
+        self, machines: dict[Configuration, int], given: dict[tuple[str, str], int]
+    ) -> FleetFound:
         """Add what machines cost."""
         cost = sum(
             (self.problem.machine_type(shape.machine).cost * n for shape, n in machines.items()),
             Fraction(0),
         )
-        return Found(cost, machines, given)
+        return FleetFound(cost, machines, given)
 
-    def schedule(self, found: Found) -> Schedule:
+    def schedule(self, found: FleetFound) -> Schedule:
         """Build a schedule of the reduced problem."""
         schedule = Schedule.from_counts(self.problem, found.machines, found.given)
         return schedule.without_idle_machines()

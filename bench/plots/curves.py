@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.row import Row
+from bench.row import RunRow
 
 from .plot import Plot, finish, looks
 
@@ -85,13 +85,13 @@ def profile(seconds: Mapping[str, Mapping[str, float | None]]) -> dict[str, list
     }
 
 
-def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot:
+def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[RunRow]]) -> Plot:
     """Show how the relative gap falls as an algorithm runs, on average over its runs.
 
     Parameters
     ----------
     name, title : str
-    runs : Mapping[str, sequence of Row]
+    runs : Mapping[str, sequence of RunRow]
         By algorithm, with their histories.
     """
 
@@ -124,7 +124,7 @@ def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> P
     )
 
 
-def gaps_at(row: Row, times: Iterable[float]) -> list[float]:
+def gaps_at(row: RunRow, times: Iterable[float]) -> list[float]:
     """Return the relative gap at each of several increasing moments; 1 without a schedule."""
     found, at, gap = [], 0, 1.0
     for moment in times:
@@ -138,13 +138,13 @@ def gaps_at(row: Row, times: Iterable[float]) -> list[float]:
     return found
 
 
-def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[Row]]) -> Plot:
+def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[RunRow]]) -> Plot:
     """Show the share of instances proved over the number of jobs.
 
     Parameters
     ----------
     name, title : str
-    runs : Mapping[str, sequence of Row]
+    runs : Mapping[str, sequence of RunRow]
         By contestant.
     """
 

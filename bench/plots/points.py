@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.figures import growth
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 
 from .plot import Plot, finish, looks
 
@@ -91,13 +91,13 @@ def ticks_up_to(highest: float) -> list[float]:
     return ticks
 
 
-def times_over_n(name: str, title: str, series: Mapping[str, Sequence[Row]]) -> Plot:
+def times_over_n(name: str, title: str, series: Mapping[str, Sequence[RunRow]]) -> Plot:
     """Show seconds over the number of jobs, both logarithmic, with fitted exponents.
 
     Parameters
     ----------
     name, title : str
-    series : Mapping[str, sequence of Row]
+    series : Mapping[str, sequence of RunRow]
         Runs by what the legend says of them.
     """
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from bench.environment import cores, versions
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.task import Kind, Task
 from cms.problem.problem import Problem
 
@@ -28,7 +28,7 @@ _RUNS: dict[Kind, Callable[[Task, Problem, int, Tell], Facts]] = {
 }
 
 
-def perform(task: Task, threads: int, tell: Tell) -> Row:
+def perform(task: Task, threads: int, tell: Tell) -> RunRow:
     """Run a task in this process and return its row; whatever it raises becomes a failed one.
 
     Parameters
@@ -71,4 +71,4 @@ def perform(task: Task, threads: int, tell: Tell) -> Row:
         known.update(_RUNS[task.kind](task, problem, threads, noted))
     except Exception as fault:  # noqa: BLE001 - whatever it is, it is this run's and goes in its row
         known.update(outcome=Outcome.FAILED, error=f"{type(fault).__name__}: {fault}")
-    return Row.of(task, **known)
+    return RunRow.of(task, **known)

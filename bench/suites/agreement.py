@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.peers import GROUPS
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, grouped
 from bench.task import Kind
 
 from .summary import solves
 
 
-def contradiction(ours: Row, theirs: Row) -> str | None:
+def contradiction(ours: RunRow, theirs: RunRow) -> str | None:
     """Say how two answers to one instance contradict each other; None if they do not.
 
     A peer's schedule was checked, and so were our schedule and our bound, so that at most one
@@ -20,7 +20,7 @@ def contradiction(ours: Row, theirs: Row) -> str | None:
 
     Parameters
     ----------
-    ours, theirs : Row
+    ours, theirs : RunRow
         Of an algorithm and of a peer, both answered.
     """
     if theirs.cost is not None and ours.lower_bound is not None:
@@ -40,7 +40,7 @@ def contradiction(ours: Row, theirs: Row) -> str | None:
     return None
 
 
-def agreement(rows: Sequence[Row]) -> list[Table]:
+def agreement(rows: Sequence[RunRow]) -> list[Table]:
     """Compare every answer of an algorithm with those of the peers on the same instance.
 
     Returns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Table
 from bench.task import Task
 
@@ -34,10 +34,10 @@ def tasks(settings: Settings) -> Iterator[Task]:
         yield from settings.solves("fleets", source)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each kind of fleet in a line."""
 
-    def label(row: Row) -> str:
+    def label(row: RunRow) -> str:
         return f"{row.family}, n={row.arguments['n']:,}"
 
     return [summary("fleets of several GPU types", rows, label, settings, heading="fleets")]

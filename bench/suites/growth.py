@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.figures import growth, median
 from bench.plots import Plot, times_over_n
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, grouped, seconds
 from bench.task import Task
 
@@ -30,7 +30,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 yield from settings.solves("growth", source, fresh=True)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show the median time at each size, and the exponent fitted to all runs."""
     done = [
         row
@@ -72,7 +72,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [Table("growth", caption, columns, tuple(lines))]
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the seconds over the number of jobs."""
     done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
     series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from bench.figures import median
 from bench.plots import Plot
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, amount, grouped, percent, ratio, seconds
 from bench.task import NAMED, Source, Task
 
@@ -60,19 +60,19 @@ def _sources(settings: Settings) -> Iterator[Source]:
             yield settings.source(FAMILY, n=n, seed=seed, rates=RATES[seed % len(RATES)])
 
 
-def cost_at(row: Row, limit: float) -> Fraction | None:
+def cost_at(row: RunRow, limit: float) -> Fraction | None:
     """Return the cost of the schedule that a run had after so many seconds; None without one.
 
     Parameters
     ----------
-    row : Row
+    row : RunRow
     limit : float
     """
     costs = [cost for at, cost, *_ in row.history if at <= limit and cost is not None]
     return Fraction(costs[-1]) if costs else None
 
 
-def seconds_to_best(row: Row) -> float | None:
+def seconds_to_best(row: RunRow) -> float | None:
     """Return when a run had the schedule with which it ended; None without one."""
     return min(
         (at for at, cost, *_ in row.history if cost is not None and Fraction(cost) == row.cost),
@@ -80,14 +80,14 @@ def seconds_to_best(row: Row) -> float | None:
     )
 
 
-def contestants(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def contestants(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
     """Return the runs of each method but the failed ones, and the pipeline's as they stood early.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of RunRow
     """
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[RunRow]] = {}
     for name, part in grouped(rows, lambda row: row.algorithm).items():
         fine = [row for row in part if row.outcome is not Outcome.FAILED]
         if name == PIPELINE:
@@ -96,12 +96,12 @@ def contestants(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show the GPUs of everybody, and how far the pipeline is from what is proved."""
     return [table for table in (_gpus(rows), _distance(rows, settings)) if table.rows]
 
 
-def _gpus(rows: Sequence[Row]) -> Table:
+def _gpus(rows: Sequence[RunRow]) -> Table:
     """Show each scenario, and each kind of drawn instances, in a line."""
     known = known_values(rows)
     lines: list[tuple[object, ...]] = []
@@ -139,7 +139,7 @@ def _gpus(rows: Sequence[Row]) -> Table:
     return Table("GPUs beside as is", caption, columns, tuple(lines), frozenset(red))
 
 
-def _distance(rows: Sequence[Row], settings: Settings) -> Table:
+def _distance(rows: Sequence[RunRow], settings: Settings) -> Table:
     """Show each algorithm but the one that proves in a line, the pipeline early in one more."""
     mine = solves(rows)
     known = known_values([row for row in mine if row.algorithm == AUTO and is_checked(row)])
@@ -197,14 +197,14 @@ def _distance(rows: Sequence[Row], settings: Settings) -> Table:
     return Table("distance to the optimum", caption, columns, tuple(lines), frozenset(red))
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the ratios to what is proved."""
     # One variant of each algorithm: no name needs its options.
     plain = [replace(row, options={}) for row in rows]
     return ratio_plots("mig_serving_ratios", "MIG-serving beside the optimum", plain)
 
 
-def _instances(row: Row) -> str:
+def _instances(row: RunRow) -> str:
     """Say which line of the table a run belongs to."""
     if row.module == NAMED:
         return row.family
@@ -221,7 +221,7 @@ def _saving(cost: Fraction | None, base: Fraction | None) -> float | None:
     return None if cost is None or not base else float(1 - cost / base)
 
 
-def _worse(part: Sequence[Row], found: Mapping[str, Sequence[Row]]) -> int:
+def _worse(part: Sequence[RunRow], found: Mapping[str, Sequence[RunRow]]) -> int:
     """Count the runs that end worse than the fast phase alone on the same instance."""
     fast = {row.instance: row.cost for row in found.get(FAST, [])}
     pairs = [(row.cost, fast.get(row.instance)) for row in part]

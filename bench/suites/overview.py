@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from bench.plots import Plot, gap_over_time
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Table, grouped
 from bench.task import Task
 
@@ -27,7 +27,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
             yield from settings.rules("overview", source)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each family in a table, and all of them in the last."""
     known = known_values(rows)
     note = f"At most {settings.largest:,} jobs, {settings.time_limit:g} s a run."
@@ -37,7 +37,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [table for table in found if table is not None]
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the ratios of all families together, and how the gaps fall."""
     drawn = ratio_plots("overview_ratios", "Observed and proved ratios, all families", rows)
     by_algorithm = grouped(solves(rows), lambda row: row.algorithm)

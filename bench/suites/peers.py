@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bench.figures import median
 from bench.peers import GROUPS, PEERS
 from bench.plots import Plot, performance_profile
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import AtLeast, Column, Table, at_least, exact, grouped, seconds, times
 from bench.task import Task
 
@@ -35,7 +35,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 yield from settings.asks("peers", source, limit)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each size and limit with every contestant in a line."""
     lines = []
     order = sorted(rows, key=lambda row: (row.arguments["n"], row.time_limit))
@@ -77,7 +77,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [Table("peers", caption, columns, tuple(lines))]
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the performance profile of all contestants."""
     limits = {row.time_limit for row in rows}
     seconds = {
@@ -93,9 +93,9 @@ def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
     return [performance_profile("peers_profile", title, seconds)]
 
 
-def _by_limit(rows: Sequence[Row], methods: Sequence[str]) -> dict[str, list[Row]]:
+def _by_limit(rows: Sequence[RunRow], methods: Sequence[str]) -> dict[str, list[RunRow]]:
     """Return each contestant's best run on each instance under each limit."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[RunRow]] = {}
     for part in grouped(rows, lambda row: row.time_limit).values():
         for name, runs in by_contestant(part, methods).items():
             found.setdefault(name, []).extend(runs)

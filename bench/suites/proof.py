@@ -7,7 +7,7 @@ from importlib import import_module
 from math import floor
 
 from bench.plots import Plot, gap_over_time, proof_rate
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Table, grouped
 from bench.task import Task
 
@@ -33,14 +33,14 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 yield from settings.asks("proof", source, settings.peer_limit)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each family's proofs, the agreement with peers, and what rechecking takes."""
     title = f"proof rate (at most {settings.largest:,} jobs, {settings.time_limit:g} s a run)"
     found = [summary(title, rows, lambda row: row.family, settings), *agreement(rows)]
     return [*found, *filter(None, [rechecking(rows)])]
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the proof rates over the sizes, and how the gaps fall."""
     mine = grouped(solves(rows), lambda row: row.algorithm)
     return [

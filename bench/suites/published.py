@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from bench.peers import PEERS
 from bench.plots import Plot, gpus_by_scenario
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.rules import RULES
 from bench.tables import Column, Table, exact, grouped, seconds
 from bench.task import NAMED, Kind, Source, Task
@@ -29,7 +29,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
         yield from settings.asks("published", source, settings.time_limit)
 
 
-def gpus(rows: Sequence[Row]) -> dict[str, dict[str, Fraction]]:
+def gpus(rows: Sequence[RunRow]) -> dict[str, dict[str, Fraction]]:
     """Return, for each method, what its schedule costs in each scenario where it has one."""
     found: dict[str, dict[str, Fraction]] = {}
     for name, part in grouped(rows, label).items():
@@ -42,7 +42,7 @@ def gpus(rows: Sequence[Row]) -> dict[str, dict[str, Fraction]]:
     return found
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each method in a line, each scenario in a column."""
     lines: list[tuple[object, ...]] = []
     red = set()
@@ -80,7 +80,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [Table("published scenarios", caption, columns, tuple(lines), frozenset(red))]
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the GPUs of every scheduler."""
     title = "GPUs on the published scenarios"
     proved = [
@@ -91,7 +91,7 @@ def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
     return [gpus_by_scenario("published", title, gpus(rows), SCENARIOS, proved)]
 
 
-def _summary(row: Row) -> str:
+def _summary(row: RunRow) -> str:
     """Say what a method is, in a line."""
     if row.kind == Kind.RULE:
         return RULES[row.algorithm].summary

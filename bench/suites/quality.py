@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bench.figures import median, quantile
 from bench.plots import Plot, observed_and_proved
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, grouped, percent, ratio, seconds
 
 #: What the columns of :func:`quality` are, for a caption.
@@ -40,14 +40,14 @@ class Known(NamedTuple):
     best: Fraction | None
 
 
-def known_values(rows: Sequence[Row]) -> dict[str, Known]:
+def known_values(rows: Sequence[RunRow]) -> dict[str, Known]:
     """Return what is known of each instance.
 
     The bound is checked exactly; an optimum may rest on a solver's word.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of RunRow
     """
     found = {}
     for instance, part in grouped(rows, lambda row: row.instance).items():
@@ -61,14 +61,14 @@ def known_values(rows: Sequence[Row]) -> dict[str, Known]:
 
 
 def quality(
-    title: str, rows: Sequence[Row], known: Mapping[str, Known], note: str = ""
+    title: str, rows: Sequence[RunRow], known: Mapping[str, Known], note: str = ""
 ) -> Table | None:
     """Show each method with its options in a line.
 
     Parameters
     ----------
     title : str
-    rows : sequence of Row
+    rows : sequence of RunRow
         Of algorithms, and of rules.
     known : Mapping[str, Known]
         As :func:`known_values` returns it.
@@ -126,7 +126,7 @@ def quality(
     return Table(title, f"{LEGEND} {note}".strip(), columns, tuple(lines), frozenset(red))
 
 
-def label(row: Row) -> str:
+def label(row: RunRow) -> str:
     """Return the method with its options in words."""
     options = ", ".join(
         name if value is True else f"{value}" for name, value in dict(row.options).items()
@@ -134,12 +134,12 @@ def label(row: Row) -> str:
     return f"{row.algorithm} ({options})" if options else row.algorithm
 
 
-def ratios(rows: Iterable[Row], known: Mapping[str, Known], to: str) -> list[Fraction]:
+def ratios(rows: Iterable[RunRow], known: Mapping[str, Known], to: str) -> list[Fraction]:
     """Return cost / bound, or cost / optimum, of the runs where both are known.
 
     Parameters
     ----------
-    rows : iterable of Row
+    rows : iterable of RunRow
     known : Mapping[str, Known]
     to : str
         "bound" or "optimum".
@@ -152,13 +152,13 @@ def ratios(rows: Iterable[Row], known: Mapping[str, Known], to: str) -> list[Fra
     return found
 
 
-def proved_ratio(row: Row, known: Known | None) -> Fraction | None:
+def proved_ratio(row: RunRow, known: Known | None) -> Fraction | None:
     """Return what the guarantee allows at the optimum, divided by it; None if unknown."""
     allowed = _allowed(row, known.optimum) if known is not None and known.optimum else None
     return None if allowed is None or not known or not known.optimum else allowed / known.optimum
 
 
-def is_breached(row: Row, known: Known | None) -> bool:
+def is_breached(row: RunRow, known: Known | None) -> bool:
     """Whether a run contradicts bound <= optimum <= cost <= guarantee, or a better schedule."""
     if row.outcome is not Outcome.ANSWERED:
         return False
@@ -183,7 +183,7 @@ def is_breached(row: Row, known: Known | None) -> bool:
     return low or row.cost < known.optimum or above
 
 
-def ratio_plots(name: str, title: str, rows: Sequence[Row]) -> list[Plot]:
+def ratio_plots(name: str, title: str, rows: Sequence[RunRow]) -> list[Plot]:
     """Show the ratios next to what is proved; nothing without optima."""
     known = known_values(rows)
     groups = grouped([row for row in rows if row.outcome is Outcome.ANSWERED], label)
@@ -204,7 +204,7 @@ def ratio_plots(name: str, title: str, rows: Sequence[Row]) -> list[Plot]:
     return [observed_and_proved(name, title, observed, proved)]
 
 
-def _allowed(row: Row, optimum: Fraction | None) -> Fraction | None:
+def _allowed(row: RunRow, optimum: Fraction | None) -> Fraction | None:
     """Return what the guarantee allows if its reference were the optimum."""
     if not row.guarantee or optimum is None:
         return None

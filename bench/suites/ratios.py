@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from bench.plots import Plot
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Table
 from bench.task import Task
 
@@ -60,7 +60,7 @@ def _instances(settings: Settings) -> Iterator[tuple[str, dict[str, object]]]:
         yield from module.suite(settings.instances - half, settings.largest, seed, others)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each variant's ratios to the optimum, on an A100 and on other families."""
     mine = solves(rows)
     known = known_values(mine)
@@ -78,7 +78,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [table for table in found if table is not None]
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the ratios on an A100 and on other families."""
     drawn = []
     for name, title, wanted in (("a100", "A100", True), ("others", "other families", False)):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.figures import median, quantile
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Column, Table, grouped, seconds, times
 
 from .summary import solves
 
 
-def rechecking(rows: Sequence[Row]) -> Table | None:
+def rechecking(rows: Sequence[RunRow]) -> Table | None:
     """Compare the second checker with the algorithm that it checks, a family a line.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of RunRow
         Those without a recheck from files are left out.
 
     Returns

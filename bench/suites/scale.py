@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bench.figures import median
 from bench.peers import GROUPS
 from bench.plots import Plot, times_over_n
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.tables import (
     AtLeast,
     Column,
@@ -57,7 +57,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
             yield from settings.asks("scale", source, settings.peer_limit)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each size and load in a line."""
     relaxations = grouped(
         [row for row in rows if row.kind == Kind.PEER and row.outcome is not Outcome.FAILED],
@@ -95,7 +95,7 @@ def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     return [Table("scale", caption, columns, lines)]
 
 
-def _figures(part: Sequence[Row], relaxations: Mapping[str, list[Row]]) -> tuple[object, ...]:
+def _figures(part: Sequence[RunRow], relaxations: Mapping[str, list[RunRow]]) -> tuple[object, ...]:
     """A line's figures: of the runs, and of the relaxations of their instances."""
     took = [row.seconds for row in part if row.seconds is not None]
     told = [row.passes for row in part if row.passes is not None]
@@ -126,7 +126,7 @@ def _figures(part: Sequence[Row], relaxations: Mapping[str, list[Row]]) -> tuple
     )
 
 
-def _relaxation_seconds(row: Row) -> AtLeast:
+def _relaxation_seconds(row: RunRow) -> AtLeast:
     """Its seconds, or at least its limit where it did not finish."""
     if row.outcome is Outcome.ANSWERED and row.seconds is not None:
         return AtLeast(row.seconds, False)
@@ -142,7 +142,7 @@ def _median(found: Sequence[AtLeast]) -> AtLeast | None:
     return AtLeast(median([one.figure for one in middle]), any(one.open for one in middle))
 
 
-def plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the seconds over the number of jobs."""
     done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
     series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Table
 from bench.task import Task
 
@@ -23,7 +23,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
             yield from settings.solves("size-bounded", source)
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each family in a line."""
     title = f"size-bounded configurations ({min(SIZE, settings.largest):,} jobs)"
     return [summary(title, rows, lambda row: row.family, settings)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench.figures import median
-from bench.row import Row
+from bench.row import RunRow
 from bench.tables import Column, Table, seconds, times
 from bench.task import NAMED, Kind, Source, Task
 
@@ -32,7 +32,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
             )
 
 
-def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show both comparisons, an algorithm a line."""
     what = {
         Kind.WARM.value: ("solve", "one scipy.optimize.linprog"),

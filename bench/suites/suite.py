@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.peers import GROUPS
 from bench.plots import Plot
-from bench.row import Row
+from bench.row import RunRow
 from bench.rules import BOUNDS, RULES
 from bench.tables import Table
 from bench.task import FAMILIES, Kind, Source, Task
@@ -107,7 +107,7 @@ class Settings:
                 )
 
 
-def _no_plots(rows: Sequence[Row], settings: Settings) -> list[Plot]:
+def _no_plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     return []
 
 
@@ -131,5 +131,5 @@ class Suite:
     summary: str
     defaults: Settings
     tasks: Callable[[Settings], Iterator[Task]]
-    tables: Callable[[Sequence[Row], Settings], list[Table]]
-    plots: Callable[[Sequence[Row], Settings], list[Plot]] = _no_plots
+    tables: Callable[[Sequence[RunRow], Settings], list[Table]]
+    plots: Callable[[Sequence[RunRow], Settings], list[Plot]] = _no_plots

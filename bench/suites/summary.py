@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bench.figures import median, quantile
 from bench.peers import GROUPS
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, exact, grouped, percent, seconds
 from bench.task import Kind
 
@@ -24,23 +24,23 @@ def how_measured(settings: Settings) -> str:
     return f"{words}, and loading compiled code where it is a process's first run."
 
 
-def solves(rows: Sequence[Row]) -> list[Row]:
+def solves(rows: Sequence[RunRow]) -> list[RunRow]:
     """Return the rows of algorithms, without those of peers."""
     return [row for row in rows if row.kind == Kind.SOLVE]
 
 
-def by_contestant(rows: Sequence[Row], methods: Sequence[str] = ()) -> dict[str, list[Row]]:
+def by_contestant(rows: Sequence[RunRow], methods: Sequence[str] = ()) -> dict[str, list[RunRow]]:
     """Return the runs of each algorithm, and of each group of peers the best run an instance.
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of RunRow
     methods : sequence of str, optional
         Algorithms that come first.
     """
     mine = grouped(solves(rows), lambda row: row.algorithm)
     order = sorted(mine, key=lambda name: [*methods, name].index(name))
-    found: dict[str, list[Row]] = {name: mine[name] for name in order}
+    found: dict[str, list[RunRow]] = {name: mine[name] for name in order}
     for group, peers in GROUPS.items():
         theirs = [row for row in rows if row.kind == Kind.PEER and row.algorithm in peers]
         if theirs:
@@ -49,7 +49,7 @@ def by_contestant(rows: Sequence[Row], methods: Sequence[str] = ()) -> dict[str,
     return found
 
 
-def best_of(runs: Sequence[Row]) -> Row:
+def best_of(runs: Sequence[RunRow]) -> RunRow:
     """Of several settings on one instance, the one that proves first, or ends with the best gap."""
     return min(
         runs,
@@ -62,15 +62,15 @@ def best_of(runs: Sequence[Row]) -> Row:
     )
 
 
-def is_checked(row: Row) -> bool:
+def is_checked(row: RunRow) -> bool:
     """Whether a run proved its answer by a certificate that the checkers accept."""
     return row.proved and row.proof == "checked" and row.checker is not None
 
 
 def summary(
     title: str,
-    rows: Sequence[Row],
-    label: Callable[[Row], str],
+    rows: Sequence[RunRow],
+    label: Callable[[RunRow], str],
     settings: Settings,
     *,
     heading: str = "family",
@@ -80,7 +80,7 @@ def summary(
     Parameters
     ----------
     title : str
-    rows : sequence of Row
+    rows : sequence of RunRow
         Peers' are left out.
     label : callable
         From a row to its line of the table.
@@ -120,7 +120,7 @@ def summary(
     return Table(title, caption, columns, tuple(lines), frozenset(red))
 
 
-def _figures(part: Sequence[Row]) -> tuple[object, ...]:
+def _figures(part: Sequence[RunRow]) -> tuple[object, ...]:
     checked = sum(map(is_checked, part))
     took = [row.seconds for row in part if row.seconds is not None]
     gaps = [row.gap for row in part if row.gap is not None]

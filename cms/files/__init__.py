@@ -14,7 +14,7 @@ from .problems import problem_from_json, problem_to_json, read_problem, write_pr
 from .schedules import schedule_from_json, schedule_to_json
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, StrPath, read_source, write_bytes
-from .tables import Cell, Header, Row, Table, read_table
+from .tables import Cell, Header, Table, TableRow, read_table
 from .wording import one_of, quoted
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "read_table",
     "Table",
     "Header",
-    "Row",
+    "TableRow",
     "Cell",
     # text
     "Source",

@@ -32,13 +32,13 @@ class Cell:
         Its column's name.
     text : str
         What the cell holds.
-    row : Row
+    row : TableRow
         The row it belongs to.
     """
 
     name: str
     text: str
-    row: Row
+    row: TableRow
 
     @property
     def line(self) -> int:
@@ -138,7 +138,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row(Mapping[str, Cell]):
+class TableRow(Mapping[str, Cell]):
     """One row: a mapping from the column's name to its :class:`Cell`.
 
     Parameters
@@ -208,14 +208,14 @@ class Table:
     """A table that was read; iterate over it for its rows, in the order of the file."""
 
     header: Header
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(self.header.index)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TableRow]:
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -234,7 +234,7 @@ def read_table(
     columns : collection of str
         The columns that must be there, in any order.
     optional : collection of str
-        Columns that may be there; others are kept as :attr:`Row.extra`.
+        Columns that may be there; others are kept as :attr:`TableRow.extra`.
 
     Returns
     -------
@@ -258,11 +258,11 @@ def read_table(
     found = records(source)
     line, cells = next(found, (1, []))
     header = _header(source, line, [cell.strip() for cell in cells], columns, optional)
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for line, cells in found:
         if len(cells) != len(header.index):
             raise _wrong_width(header, line, cells)
-        rows.append(Row(header, line, tuple([cell.strip() for cell in cells])))
+        rows.append(TableRow(header, line, tuple([cell.strip() for cell in cells])))
     if not rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
     return Table(header, tuple(rows))

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.queueing import RULES
-from cms.fleet.serving.tables import read_operating_points
 
 from .family import Tabular
 from .machines import Machines, mig

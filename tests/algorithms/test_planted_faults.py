@@ -30,7 +30,7 @@ import algorithms.lp_rounding as lp_rounding
 import algorithms.prices.theorem_b as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.cells import cover
-from algorithms.conic.integer_program import Task
+from algorithms.conic.integer_program import ContentTask
 from algorithms.ptas.dynamic import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
@@ -95,7 +95,7 @@ def takes_too_much_back(tables: Any, machines: Any, given: Any) -> Any:
 
 
 def one_slot_too_few(*arguments: Any) -> Any:
-    task = Task(*arguments)
+    task = ContentTask(*arguments)
     return replace(task, slots=max(0, task.slots - 1))
 
 
@@ -304,7 +304,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "conic has one free machine too few",
         conic,
-        "Task",
+        "ContentTask",
         one_slot_too_few,
         lambda: test_whole.test_cells_have_two_to_the_k_slots_and_points_none(2),
     ),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench.row import Row
+from bench.row import RunRow
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ("--families", "tests.bench.stand_in", "--no-warm-up", "--no-figures")
@@ -133,11 +133,11 @@ def bench(
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Callable[[str], list[Row]]:
+def rows(tmp_path: Path) -> Callable[[str], list[RunRow]]:
     """Read the rows of a suite."""
 
-    def read(suite: str) -> list[Row]:
+    def read(suite: str) -> list[RunRow]:
         text = (tmp_path / "rows" / f"{suite}.jsonl").read_text("utf-8")
-        return [Row.from_line(line) for line in text.splitlines()]
+        return [RunRow.from_line(line) for line in text.splitlines()]
 
     return read

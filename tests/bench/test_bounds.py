@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.environment import provider
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.rules import BOUNDS, RULES
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
@@ -55,7 +55,7 @@ def fewest_slices(demand: int, supply: list[int]) -> int:
     )
 
 
-def performed(source: Source) -> Row:
+def performed(source: Source) -> RunRow:
     task = Task(
         suite="s", kind=Kind.BOUND, source=source, method=BOUND.name, time_limit=9, warm_up=False
     )
@@ -155,7 +155,7 @@ def test_a_bound_is_a_run_with_a_lower_bound_and_no_schedule() -> None:
     assert (row.lower_bound, row.cost, row.gap, row.checker) == (Fraction(82, 7), None, None, "cms")
     assert row.seconds is not None
     assert row.check_seconds is not None
-    assert Row.from_line(row.to_line()) == row
+    assert RunRow.from_line(row.to_line()) == row
 
 
 def test_a_problem_that_it_does_not_know_is_a_row_that_says_why() -> None:

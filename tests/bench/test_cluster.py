@@ -17,13 +17,13 @@ import pytest
 from bench.cluster import cluster, refuse_other_code
 from bench.environment import code_digest
 from bench.results import ResultsError
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")
 
 Bench = Callable[..., Any]
-Rows = Callable[[str], list[Row]]
+Rows = Callable[[str], list[RunRow]]
 #: Workers of one thread each, which nobody looks at.
 local_cluster = partial(
     distributed.LocalCluster,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from bench.command import main
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.runs import perform
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
@@ -23,7 +23,7 @@ from tests.bench.conftest import ROOT, TINY
 from tests.bench.stand_in import generate
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
-Rows = Callable[[str], list[Row]]
+Rows = Callable[[str], list[RunRow]]
 
 SMALLEST: dict[str, tuple[Any, ...]] = {
     "overview": ("--instances", 3, "--largest", 4),
@@ -61,9 +61,9 @@ def here(
 ) -> Here:
     """Run the command, and its tasks, in this process; tasks and rows are sent as text still."""
 
-    def run_task(task: Task, threads: int) -> Row:
+    def run_task(task: Task, threads: int) -> RunRow:
         sent = Task.from_json(json.loads(json.dumps(task.to_json())))
-        return Row.from_line(perform(sent, threads, lambda stage, facts: None).to_line())
+        return RunRow.from_line(perform(sent, threads, lambda stage, facts: None).to_line())
 
     def run(*arguments: object) -> Said:
         code = main([*TINY, "--out", str(tmp_path / "rows"), *map(str, arguments)])
@@ -137,7 +137,7 @@ def test_rows_of_an_earlier_run_of_any_suite_are_refused_before_the_first(
     task = Task(
         suite="proof", kind=Kind.SOLVE, source=Source(family="sparse"), method="auto", time_limit=1
     )
-    row = Row.of(task, outcome=Outcome.FAILED, error="it crashed")
+    row = RunRow.of(task, outcome=Outcome.FAILED, error="it crashed")
     (tmp_path / "proof.jsonl").write_text(f"{row.to_line()}\n")
     assert main([*TINY, "--out", str(tmp_path), *ALL]) == 2
     assert "has 1 rows of an earlier run" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.suites import SUITES
 from bench.suites.mig_serving import AT_EARLY, cost_at, seconds_to_best
 from bench.tables import Table
@@ -23,7 +23,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def row(source: Source, method: str, cost: Any = None, **found: Any) -> Row:
+def row(source: Source, method: str, cost: Any = None, **found: Any) -> RunRow:
     task = Task(
         suite="mig-serving", kind=KINDS.get(method, Kind.SOLVE), source=source, method=method,
         time_limit=60, warm_up=False,
@@ -31,23 +31,23 @@ def row(source: Source, method: str, cost: Any = None, **found: Any) -> Row:
     facts: dict[str, Any] = {"outcome": Outcome.ANSWERED, "status": "feasible", "seconds": 1.0}
     if cost is not None:
         facts |= {"cost": Fraction(cost), "history": ((0.5, str(cost), 0, "it"),)}
-    return Row.of(task, **{**facts, **found})
+    return RunRow.of(task, **{**facts, **found})
 
 
-def pipeline(source: Source, *history: tuple[float, Any]) -> Row:
+def pipeline(source: Source, *history: tuple[float, Any]) -> RunRow:
     """The pipeline's run, whose schedules are these seconds and costs."""
     entries = tuple((at, cost, 0, "it") for at, cost in history)
     return row(source, "mig_serving", history[-1][1], history=((0.1, None, 0, "trivial"), *entries))
 
 
-def proved(source: Source, cost: int, **more: Any) -> Row:
+def proved(source: Source, cost: int, **more: Any) -> RunRow:
     facts = {
         "status": "optimal", "proof": "checked", "checker": "cms", "lower_bound": Fraction(cost),
     }  # fmt: skip
     return row(source, "auto", cost, **{**facts, **more})
 
 
-def baselines(source: Source, *costs: int | None, bound: Fraction) -> list[Row]:
+def baselines(source: Source, *costs: int | None, bound: Fraction) -> list[RunRow]:
     """Whole GPUs, the smallest instances and the mix; a rule without a cost refused."""
     names = ("whole_gpus", "smallest", "static_mix")
     refused = {"outcome": Outcome.UNSUPPORTED, "error": "it said why", "status": None}
@@ -80,12 +80,12 @@ ROWS = [
 ]
 
 
-def lines(rows: list[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def lines(rows: list[RunRow]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     gpus, distance = SUITE.tables(rows, DEFAULTS)
     return list(gpus.to_json()["rows"]), list(distance.to_json()["rows"])
 
 
-def reds(rows: list[Row]) -> list[set[str]]:
+def reds(rows: list[RunRow]) -> list[set[str]]:
     """Return the names of the red lines of both tables."""
 
     def names(table: Table) -> set[str]:

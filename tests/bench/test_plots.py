@@ -11,7 +11,7 @@ import pytest
 
 from bench.plots import draw, performance_profile
 from bench.plots.curves import gaps_at, profile
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.suites import SUITES, Settings
 from bench.suites.quality import known_values, proved_ratio, quality, ratios
 from bench.task import Kind, Source, Task
@@ -21,7 +21,7 @@ pytest.importorskip("matplotlib")
 HISTORY = ((0.1, None, 3, "bound"), (0.2, 6, 3, "first"), (2.0, "7/2", "7/2", "last"))
 
 
-def row(method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **found: Any) -> Row:
+def row(method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **found: Any) -> RunRow:
     kind = {"highs": Kind.PEER, "parvagpu": Kind.RULE}.get(method, Kind.SOLVE)
     family = found.pop("family", "real-rows")
     source = Source(family=family, arguments={"n": n, "m": m, "seed": 1})
@@ -33,7 +33,7 @@ def row(method: str = "auto", *, n: int = 10, m: int = 5, limit: float = 9, **fo
     }  # fmt: skip
     if kind is not Kind.SOLVE:
         facts |= {"lower_bound": None, "history": (), "proof": "solver"}
-    return Row.of(task, **{**facts, **found})
+    return RunRow.of(task, **{**facts, **found})
 
 
 GREEDY = {
@@ -165,7 +165,7 @@ def test_every_suite_draws_what_it_says(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("rows", [[], [row(outcome=Outcome.FAILED, cost=None, seconds=None)]])
-def test_nothing_to_draw_is_no_fault(rows: list[Row]) -> None:
+def test_nothing_to_draw_is_no_fault(rows: list[RunRow]) -> None:
     from matplotlib.figure import Figure
 
     for suite in SUITES.values():

@@ -10,7 +10,7 @@ import pytest
 
 from bench.execution import execute, missing
 from bench.results import Results, ResultsError
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.task import Kind, Source, Task
 
 
@@ -20,15 +20,15 @@ def task(number: int, **changes: object) -> Task:
     return Task(**{**values, "time_limit": 10, **changes})  # type: ignore[arg-type]
 
 
-def row(number: int, **found: object) -> Row:
-    return Row.of(task(number), **{"outcome": Outcome.ANSWERED, **found})
+def row(number: int, **found: object) -> RunRow:
+    return RunRow.of(task(number), **{"outcome": Outcome.ANSWERED, **found})
 
 
 def test_a_row_comes_back_as_it_was_written() -> None:
     history = ((0.1, None, 1, "trivial"), (0.2, "7/3", "4/3", "auto: 3 passes"))
     exact = {"cost": Fraction(7, 3), "lower_bound": Fraction(10**30), "gap": Fraction(1, 10)}
     before = row(3, history=history, seconds=0.1, measurements={"ours": [0.1]}, **exact)
-    assert Row.from_line(before.to_line()) == before
+    assert RunRow.from_line(before.to_line()) == before
     assert "\n" not in row(3, error="two\nlines").to_line()
 
 
@@ -91,11 +91,11 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(line: str, tmp_path: P
 class Executor:
     """Answers, breaks, is gone or is silent (None), as its list of answers says."""
 
-    def __init__(self, *answers: Row | BaseException | None) -> None:
+    def __init__(self, *answers: RunRow | BaseException | None) -> None:
         self._answers = iter(answers)
 
-    def submit(self, function: object, task: Task, threads: int, /) -> Future[Row]:
-        future: Future[Row] = Future()
+    def submit(self, function: object, task: Task, threads: int, /) -> Future[RunRow]:
+        future: Future[RunRow] = Future()
         answer = next(self._answers)
         if isinstance(answer, CancelledError):
             future.cancel()
@@ -109,7 +109,7 @@ class Executor:
 
 def test_what_the_executor_cannot_run_is_no_row(tmp_path: Path) -> None:
     broken = ModuleNotFoundError("No module named 'bench'")
-    told: list[Row] = []
+    told: list[RunRow] = []
     with Results(tmp_path, "proof", resume=False) as results:
         executor = Executor(row(1), broken, row(3))
         tasks = [task(n) for n in (1, 2, 3)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.figures import growth, quantile
 from bench.peers import GROUPS
-from bench.row import Outcome, Row
+from bench.row import Outcome, RunRow
 from bench.suites import SUITES, Settings, peers, proof, scale, small
 from bench.suites.agreement import agreement
 from bench.tables import Table, failures
@@ -27,14 +27,14 @@ def row(
     limit: float = 20,
     family: str = "real-rows",
     **found: Any,
-) -> Row:
+) -> RunRow:
     kind = Kind.PEER if any(method in names for names in GROUPS.values()) else Kind.SOLVE
     source = Source(family=family, arguments={"n": n, "m": m, "seed": seed})
     task = Task(suite="s", kind=kind, source=source, method=method, time_limit=limit)
-    return Row.of(task, **{"outcome": Outcome.ANSWERED, **found})
+    return RunRow.of(task, **{"outcome": Outcome.ANSWERED, **found})
 
 
-def proved(method: str, cost: int, seconds: float = 1.0, **more: Any) -> Row:
+def proved(method: str, cost: int, seconds: float = 1.0, **more: Any) -> RunRow:
     ours = method == "auto"
     facts: dict[str, Any] = {"status": "optimal", "proof": "checked" if ours else "solver"}
     bound = {"lower_bound" if ours else "claimed_bound": Fraction(cost)}
@@ -42,7 +42,7 @@ def proved(method: str, cost: int, seconds: float = 1.0, **more: Any) -> Row:
     return row(method, **{**facts, **bound, **more})
 
 
-def open_(method: str, cost: int | None, bound: int, seconds: float = 20.0, **more: Any) -> Row:
+def open_(method: str, cost: int | None, bound: int, seconds: float = 20.0, **more: Any) -> RunRow:
     name = "lower_bound" if method == "auto" else "claimed_bound"
     facts: dict[str, Any] = {"status": "feasible", "proof": "none", name: Fraction(bound)}
     if cost is not None:
@@ -117,7 +117,7 @@ def test_the_summary_counts_checked_answers_alone() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_contradicts_is_told(ours: Row, theirs: Row, what: str | None) -> None:
+def test_what_contradicts_is_told(ours: RunRow, theirs: RunRow, what: str | None) -> None:
     counts, *wrong = agreement([ours, theirs])
     (line,) = cells(counts)
     assert line["contradict"] == len(wrong) == (what is not None)
@@ -212,7 +212,7 @@ def test_a_comparison_shows_its_medians() -> None:
     warm = Task(
         suite="small", kind=Kind.WARM, source=Source(family="S5"), method="auto", time_limit=1
     )
-    done = Row.of(warm, outcome=Outcome.ANSWERED, measurements=times)
+    done = RunRow.of(warm, outcome=Outcome.ANSWERED, measurements=times)
     (table,) = small.tables([done], Settings())
     assert cells(table)[0]["ratio"] == 3.0
     assert cells(table)[0]["ours s"] == 3.0

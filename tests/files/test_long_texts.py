@@ -20,7 +20,7 @@ from cms.files import Node, Source, parse_json, problem_from_json, problems, sol
 from cms.files.layout import document_text
 from cms.files.numerals import _UNIT, number_hint, number_in
 from cms.files.tables import read_table
-from cms.fleet.serving.tables import read_operating_points, read_services
+from cms.fleet.serving.csv_input import read_operating_points, read_services
 from cms.problem.rows import Rows
 from cms.values.names import nearest
 from cms.values.numbers import LARGEST_DIGITS, parse_exact

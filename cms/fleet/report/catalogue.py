@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from .tables import hanging, table, text
+from .text_table import hanging, table, text
 from .words import printable
 
 if TYPE_CHECKING:

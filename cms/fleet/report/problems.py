@@ -10,7 +10,7 @@ from rich.text import Text
 from .jobs import job_rows
 from .reasons import solution_reasons
 from .scarcity import worth_line, worths
-from .tables import hanging, table, text
+from .text_table import hanging, table, text
 from .words import circumstances, count, decimal, printable, verdict
 
 if TYPE_CHECKING:

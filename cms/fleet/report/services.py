@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..serving.operating_point import mps_share
 from .palette import colour
-from .tables import table
+from .text_table import table
 from .words import decimal, percent, printable
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from .drawing import draw
 from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
 from .services import services_table
-from .tables import hanging
+from .text_table import hanging
 from .words import circumstances, count, decimal, printable, verdict
 
 if TYPE_CHECKING:

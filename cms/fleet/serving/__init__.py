@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .csv_input import read_operating_points, read_services
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
@@ -11,7 +12,6 @@ from .queueing import RULES, LatencyRule, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Service
 from .serving_problem import Served, ServingProblem, as_problem
-from .tables import read_operating_points, read_services
 
 __all__ = [
     "Service",

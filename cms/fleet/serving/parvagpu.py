@@ -17,7 +17,7 @@ from pathlib import Path
 from ...errors import FileError
 from ...files.csv_records import records
 from ...files.source import StrPath, read_source
-from ...files.tables import Cell, Header, Row, read_table
+from ...files.tables import Cell, Header, TableRow, read_table
 from ..hardware import Gpu, gpu
 from .operating_point import OperatingPoint
 from .service import Service
@@ -129,7 +129,7 @@ def _points(path: Path, device: str, sizes: dict[int, str]) -> Iterator[Operatin
             )
 
 
-def _measured(row: Row) -> tuple[Fraction, Fraction]:
+def _measured(row: TableRow) -> tuple[Fraction, Fraction]:
     return row[_THROUGHPUT].number(minimum=None), row[_LATENCY].number(minimum=None)
 
 
@@ -193,7 +193,7 @@ def read_parvagpu_slo(
     )
 
 
-def _headerless(path: StrPath, models: Sequence[str]) -> list[Row]:
+def _headerless(path: StrPath, models: Sequence[str]) -> list[TableRow]:
     source = read_source(path, holds="a CSV table without a header")
     header = Header(source, 0, {model: index for index, model in enumerate(models)}, ())
     rows = []
@@ -205,11 +205,11 @@ def _headerless(path: StrPath, models: Sequence[str]) -> list[Row]:
                 line=line,
                 expected=f"{len(models)}, one for each of {', '.join(models)}",
             )
-        rows.append(Row(header, line, tuple(cell.strip() for cell in cells)))
+        rows.append(TableRow(header, line, tuple(cell.strip() for cell in cells)))
     return rows
 
 
-def _services(rates: Row, limits: Row) -> Iterator[Service]:
+def _services(rates: TableRow, limits: TableRow) -> Iterator[Service]:
     for model in rates:
         rate, limit = rates[model], limits[model]
         if rate.is_missing != limit.is_missing:

@@ -10,7 +10,7 @@ import pytest
 
 from algorithms.conic.cells import cover
 from algorithms.conic.demands import Priced, Window, priced, windows
-from algorithms.conic.integer_program import ContentProgram, Found, Task, columns_of
+from algorithms.conic.integer_program import ContentProgram, ContentsFound, ContentTask, columns_of
 from algorithms.conic.polytope import Point, Polytope
 from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import _is_open, _near
@@ -31,10 +31,10 @@ def best(
     *,
     target: int | None = None,
     known: Priced | None = None,
-) -> Found | None:
+) -> ContentsFound | None:
     """The program's best schedule of at most ``target`` machines."""
     target = given.simple if target is None else target
-    task = Task(
+    task = ContentTask(
         given.polytope,
         given.demands,
         windows(given.demands, given.polytope.highest, target, known),
@@ -66,14 +66,16 @@ def ready(problem: object) -> Prepared:
     return answer
 
 
-def count(found: Found | None) -> int:
+def count(found: ContentsFound | None) -> int:
     assert found is not None
     return found.machine_count
 
 
 def test_a_slot_opened_for_nothing_is_no_machine() -> None:
     demand, window = Demand("x", 2, (1, 0)), Window((2, 0), (2, 0))
-    task = Task(Polytope(((1, 1),), (3,)), (demand,), (window,), (), slots=2, least=0, target=2)
+    task = ContentTask(
+        Polytope(((1, 1),), (3,)), (demand,), (window,), (), slots=2, least=0, target=2
+    )
     model = ContentProgram(task)
     # used, held, held of each slot; then what the job takes beyond its window's least
     assert len(model.program) == 8

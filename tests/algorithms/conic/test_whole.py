@@ -15,7 +15,7 @@ import pytest
 import algorithms.conic.run
 from algorithms.conic import Conic, ConicOptions
 from algorithms.conic.cells import cover
-from algorithms.conic.integer_program import Task
+from algorithms.conic.integer_program import ContentTask
 from algorithms.conic.prepared import Prepared, prepared
 from algorithms.conic.run import Run
 from cms import (
@@ -278,11 +278,11 @@ def test_cells_have_two_to_the_k_slots_and_points_none(k: int) -> None:
 def test_slots_fewer_than_two_to_the_k_are_caught(
     fewer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def with_fewer(*arguments: Any) -> Task:
-        task = Task(*arguments)
+    def with_fewer(*arguments: Any) -> ContentTask:
+        task = ContentTask(*arguments)
         return replace(task, slots=max(0, task.slots - fewer))
 
-    monkeypatch.setattr(algorithms.conic.run, "Task", with_fewer)
+    monkeypatch.setattr(algorithms.conic.run, "ContentTask", with_fewer)
     for k in (1, 2, 3):
         with pytest.raises(AssertionError):
             test_cells_have_two_to_the_k_slots_and_points_none(k)
@@ -294,7 +294,9 @@ def test_no_slots_at_all_cost_a_machine(monkeypatch: pytest.MonkeyPatch) -> None
     way = {"route": "cells", "plain": True}
     assert solved(problem, **way).machine_count == 1
     monkeypatch.setattr(
-        algorithms.conic.run, "Task", lambda *arguments: replace(Task(*arguments), slots=0)
+        algorithms.conic.run,
+        "ContentTask",
+        lambda *arguments: replace(ContentTask(*arguments), slots=0),
     )
     assert solved(problem, **way).machine_count == 2
 

@@ -113,8 +113,8 @@ def test_floats_only_propose(kind: str, few: int, monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_proposal_costs_time_and_nothing_else(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(self: Any, *rest: Any) -> exact.Proposal:
-        return exact.Proposal(set(), [set() for _ in range(self.tables.n)], None)
+    def nothing(self: Any, *rest: Any) -> exact.Hint:
+        return exact.Hint(set(), [set() for _ in range(self.tables.n)], None)
 
     monkeypatch.setattr(exact.Purchase, "proposal", nothing)
     for seed in range(20):

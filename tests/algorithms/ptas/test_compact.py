@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.ptas import optimum
 from algorithms.ptas.compact import CompactProgram, Ended
-from algorithms.ptas.fleet import Fleet, Found
+from algorithms.ptas.fleet import Fleet, FleetFound
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
 from cms.reduction.reduction import reduce
 from instances import hard
@@ -20,13 +20,13 @@ from tests.families import FAMILIES
 
 def solved(
     problem: Problem, lowest: Fraction, highest: Fraction
-) -> tuple[list[Found], Fraction | None]:
+) -> tuple[list[FleetFound], Fraction | None]:
     """What the program finds, and what it says that a schedule costs at least."""
     program = CompactProgram(Fleet(reduce(problem).problem), lowest, highest, Fraction(1, 2))
     assert program.too_large is None
     *found, last = program.run(Unlimited())
     assert isinstance(last, Ended)
-    return [item for item in found if isinstance(item, Found)], last.bound
+    return [item for item in found if isinstance(item, FleetFound)], last.bound
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"long_numbers"}))
@@ -114,7 +114,7 @@ def test_costs_without_a_common_step_are_right_to_a_millionth(seed: int) -> None
     program = CompactProgram(fleet, Fraction(0), 2 * best.cost, Fraction(1, 10))
     assert program.too_large is None
     *_, found, last = program.run(Unlimited())
-    assert isinstance(found, Found)
+    assert isinstance(found, FleetFound)
     assert isinstance(last, Ended)
     assert last.bound is not None
     near = 1 + Fraction(1, 2**20)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from ...errors import FileError, InvalidProblem
 from ...files.source import StrPath
-from ...files.tables import Cell, Row, Table, read_table
+from ...files.tables import Cell, Table, TableRow, read_table
 from ...values.names import nearest
 from .operating_point import OperatingPoint
 from .service import Service
@@ -77,7 +77,7 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     return tuple(services)
 
 
-def _service(row: Row, name: str) -> Service:
+def _service(row: TableRow, name: str) -> Service:
     allowed = row.value(
         _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
     )
@@ -138,7 +138,7 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
     return tuple(points)
 
 
-def _point(row: Row, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
+def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
     def read(name: str, as_what: Callable[[Cell], T]) -> T:
         # tables of measurements repeat themselves: most cells were read further up already
         key = name, row.texts[row.header.index[name]]
@@ -162,7 +162,7 @@ def _point(row: Row, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
         raise row.error(str(fault)) from None
 
 
-def _origin(row: Row) -> str:
+def _origin(row: TableRow) -> str:
     return f"{row.header.source.name}:{row.line}"
 
 
