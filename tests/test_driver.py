@@ -33,6 +33,7 @@ def test_a_start_is_improved_on() -> None:
     assert [(line.cost, line.source) for line in solution.history] == [
         (5, "start"),
         (4, "scripted"),
+        (4, "rough prices"),
     ]
 
 

@@ -105,7 +105,7 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
     also_at_no_cost = True
     for shape in problem.configurations:
         machine = problem.machine_type(shape.machine)
-        value = _worth(shape, worth) + of_shape.get(shape, Fraction(0))
+        value = most_worth(shape, worth) + of_shape.get(shape, Fraction(0))
         value += of_type.get(shape.machine, Fraction(0))
         allowed = leaf.limit_prices.get(machine.name, Fraction(0))
         if value > machine.cost + allowed:
@@ -118,7 +118,7 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
     return also_at_no_cost
 
 
-def _worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Fraction:
+def most_worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Fraction:
     """Return what the blocks of a machine are worth, at most."""
     if isinstance(shape, Configuration):
         return sum((worth[block] * n for block, n in shape.blocks.items()), Fraction(0))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,8 +14,10 @@ from ..plugin.algorithm import Named, SolverBound
 from ..referee.check import referee_of
 from ..referee.kinds import AnyProblem, AnySchedule
 from ..running.aside import in_words
+from ..running.stopping import Stopped
 from ..schedule.faults import Violation
 from ..values.numbers import shown
+from .rough_prices import rough_certificates
 from .solution import Incumbent, Proof, Status
 
 #: Violations a message spells out before it says how many more there are, and counts at most.
@@ -150,6 +153,31 @@ job 'x' has 0 of its demand served, needs 3
             news.source,
         )
         self.known = known._replace(history=(*known.history, line))
+
+    def bound_roughly(self, stopped: Callable[[], bool]) -> Iterator[Incumbent]:
+        """Put a bound by rough certificates beside a schedule that has none.
+
+        A solver's word is left as it is: what it claims says more.
+
+        Parameters
+        ----------
+        stopped : callable
+            Once it is true, the attempt is given up.
+
+        Yields
+        ------
+        Incumbent
+            Each new line of the history.
+        """
+        known = self.known
+        if not known.cost or known.lower_bound or known.claimed_bound is not None:
+            return
+        with suppress(Stopped):
+            for certificate in rough_certificates(self._problem, stopped):
+                news = self._certificate(certificate, stopped)
+                if news is not None:
+                    self.accept(news._replace(source="rough prices"))
+                    yield self.known.history[-1]
 
     def examined(self, claim: Any, *, stopped: Callable[[], bool] | None = None) -> News | None:
         """Check a claim, and leave the ledger as it is.

@@ -55,8 +55,9 @@ class Incumbent(NamedTuple):
     """A line of the history: what was known after a claim that improved something.
 
     ``source`` is the algorithm or the solver whose word it is, mostly with the part of the run it
-    comes from ("price_and_branch: block prices, 7 passes"); or "start", or "trivial" for what needs
-    no algorithm. Costs never rise along a history, bounds never fall.
+    comes from ("price_and_branch: block prices, 7 passes"); or "start", "trivial" for what needs
+    no algorithm, or "rough prices" for the bound of a run that ended without one. Costs never rise
+    along a history, bounds never fall.
     """
 
     seconds: float

@@ -206,6 +206,14 @@ def run_checked(
             _refuse_changes(border, name, fault)
             raise
         _refuse_changes(border, name, None)
+        if reason is not StopReason.INTERRUPTED:
+            end = started + limits.seconds + GRACE_SECONDS
+            for line in ledger.bound_roughly(
+                lambda: time.monotonic() > end or limits.interrupted(interrupt)
+            ):
+                report(line)
+            if ledger.proved:
+                reason = StopReason.PROVED
         verdict = None
         if driver.has_run and reason in (StopReason.FINISHED, StopReason.PROVED):
             verdict = _verdict(asking, ledger, referee)

@@ -140,7 +140,7 @@ def test_ctrl_c_while_the_answer_is_printed_still_prints_all_of_it(started: Any)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=NEVER)
     assert process.returncode in {130, 0}
-    assert json.loads(out)["status"] == "feasible"
+    assert json.loads(out)["status"] in {"feasible", "optimal"}
 
 
 def test_a_second_press_leaves_at_once(started: Any) -> None:

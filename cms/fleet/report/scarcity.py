@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...knapsack.packing import fullest_machine
-from ...problem.parts import Block, Configuration
+from ...certificate.conditions import most_worth
+from ...problem.parts import Block
 from .words import fraction, printable
 
 if TYPE_CHECKING:
@@ -69,17 +69,8 @@ def worths(solution: Solution, problem: Problem) -> Worths | None:
 
 def _best_machine(problem: Problem, leaf: Leaf) -> Fraction:
     """The value of the most valuable configuration at a leaf's prices."""
-    best = Fraction(0)
-    for shape in problem.configurations:
-        if isinstance(shape, Configuration):
-            worth = (leaf.prices.get(block, Fraction(0)) * n for block, n in shape.blocks.items())
-            best = max(best, sum(worth, Fraction(0)))
-        else:
-            prices = [leaf.prices.get(block, Fraction(0)) for block in shape.sizes]
-            sizes = list(shape.sizes.values())
-            full = fullest_machine(prices, sizes, shape.capacity, shape.max_blocks)
-            best = max(best, full.value)
-    return best
+    worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
+    return max((most_worth(shape, worth) for shape in problem.configurations), default=Fraction(0))
 
 
 def worth_line(found: Worths, machine: str = "machine") -> str:

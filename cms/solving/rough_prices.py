@@ -1,0 +1,106 @@
+"""Block prices from one look at the jobs: a checked bound beside a schedule that came without any.
+
+A heuristic has no bound. Nobody can judge its schedule then, and "at least 0" helps no one; so at
+the end of a run whose bound is still 0 these prices are tried, at the cost of two passes over the
+jobs. They are a guess that is made to hold; what they prove is computed exactly, as for all prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificate.certificate import BlockPrices
+from ..certificate.conditions import most_worth
+from ..problem.parts import Configuration
+from ..problem.problem import Problem
+from ..running.stopping import look, never
+
+if TYPE_CHECKING:
+    from ..problem.parts import AnyConfiguration, Block
+
+#: What the weights of blocks are told apart by.
+_STEPS = 2**20
+
+
+@singledispatch
+def rough_certificates(problem: Any, stopped: Callable[[], bool]) -> Iterable[Any]:
+    """Return certificates that are cheap to guess; none for a kind of problem that has none.
+
+    Raises
+    ------
+    Stopped
+        Once `stopped` is true.
+    """
+    return ()
+
+
+@rough_certificates.register(Problem)
+def rough_prices(
+    problem: Problem, stopped: Callable[[], bool] = never
+) -> tuple[BlockPrices, BlockPrices]:
+    """Price a block by what it gives the jobs, compared with their best blocks or their demands.
+
+    The first prices weigh a block by its share of the best block's supply, where a job counts by
+    the number of best blocks that it needs: good where demands are large. The second weigh it by
+    the share of a job's demand that it covers, where every job counts alike. Either are scaled so
+    that the machine with the most valuable content is worth just its cost; blocks on machines that
+    cost nothing have price 0.
+
+    Parameters
+    ----------
+    problem : Problem
+    stopped : callable, optional
+        Asked between two blocks; Stopped is raised if it says so.
+
+    Returns
+    -------
+    two BlockPrices
+        They hold; all 0 where no block gives anything.
+
+    Examples
+    --------
+    >>> from cms.problem.parts import Configuration, Job
+    >>> from cms.problem.problem import Problem
+    >>> problem = Problem(
+    ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
+    ...     jobs=[Job("bert", 1200, {"1g": 100, "7g": 800}), Job("vgg", 900, {"7g": 500})],
+    ... )
+    >>> [round(float(prices.bound(problem)), 2) for prices in rough_prices(problem)]
+    [2.68, 2.82]
+    """
+    rows = problem.rows
+    demand, supply = rows.outer if rows.is_wide.any() else (rows.demands, rows.supplies)
+    largest = supply.max(axis=1, initial=1)
+    by_best, by_demand = [], []
+    for column in supply.T:
+        look(stopped)
+        by_best.append((column / largest * (demand / largest)).sum())
+        by_demand.append((np.minimum(column, demand) / np.maximum(demand, 1)).sum())
+    return _scaled(problem, by_best), _scaled(problem, by_demand)
+
+
+def _scaled(problem: Problem, weights: list[np.float64]) -> BlockPrices:
+    most = max(weights, default=0)
+    if not most > 0:
+        return BlockPrices()
+    worth = {
+        block: Fraction(int(weight / most * _STEPS))
+        for block, weight in zip(problem.blocks, weights, strict=True)
+    }
+    costs = {shape: problem.machine_type(shape.machine).cost for shape in problem.configurations}
+    for shape, cost in costs.items():
+        if not cost:
+            worth |= dict.fromkeys(_blocks_of(shape), Fraction(0))
+    values = (most_worth(shape, worth) / cost for shape, cost in costs.items() if cost)
+    if not (fullest := max(values, default=Fraction(0))):
+        return BlockPrices()
+    return BlockPrices({block: value / fullest for block, value in worth.items() if value})
+
+
+def _blocks_of(shape: AnyConfiguration) -> Iterable[Block]:
+    return shape.blocks if isinstance(shape, Configuration) else shape.sizes

@@ -1,0 +1,105 @@
+"""A schedule without a bound gets one by rough prices: cheap, certified, never beside a better."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import cms
+from cms.certificate.certificate import BlockPrices
+from cms.plugin.algorithm import Budget, Claim, SolverBound
+from cms.plugin.registry import load_instance
+from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.problem import Problem
+from cms.running.stopping import Stopped
+from cms.solving.ledger import Ledger
+from cms.solving.rough_prices import rough_prices
+from cms.solving.solution import Status, StopReason
+from cms.solving.solve import solve
+from proofs_checks.checker import check_solution, parse_document
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.scripted import QUARTER, blocks, serving, solved, told
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rough_prices_hold_and_prove_no_more_than_the_optimum(family: str) -> None:
+    for number in range(5):
+        problem = instance(family, number)
+        best = optimum(problem)
+        for prices in rough_prices(problem):
+            assert best is None or 0 <= prices.bound(problem) <= best
+
+
+@pytest.mark.parametrize(("name", "least"), [("S1", 2), ("S4", 6), ("S5", 12), ("S6", 15)])
+def test_a_heuristic_has_a_bound_worth_reading_on_published_scenarios(
+    name: str, least: int, tmp_path: Path
+) -> None:
+    problem = load_instance(name).as_problem().problem  # type: ignore[attr-defined]
+    heard: list[cms.Incumbent] = []
+    solution = solve(problem, "mig_serving_fast", on_improvement=heard.append)
+    assert solution.lower_bound >= least
+    assert solution.history[-1].source == "rough prices"
+    assert tuple(heard) == solution.history
+    assert (solution.stop_reason is StopReason.PROVED) == (solution.status is Status.OPTIMAL)
+    cms.write_problem(problem, tmp_path / "problem.json")
+    cms.write_solution(solution, tmp_path / "solution.json")
+    documents = [parse_document(file.read_text("utf-8")) for file in sorted(tmp_path.iterdir())]
+    assert check_solution(*documents) == []
+
+
+def test_a_bound_or_a_solvers_word_is_left_as_it_is() -> None:
+    for claims in ([serving(8, 5), QUARTER], [serving(8, 5), SolverBound(3, "oracle")]):
+        solution = told(blocks(8), claims, trusted=True)
+        assert "rough prices" not in [line.source for line in solution.history]
+    assert told(blocks(8), []).lower_bound == 0, "there is no schedule to judge"
+
+
+def test_a_third_partys_heuristic_has_one_too() -> None:
+    solution = told(blocks(8), [serving(8, 5)])
+    assert (solution.status, solution.cost, solution.lower_bound) == (Status.FEASIBLE, 5, 4)
+    assert solution.stop_reason is StopReason.FINISHED
+    proved = told(blocks(8), [serving(8, 4)])
+    assert (proved.status, proved.stop_reason) == (Status.OPTIMAL, StopReason.PROVED)
+
+
+def test_demands_beyond_any_float_and_machines_that_cost_nothing_are_priced() -> None:
+    huge = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", "1e400", {"b": 1})])
+    assert rough_prices(huge) == (BlockPrices({"b": "1/2"}),) * 2
+    free = Problem(
+        configurations=[Configuration({"a": 1}, "free"), Configuration({"a": 1, "b": 1}, "paid")],
+        jobs=[Job("x", 3, {"a": 1}), Job("y", 4, {"b": 2})],
+        machine_types=[MachineType("free", cost=0, limit=1), MachineType("paid", cost=3)],
+    )
+    for prices in rough_prices(free):
+        assert prices.prices == {"b": Fraction(3)}
+        assert prices.bound(free) == 6
+    useless = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 1, {})])
+    assert rough_prices(useless) == (BlockPrices(),) * 2
+
+
+def test_rough_prices_are_given_up_when_the_time_is_over() -> None:
+    with pytest.raises(Stopped):
+        rough_prices(blocks(8), lambda: True)
+    ledger = Ledger(blocks(8), "test", trusted=False, clock=lambda: 0.0)
+    ledger.start_from(serving(8, 5))
+    looks = iter([False, False, True])
+    assert list(ledger.bound_roughly(lambda: next(looks, True))) == []
+    assert [line.lower_bound for line in ledger.bound_roughly(lambda: False)] == [4]
+
+
+def test_who_interrupts_a_run_waits_for_no_prices() -> None:
+    cancel = threading.Event()
+
+    def then_cancelled(problem: Problem, budget: Budget) -> Iterator[Claim]:
+        yield serving(8, 6)
+        cancel.set()
+        yield serving(8, 5)
+
+    solution = solved(then_cancelled, cancel=cancel)
+    assert solution.stop_reason is StopReason.INTERRUPTED
+    assert solution.lower_bound == 0
