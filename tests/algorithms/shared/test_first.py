@@ -17,7 +17,7 @@ from algorithms.opening import first
 from algorithms.opening.depot import Depot
 from algorithms.opening.first import first_schedule
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
-from algorithms.prices import search as prices
+from algorithms.prices import jobs as prices
 from cms import (
     Configuration,
     Job,
