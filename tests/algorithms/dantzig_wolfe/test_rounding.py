@@ -159,10 +159,14 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
 def test_a_rounding_weakened_by_one_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, wrong = FAULTS[fault]
     monkeypatch.setattr(algorithms.prices.theorem_b, name, wrong)
-    with pytest.raises((AssertionError, InvalidSchedule)):
+
+    def judge() -> None:
         for case in every_case(FEW):
             refuse_breaches(case)
             refuse_waste(case)
+
+    with pytest.raises((AssertionError, InvalidSchedule)):
+        judge()
 
 
 def test_the_cost_of_the_fractional_machines_is_what_is_rounded() -> None:
