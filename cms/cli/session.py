@@ -76,8 +76,15 @@ class Session:
         """Take note of the command's own output options; return the file to write, if any.
 
         ``--output -`` is ``--json``: a pipe gets the document, once, and nothing beside it.
+
+        Raises
+        ------
+        FileError
+            If that is wanted, and standard output is closed.
         """
         to_pipe = output is not None and str(output) == "-"
+        if to_pipe and sys.stdout is None:
+            raise FileError("<stdout>", "standard output is closed", fix="name a file to write")
         self.json = json or to_pipe
         self.quiet = self.interrupts.quiet = quiet
         return None if to_pipe else output

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cms import Configuration, Job, Problem
 from cms.cli.app import run
+from cms.files import write_problem
 
 
 def test_a_problem_file_is_solved(problem: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,6 +23,17 @@ def test_a_problem_file_is_solved(problem: str, capsys: pytest.CaptureFixture[st
 def test_a_named_problem_of_the_theory_is_solved(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["solve", "--published", "three-thirds", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] == "optimal"
+
+
+def test_a_name_of_a_million_letters_does_not_fill_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = Job("x" * 10**6, 9, {"7g": 4})
+    path = tmp_path / "long.json"
+    write_problem(Problem(configurations=Configuration({"7g": 1}), jobs=[job]), path)
+    assert run(["solve", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert 2_000 < len(out) < 20_000
 
 
 def test_a_schedule_of_abstract_machines_is_drawn(problem: str, tmp_path: Path) -> None:

@@ -67,6 +67,13 @@ def test_a_closed_standard_output_is_said(problem: str, monkeypatch: pytest.Monk
         write_problem(read_problem(problem), "-")
 
 
+def test_a_document_for_a_closed_standard_output_is_refused_before_the_search(problem: str) -> None:
+    shell = f"exec {' '.join(COMMAND)} solve {problem} -o - >&-"
+    done = subprocess.run(["/bin/sh", "-c", shell], cwd=ROOT, capture_output=True, check=False)
+    said = b"error: <stdout>: standard output is closed; name a file to write\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
 class Full(io.StringIO):
     def write(self, text: str) -> int:
         if not text:

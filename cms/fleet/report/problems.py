@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
+from ...errors import cut
 from .jobs import job_rows
 from .reasons import solution_reasons
 from .scarcity import worth_line, worths
@@ -103,7 +104,7 @@ def _machines(problem: Problem, solution: Solution) -> Table:
 
 def _given(group: MachineGroup) -> Text:
     parts = [
-        f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {job}"
+        f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {cut(job)}"
         for (block, job), number in group.assignment.items()
     ]
     if (more := len(parts) - _MOST_BLOCKS) > 0:
@@ -118,7 +119,7 @@ def _jobs(problem: Problem, solution: Solution) -> Table:
     rows = table("job", ">wanted", ">provided", ">spare", "blocks")
     for row in job_rows(problem, solution, MOST_JOBS):
         rows.add_row(
-            text(row.name),
+            text(cut(row.name)),
             decimal(row.wanted),
             decimal(row.provided),
             row.spare,

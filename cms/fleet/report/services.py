@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
+from ...errors import cut
 from ..serving.operating_point import mps_share
 from .palette import colour
 from .text_table import table
@@ -106,8 +107,8 @@ def _row(plan: Plan, place: int, service: ServicePlan, style: _Style) -> list[st
     asked = service.service
     return [
         str(place + 1),
-        asked.name,
-        *([asked.model] if style.model else []),
+        cut(asked.name),
+        *([cut(asked.model)] if style.model else []),
         *([f"{decimal(asked.latency_limit_ms)} ms"] if style.limit else []),
         decimal(service.wanted_rps),
         decimal(service.provided_rps),
