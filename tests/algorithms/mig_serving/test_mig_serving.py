@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cms
 from algorithms.mig_serving import MigServingFastOptions, MigServingOptions
 from algorithms.mig_serving.genetic import Deployment, Genetic
 from cms import (
@@ -22,7 +24,6 @@ from cms import (
     UnsupportedProblem,
     check,
     reduce,
-    solve,
 )
 from cms.errors import InvalidOption
 from cms.plugin.registry import load_instance
@@ -32,6 +33,8 @@ from tests.oracle import optimum
 from tests.property.problems import TINY, share
 from tests.samples import refusal
 
+#: A minute is less than some runs need on a busy machine.
+solve = partial(cms.solve, time_limit=None)
 #: Short runs.
 QUICK: dict[str, Any] = {
     "rounds_without_gain": 2,
@@ -164,7 +167,7 @@ def test_another_seed_takes_another_way() -> None:
 
 def test_a_thousand_services() -> None:
     problem = generate("real-rows", n=1_000, seed=0)
-    solution = solve(problem, "mig_serving_fast", time_limit=None)
+    solution = solve(problem, "mig_serving_fast")
     assert solution.status is Status.FEASIBLE
     assert solution.cost is not None
     assert solution.cost <= 1.15 * float(solve(problem).lower_bound)
