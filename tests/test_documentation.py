@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,16 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from cms.fleet import RULES, as_problem, read_operating_points, read_services
+from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
+README = ROOT / "README.md"
+
+
+def python_of(document: Path) -> list[str]:
+    """The blocks of Python in a document."""
+    return re.findall(r"^```python\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S)
+
+
 CODE = [
-    pytest.param(block.group(1), id=f"{document.name}-{number}")
+    pytest.param(code, id=f"{document.name}-{number}")
     for document in DOCUMENTS
-    for number, block in enumerate(
-        re.finditer(
-            r"^```python\n(.*?)^```$", document.read_text("utf-8"), re.MULTILINE | re.DOTALL
-        )
-    )
+    for number, code in enumerate(python_of(document))
 ]
 
 
@@ -33,15 +41,17 @@ def test_the_python_in_a_document_runs(code: str) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_a_relative_link_in_a_document_leads_to_a_file(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text("utf-8"))
+    text = document.read_text("utf-8")
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) + re.findall(r'<img src="([^"]+)"', text)
     relative = [link for link in links if "://" not in link]
     missing = [link for link in relative if not (document.parent / link).exists()]
     assert not missing
 
 
-def test_every_test_the_readme_names_exists() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "README.md").read_text("utf-8"))
-    assert named, "the README names the test behind each promise"
+def test_every_test_behind_a_promise_exists() -> None:
+    promises = (ROOT / "docs" / "promises.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", promises)
+    assert named, "the page names the test behind each promise"
     missing = [
         f"{path}::{test}"
         for path, test in named
@@ -50,9 +60,58 @@ def test_every_test_the_readme_names_exists() -> None:
     assert not missing
 
 
-def test_every_command_the_readme_names_exists() -> None:
+def test_every_command_that_is_named_exists_and_is_named() -> None:
     command_line = Path(sys.executable).with_name("cms")
     run = subprocess.run([command_line, "--help"], capture_output=True, text=True, check=True)
-    named = set(re.findall(r"`cms ([a-z]+)", (ROOT / "README.md").read_text("utf-8")))
-    assert named
-    assert not {command for command in named if not re.search(rf"\b{command}\b", run.stdout)}
+    there = set(re.findall(r"^  ([a-z]+)  ", run.stdout, re.MULTILINE))
+    for page in (README, ROOT / "docs" / "commands.md"):
+        assert set(re.findall(r"`cms ([a-z]+)", page.read_text("utf-8"))) == there
+
+
+def test_the_readme_is_one_screen() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 64
+
+
+def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_path: Path) -> None:
+    (commands,) = (
+        block
+        for block in re.findall(r"^```sh\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
+        if "services.csv" in block
+    )
+    folder = Path(sys.executable).parent
+    run = subprocess.run(
+        ["sh", "-e", "-c", commands],
+        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "optimal, proof checked" in run.stdout
+    assert run.stdout.endswith("the certificate proves that every schedule costs at least 4\n")
+    assert (tmp_path / "plan.svg").exists()
+
+
+def test_a_users_type_checker_follows_the_package_from_an_empty_folder(tmp_path: Path) -> None:
+    """It reads paths alone: an editable install by an import hook is invisible to it."""
+    for number, code in enumerate(python_of(README)):
+        (tmp_path / f"mine_{number}.py").write_text(code, "utf-8")
+    cache = ROOT / ".mypy_cache" / "outside"
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, "."],
+        env={name: value for name, value in os.environ.items() if name != "MYPYPATH"},
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, f"{run.stdout}{run.stderr}(is it installed by `make install`?)"
+
+
+def test_the_tables_page_has_every_column_and_rule_and_its_example_is_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "tables.md").read_text("utf-8")
+    for name in (*SERVICE_COLUMNS, "allowed_profiles", *POINT_COLUMNS, *RULES):
+        assert f"\n| `{name}` " in page, f"docs/tables.md has no line for {name}"
+    example = re.search(r"^```\n(.*?)^```$", page, re.M | re.S)
+    assert example is not None
+    for name, table in zip(("services", "points"), example.group(1).split("\n\n"), strict=True):
+        (tmp_path / name).write_text(table, "utf-8")
+    services = read_services(tmp_path / "services")
+    serving = as_problem(services, read_operating_points(tmp_path / "points"))
+    used = [block for _, block in serving.points]
+    assert used == ["3g.40gb", "1g.10gb", "3g.40gb"]
