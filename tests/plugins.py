@@ -5,6 +5,7 @@ Each bad one does what the good one does, but for one thing.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -131,7 +132,7 @@ class ChangesItsInput(OneByOne):
 
 
 class IgnoresTheClock(OneByOne):
-    """Thinks about large problems without a look at the clock, until the test lets it go."""
+    """Thinks about large problems for as long as it may, until the test lets it go."""
 
     name = "ignores_the_clock"
 
@@ -140,7 +141,7 @@ class IgnoresTheClock(OneByOne):
 
     def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
         sized = isinstance(problem.configurations[0], SizeBoundedConfigurations)
-        ignores = problem.n_jobs > 1000 and sized and budget.remaining() < 0.1
+        ignores = problem.n_jobs > 1000 and sized and budget.remaining() == math.inf
         yield from super().run(problem, options, budget)
         if ignores:
             self.let_go.wait()

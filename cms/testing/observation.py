@@ -74,7 +74,8 @@ def observe(
     problem: AnyProblem,
     *,
     options: Mapping[str, object],
-    on_claim: Callable[[], object] | None = None,
+    on_start: Callable[[], object] = lambda: None,
+    on_claim: Callable[[], object] = lambda: None,
     start: AnySchedule | None = None,
     **limits: Any,
 ) -> Observation:
@@ -87,6 +88,8 @@ def observe(
         Whether a solver's word is accepted from it.
     problem : AnyProblem
     options : Mapping[str, object]
+    on_start : callable, optional
+        Called in the algorithm's thread when its run begins.
     on_claim : callable, optional
         Called in the algorithm's thread before each claim is handed over.
     start : Schedule, optional
@@ -94,7 +97,7 @@ def observe(
         Further arguments of :func:`cms.solve`.
     """
     seen = Observation(problem)
-    watched = _Watched(algorithm, seen, on_claim)
+    watched = _Watched(algorithm, seen, on_start, on_claim)
     copy: AnyProblem = pickle.loads(pickle.dumps(problem))
     own_start: AnySchedule | None = pickle.loads(pickle.dumps(start))
     try:
@@ -124,9 +127,14 @@ class _Watched:
     """The algorithm itself, with a note of everything that passes."""
 
     def __init__(
-        self, algorithm: Algorithm, seen: Observation, on_claim: Callable[[], object] | None
+        self,
+        algorithm: Algorithm,
+        seen: Observation,
+        on_start: Callable[[], object],
+        on_claim: Callable[[], object],
     ) -> None:
-        self._algorithm, self._seen, self._on_claim = algorithm, seen, on_claim
+        self._algorithm, self._seen = algorithm, seen
+        self._on_start, self._on_claim = on_start, on_claim
         self.name: str = algorithm.name
         self.options_type: type[Any] = algorithm.options_type
         self.takes = kinds_taken(algorithm)
@@ -171,6 +179,7 @@ class _Watched:
         self.start = budget.best
         self.start_before = schedule_digest(self.start)
         seen.started = True
+        self._on_start()
         self.options_before = self.options_after = repr(options)
         try:
             with budget.on_stop(self._stop):
@@ -178,8 +187,7 @@ class _Watched:
                 try:
                     for claim in claims:
                         seen.claims.append(claim.claim if type(claim) is Named else claim)
-                        if self._on_claim is not None:
-                            self._on_claim()
+                        self._on_claim()
                         yield claim
                 finally:
                     close = getattr(claims, "close", None)
