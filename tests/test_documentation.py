@@ -68,6 +68,14 @@ def test_every_command_that_is_named_exists_and_is_named() -> None:
         assert set(re.findall(r"`cms ([a-z]+)", page.read_text("utf-8"))) == there
 
 
+def test_the_demo_says_how_the_command_is_found_afterwards() -> None:
+    run = subprocess.run(
+        ["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert ". .venv/bin/activate" in run.stdout
+    assert ". .venv/bin/activate" in README.read_text("utf-8")
+
+
 def test_the_readme_is_one_screen() -> None:
     assert len(README.read_text("utf-8").splitlines()) <= 64
 
