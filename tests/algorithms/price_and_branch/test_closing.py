@@ -35,7 +35,7 @@ from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 
-FEW, MANY = 3, 100
+FEW, MANY = 4, 100
 NOTHING = Fraction(0)
 
 

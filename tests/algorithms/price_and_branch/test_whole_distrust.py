@@ -110,10 +110,9 @@ def test_nothing_wrong_is_said(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(owner, name, stub)
     found: Counter[str] = Counter()
     for family in FAMILIES:
-        for number in (3, 7):
-            try:
-                found[said(instance(family, number))] += 1
-            except Exception as error:
-                raise AssertionError(f"instance({family!r}, {number}): {error}") from error
+        try:
+            found[said(instance(family, 7))] += 1
+        except Exception as error:
+            raise AssertionError(f"instance({family!r}, 7): {error}") from error
     # A schedule is found nearly always: rounding down to single options needs no solver.
     assert found["optimal"] + found["infeasible"] >= found.total() // 3

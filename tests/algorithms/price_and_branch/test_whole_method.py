@@ -147,11 +147,11 @@ MIDDLING: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_another_solver_finds_the_same_optima() -> None:
-    ended = 0
-    for at, (name, arguments) in enumerate(MIDDLING):
+    ended, half = 0, MIDDLING[::2]  # the long run takes all families
+    for at, (name, arguments) in enumerate(half):
         problem = generate(name, seed=7, **arguments)
         ended += agree(problem, nodes=60, files=at % 3 == 0)
-    assert ended >= len(MIDDLING) // 3
+    assert ended >= len(half) // 3
 
 
 @pytest.mark.long
