@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 
 import pytest
@@ -73,9 +72,7 @@ def test_half_a_second_is_counted_in_the_algorithms_own_work(
 def test_one_asleep_is_late_when_another_thread_has_worked_for_half_a_second(
     seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = time.thread_time()
     assert is_late(plugins.SleepsOn(seconds), monkeypatch) == late
-    assert time.thread_time() - begun < 1.5, "as long as one at work is waited for"
 
 
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:

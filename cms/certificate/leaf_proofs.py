@@ -80,7 +80,7 @@ class LeafProofs:
             for condition, multiplier in zip(path, leaf.multipliers, strict=True)
             if multiplier
         )
-        key = leaf.numbers(), used
+        key = type(leaf), leaf.numbers(), used
         if key not in self._proved:
             self._proved[key] = self._evaluated(leaf, path)
         return self._proved[key]

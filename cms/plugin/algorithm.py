@@ -251,7 +251,8 @@ def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:
         If ``takes`` is no tuple of classes.
     """
     kinds = getattr(algorithm, "takes", (Problem,))
-    if not (type(kinds) is tuple and kinds and all(isinstance(kind, type) for kind in kinds)):
+    # The class of a class cannot lie; what it says of itself can.
+    if not (type(kinds) is tuple and kinds and all(issubclass(type(k), type) for k in kinds)):
         raise AlgorithmError(
             algorithm.name,
             f"has takes = {shown_object(kinds)}; expected a tuple of classes of problems",

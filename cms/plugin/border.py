@@ -21,7 +21,7 @@ from ..certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOf
 from ..errors import InvalidCertificate, InvalidOption
 from ..problem.parts import Configuration
 from ..referee.check import referee_of
-from ..referee.kinds import AnyProblem, AnySchedule
+from ..referee.kinds import AnyProblem, AnySchedule, is_one_of
 from ..running.aside import GRACE_SECONDS, Aside, in_words
 from ..values.names import checked_name
 from .algorithm import Named, SolverBound, Support
@@ -119,7 +119,7 @@ class Border:
     def _taken(self, claim: object) -> object:
         if type(claim) is self._schedules:
             return _copied(claim)
-        if type(claim) in self._certificates:
+        if is_one_of(type(claim), self._certificates):
             return _rebuilt_certificate(claim, self._certificates, 0, {})
         if type(claim) is SolverBound:
             return SolverBound(claim.value, checked_name(claim.solver, "solver"))
@@ -204,7 +204,7 @@ def _rebuilt_certificate(
     """
     if id(node) in done:
         return done[id(node)][1]
-    if type(node) not in known:
+    if not is_one_of(type(node), known):
         names = " and ".join(kind.__name__ for kind in known)
         raise InvalidCertificate(
             f"a part of type {type(node).__name__!r}; expected {names} only, and no subclass of "

@@ -11,11 +11,10 @@ CONTRIBUTING.md says more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ..certificate.leaf_proofs import Proved
 from ..schedule.faults import Violation
 from ..schedule.schedule import Excerpt
 
@@ -27,8 +26,9 @@ class First(NamedTuple):
 
     Attributes
     ----------
-    certificate : AnyCertificate
-        Holds for every problem of the kind, whatever its numbers.
+    certificate : object
+        Of one of the referee's ``certificates``; holds for this problem. It is believed as the
+        referee is, and so are the bound and the schedule.
     bound : Fraction
         The certificate's, rounded up to the costs' step.
     infeasible : bool
@@ -80,26 +80,6 @@ class AnySchedule(Protocol):
         ...
 
 
-class AnyCertificate(Protocol):
-    """What certificates of every kind have; they are immutable and can be pickled."""
-
-    def judged(
-        self, problem: Any, *, stopped: Callable[[], bool] | None = None, undisturbed: int = 0
-    ) -> Proved | None:
-        """Return what it proves, exactly; see :meth:`cms.Certificate.judged`.
-
-        Raises
-        ------
-        InvalidCertificate
-            If it does not hold for this problem; the message names the breach.
-        """
-        ...
-
-    def private_copy(self: Own) -> Own:
-        """Return an equal certificate without a part in common that could be changed."""
-        ...
-
-
 class Referee(Protocol):
     """Judges everything that is claimed about one problem, exactly.
 
@@ -138,3 +118,16 @@ class Referee(Protocol):
     def cost(self, schedule: Any) -> Fraction:
         """Return a schedule's cost, valid or not; InvalidSchedule if it has none."""
         ...
+
+
+def is_one_of(kind: type, kinds: Iterable[type]) -> bool:
+    """Say whether a class is one of several, asking none of them.
+
+    ``in`` and ``isinstance`` ask a class, and a third party's may say that it equals ours.
+
+    Examples
+    --------
+    >>> is_one_of(int, (str, int)), is_one_of(bool, (str, int))
+    (True, False)
+    """
+    return any(kind is known for known in kinds)

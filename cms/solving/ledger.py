@@ -12,7 +12,7 @@ from ..certificate.certificate import round_up
 from ..errors import AlgorithmError, InvalidCertificate, InvalidSchedule
 from ..plugin.algorithm import Named, SolverBound
 from ..referee.check import referee_of
-from ..referee.kinds import AnyProblem, AnySchedule
+from ..referee.kinds import AnyProblem, AnySchedule, is_one_of
 from ..running.aside import in_words
 from ..running.stopping import Stopped
 from ..schedule.faults import Violation
@@ -208,7 +208,7 @@ job 'x' has 0 of its demand served, needs 3
                 part, claim = f": {claim.part}", claim.claim
             if type(claim) is self._referee.schedules:
                 news = self._schedule(claim)
-            elif type(claim) in self._referee.certificates:
+            elif is_one_of(type(claim), self._referee.certificates):
                 news = self._certificate(claim, stopped)
             elif type(claim) is SolverBound:
                 news = self._solver_bound(claim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ..errors import (
     AlgorithmError,
@@ -21,7 +21,7 @@ from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from ..plugin.options import read_options
 from ..plugin.registry import algorithm_of
 from ..referee.check import referee_of
-from ..referee.kinds import AnyProblem, AnySchedule, Referee
+from ..referee.kinds import AnyProblem, AnySchedule, Referee, is_one_of
 from ..running.aside import GRACE_SECONDS, Aside, in_words
 from ..running.interrupt import CtrlC
 from ..values.frozen import FrozenMap
@@ -31,7 +31,11 @@ from .driver import CancelEvent, Driver, RunBudget
 from .ledger import Ledger
 from .solution import Incumbent, Proof, Solution, StopReason
 
+T = TypeVar("T")
+
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
+#: A class's name as it was given, whatever the class says.
+_NAME_OF: Callable[[type], str] = vars(type)["__name__"].__get__
 
 
 def solve(
@@ -157,7 +161,6 @@ def run_checked(
     )
     if start is not None and type(start) is not referee.schedules:
         raise InvalidOption(f"start is {start!r}; expected {referee.schedules.__name__}")
-    _refuse_other_kinds(algorithm, name, problem)
 
     with CtrlC() as interrupt:
         border = None if trusted else Border(problem, start)
@@ -170,6 +173,7 @@ def run_checked(
             started + limits.seconds,
             lambda: limits.interrupted(interrupt),
         )
+        _refuse_other_kinds(asking.kinds(), name, problem)
         support = asking.answer("support", Support)
         if not support.ok:
             raise UnsupportedProblem(f"method {name!r} cannot take this problem: {support.reason}")
@@ -237,10 +241,9 @@ def run_checked(
         )
 
 
-def _refuse_other_kinds(algorithm: Algorithm, name: str, problem: AnyProblem) -> None:
-    kinds = kinds_taken(algorithm)
-    if not isinstance(problem, kinds):
-        words = " or ".join(kind.__name__ for kind in kinds)
+def _refuse_other_kinds(kinds: tuple[type, ...], name: str, problem: AnyProblem) -> None:
+    if not any(is_one_of(kind, kinds) for kind in type(problem).__mro__):
+        words = " or ".join(_NAME_OF(kind) for kind in kinds[:5]) + (", …" if kinds[5:] else "")
         raise UnsupportedProblem(
             f"method {name!r} takes {words}; this problem is of type {type(problem).__name__}"
         )
@@ -279,19 +282,27 @@ class _Asking:
         self._algorithm, self._options, self._end = algorithm, options, end
         self._aside, self._interrupted = border is not None, interrupted
 
+    def kinds(self) -> tuple[type, ...]:
+        """Ask which kinds of problems it takes."""
+        return self._heard("takes", lambda: kinds_taken(self._algorithm))
+
     def answer(self, question: str, expected: type[Any]) -> Any:
-        """Ask ``support`` or ``guarantee``, a third party not longer than the run may take."""
+        """Ask ``support`` or ``guarantee``."""
+        return self._heard(f"{question}()", lambda: taken_answer(self._answer(question, expected)))
+
+    def _heard(self, what: str, ask: Callable[[], T]) -> T:
+        """Return an answer; a third party is not asked longer than the run may take."""
         if not self._aside:
-            return self._answer(question, expected)
-        call = Aside(lambda: taken_answer(self._answer(question, expected)))
+            return ask()
+        call = Aside(ask)
         now = time.monotonic()
         if not call.ends_within(max(self._end - now, 0.0) + GRACE_SECONDS, self._interrupted):
-            raise AlgorithmError(self.name, f"{question}() has not answered in time")
+            raise AlgorithmError(self.name, f"{what} has not answered in time")
         if call.fault is not None and is_ours(call.fault):
             raise call.fault
         if call.fault is not None:
-            raise AlgorithmError(self.name, f"{question}() raised {call.said}") from call.fault
-        return call.result
+            raise AlgorithmError(self.name, f"{what} raised {call.said}") from call.fault
+        return cast("T", call.result)
 
     def _answer(self, question: str, expected: type[Any]) -> Any:
         try:

@@ -16,7 +16,7 @@ from ..plugin.options import option_fields, read_options
 from ..plugin.registry import NamedProblem, algorithm_of
 from ..problem.problem import Problem
 from ..referee.check import check, referee_of
-from ..referee.kinds import AnyProblem
+from ..referee.kinds import AnyProblem, is_one_of
 from ..solving.solution import StopReason
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
@@ -150,7 +150,7 @@ def faults_in_claims(laboratory: Laboratory) -> Faults:
     for named, seed, seen in laboratory.runs():
         known = _known_types(seen)
         for claim in seen.claims:
-            if type(claim) not in known:
+            if not is_one_of(type(claim), known):
                 yield f"{named.name}, seed {seed}: an object of type {type(claim).__name__!r}"
             elif isinstance(claim, SolverBound) and not laboratory.trusted:
                 yield f"{named.name}, seed {seed}: {claim!r}, a solver's word of a third party"
@@ -172,7 +172,7 @@ def faults_in_bounds(laboratory: Laboratory) -> Faults:
         where = f"{named.name}, seed {seed}"
         certificates = referee_of(seen.problem).certificates
         for claim in seen.claims:
-            if type(claim) in certificates:
+            if is_one_of(type(claim), certificates):
                 try:
                     claim.judged(seen.problem)
                 except InvalidCertificate as fault:
@@ -233,7 +233,7 @@ def faults_in_reproducible(laboratory: Laboratory) -> Faults:
         others = [laboratory.watch(seen.problem, seed=seed) for _ in range(2)]
         known = _known_types(seen)
         runs = [
-            [claim if type(claim) in known else repr(claim) for claim in run.claims]
+            [claim if is_one_of(type(claim), known) else repr(claim) for claim in run.claims]
             for run in (seen, *others)
             if run.solution is None or run.solution.stop_reason is not StopReason.TIME_LIMIT
         ]
