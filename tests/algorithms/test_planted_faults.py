@@ -36,9 +36,9 @@ from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
 from tests.algorithms import test_guarantees
+from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
 from tests.algorithms.conic import test_whole
 from tests.algorithms.greedy import test_factors, test_greedy, test_inner
-from tests.algorithms.linear import test_aggregated, test_pseudoforest
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.instances import test_hard_algorithms
 from tests.references.faults import holds, stop_at_a_failure

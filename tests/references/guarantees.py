@@ -46,10 +46,12 @@ ANY_NUMBERS = ("greedy", "lp_rounding")
 VARIANTS: dict[str, Sequence[Options]] = {
     "greedy": (
         *({"variant": variant} for variant in ("best", "units", "inflated", "lp")),
-        *({"variant": "units", "inner": inner} for inner in ("greedy", "independent")),
-        *({"variant": "units", "inner": inner} for inner in ("dependent", "exact")),
+        *(
+            {"variant": variant, "inner": inner}
+            for variant in ("best", "units", "inflated", "lp")
+            for inner in ("greedy", "independent", "dependent", "exact")
+        ),
         {"variant": "inflated", "delta": "1/2"},
-        *({"variant": "inflated", "inner": inner} for inner in ("greedy", "dependent")),
     ),
     "lp_rounding": (
         *({"variant": variant} for variant in ("milp", "published", "supports")),
@@ -201,6 +203,8 @@ def examine(
     if promised is None:
         assert name not in METHODS or not must_take(name, options, problem)
     else:
+        if name == "ptas":
+            assert solution.cost <= (1 + Fraction(str(options.get("epsilon", "1/2")))) * best
         value = reference(problem, promised.against, best)
         verdict = judge(
             promised, cost=solution.cost, lower_bound=solution.lower_bound, upper_value=value

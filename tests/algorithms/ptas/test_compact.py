@@ -13,8 +13,8 @@ from algorithms.ptas.fleet import Fleet, FleetFound
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
 from cms.reduction.reduction import reduce
 from instances import hard
-from tests.algorithms.dantzig_wolfe.parts import cases
 from tests.algorithms.price_and_branch.parts import Unlimited
+from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES
 
 

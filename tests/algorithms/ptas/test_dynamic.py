@@ -23,8 +23,8 @@ from cms import (
 from cms.reduction.reduction import reduce
 from instances import hard
 from instances.families import generate
-from tests.algorithms.dantzig_wolfe.parts import cases
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
+from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES, instance
 
 FEW = 24

@@ -29,7 +29,7 @@ from cms import (
 from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
-from tests.algorithms.dantzig_wolfe.parts import cases, every_case
+from tests.algorithms.prices.parts import cases, every_case
 from tests.algorithms.ptas.parts import run, schedules, sources, watch
 from tests.families import FAMILIES, instance
 

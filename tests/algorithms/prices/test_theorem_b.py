@@ -18,7 +18,7 @@ from cms.certificate.certificate import round_up
 from cms.reduction.reduction import reduce
 from instances.families import generate
 from proofs_checks.theorem_b import additive_loss
-from tests.algorithms.dantzig_wolfe.parts import (
+from tests.algorithms.prices.parts import (
     Case,
     built,
     cases,

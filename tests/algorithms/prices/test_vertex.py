@@ -18,7 +18,8 @@ from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Prob
 from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
-from tests.algorithms.dantzig_wolfe.parts import (
+from tests.algorithms.price_and_branch.parts import Counting, Unlimited
+from tests.algorithms.prices.parts import (
     built,
     cases,
     every_case,
@@ -28,7 +29,6 @@ from tests.algorithms.dantzig_wolfe.parts import (
     split,
     value,
 )
-from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES
 from tests.references.programs import lp_dw
 

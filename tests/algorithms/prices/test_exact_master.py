@@ -14,7 +14,7 @@ from algorithms.prices.region import Region
 from algorithms.prices.search import PriceSearch
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced
-from tests.algorithms.price_and_branch.test_master import by_scipy, random_case
+from tests.algorithms.prices.test_master import by_scipy, random_case
 
 
 def exactly(region: Region, cuts: list[tuple[int, Cut]], groups: int) -> ExactMaster:
