@@ -28,7 +28,7 @@ from .bounds import Compact, Row, compact, lp_agg, milp_c
 from .brute_force import optimum
 from .families import ALL, named, stream
 from .finding import Breach, Finding, Tally, require
-from .promises import Promise, Solver, cost_of, promised
+from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import rounded
 from .t2_tadd import machines_for, scaled
 from .theorem_a import doubled
@@ -173,7 +173,7 @@ def _ours(solver: Solver, tiny: Tiny, variant: str, branches: set[bool]) -> Frac
     answer = promised(solver, tiny, "lp_rounding", promise, **options)
     cost, bound = cost_of(answer), promise.allows(tiny)
     if variant == "enumeration":
-        enumerates = answer.history[-1].source.endswith(_ENUMERATED)
+        enumerates = way_of(answer).endswith(_ENUMERATED)
         branches.add(enumerates)
         twice = 2 * milp_c(tiny).value
         require(not enumerates or cost == twice, f"enumerated: cost {cost}, 2 MILP_c = {twice}")

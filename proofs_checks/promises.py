@@ -137,6 +137,11 @@ def cost_of(solution: Solution) -> Fraction:
     return solution.cost
 
 
+def way_of(solution: Solution) -> str:
+    """Return by what an answer's schedule was found: the source of the line at which it came."""
+    return next(line.source for line in solution.history if line.cost == solution.cost)
+
+
 def answered(solver: Solver, problem: Problem, method: str, **options: object) -> Solution:
     """Return a method's answer; a :class:`Breach` if it fails or does not finish."""
     try:

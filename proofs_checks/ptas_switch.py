@@ -30,7 +30,7 @@ from .brute_force import optimum, options, within
 from .families import NAMED, Instance, chain, instance, mig, one_shape, stream, two_types
 from .few_configurations import by_increasing_sum
 from .finding import Breach, Finding, Tally, require
-from .promises import Solver, cost_of, promised
+from .promises import Solver, cost_of, promised, way_of
 from .theorem_b import additive_loss, promise_for, theorem_b
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
@@ -212,8 +212,7 @@ def _ours(
     """Return the ratio, and by what the schedule was found."""
     answer = promised(solver, tiny, "ptas", promise_for(tiny, epsilon), epsilon=epsilon, **how)
     cost, best = cost_of(answer), optimum(tiny).cost
-    # The line of the history at which the schedule came.
-    by = next(line.source for line in answer.history if line.cost == cost).removeprefix("ptas: ")
+    by = way_of(answer).removeprefix("ptas: ")
     bound = (1 + epsilon) * best
     require(cost <= bound, f"ptas {epsilon}, {how}: cost {cost}, bound {bound}")
     require(by not in EXACT or cost == best, f"ptas {epsilon}, {how}: {by} finds {cost} > {best}")

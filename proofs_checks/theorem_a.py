@@ -27,7 +27,7 @@ from .brute_force import optimum
 from .families import ALL, NAMED, named, stream
 from .finding import Breach, Finding, Tally, require
 from .lp import minimise
-from .promises import Promise, Solver, cost_of, promised
+from .promises import Promise, Solver, cost_of, promised, way_of
 from .rounding_lemma import Amounts, rounded
 from .tiny import Counts, Tiny, require_schedule
 
@@ -155,6 +155,6 @@ def _ours(solver: Solver, tiny: Tiny, *, plain: bool) -> Fraction:
     cost, bound = cost_of(answer), 2 * milp_c(tiny).value
     require(cost <= bound, f"lp_rounding milp, plain={plain}: cost {cost}, bound {bound}")
     # The bare algorithm opens all of them, needed or not.
-    twice = plain and answer.history[-1].source.endswith(_TWICE)
+    twice = plain and way_of(answer).endswith(_TWICE)
     require(not twice or cost == bound, f"lp_rounding milp, plain: cost {cost}, not {bound}")
     return cost / optimum(tiny).cost

@@ -30,7 +30,7 @@ from .brute_force import optimum, options
 from .families import ALL, Instance, hub, named, stream
 from .finding import Breach, Finding, Tally, require
 from .lp import minimise
-from .promises import Promise, Solver, cost_of, promised, valid
+from .promises import Promise, Solver, cost_of, promised, valid, way_of
 from .tiny import Blocks, Counts, Tiny, require_schedule
 
 THEOREM = "Theorem B"
@@ -246,7 +246,7 @@ def _rounding(solver: Solver, tiny: Tiny) -> bool:
     solution = valid(solver, tiny, "ptas", epsilon=1, plain=True)
     cost = cost_of(solution)
     _within(tiny, cost)
-    if not (solution.history[-1].source.endswith(ROUNDED) and rounds_one_way(tiny)):
+    if not (way_of(solution).endswith(ROUNDED) and rounds_one_way(tiny)):
         return False
     counts = rounded_options(tiny)
     most = [max(shape[i] for shape in tiny.configurations) for i in range(tiny.k)]

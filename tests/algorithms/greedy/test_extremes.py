@@ -103,7 +103,7 @@ def extremes(draw: st.DrawFn) -> Problem:
 
 
 @EVERY
-@share(10)
+@share(16)
 @given(problem=extremes())
 def test_the_guarantee_is_kept_on_extreme_numbers(
     options: Mapping[str, Any], problem: Problem

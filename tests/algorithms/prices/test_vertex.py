@@ -32,7 +32,7 @@ from tests.algorithms.prices.parts import (
 from tests.families import FAMILIES
 from tests.references.programs import lp_dw
 
-FEW = 16
+FEW = 8
 NAMED = [
     one
     for module in (hard, small)

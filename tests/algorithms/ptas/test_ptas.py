@@ -33,7 +33,7 @@ from tests.algorithms.prices.parts import cases, every_case
 from tests.algorithms.ptas.parts import run, schedules, sources, watch
 from tests.families import FAMILIES, instance
 
-FEW = 8
+FEW = 4
 EPSILONS = ("1/2", "1/4", "1/10")
 
 
