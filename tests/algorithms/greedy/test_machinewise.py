@@ -314,7 +314,7 @@ def test_a_plain_run_is_the_lp_version_however_many_machines() -> None:
     problem = generate("real-rows", n=60, m=2, seed=0)
     options = {"variant": "lp", "plain": True}
     parts = [line.source for line in run(problem, "greedy", options=options).history]
-    assert parts == ["greedy: LP version"]
+    assert parts == ["greedy: LP version", "rough prices"]
     parts = [line.source for line in run(problem, "greedy", options={"variant": "lp"}).history]
     assert "greedy: aggregated program, T-2" in parts
     assert "greedy: LP version" not in parts
