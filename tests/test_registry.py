@@ -9,7 +9,9 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -280,3 +282,13 @@ def last_words(*command: str | Path) -> str:
     )
     assert run.returncode == 1
     return run.stderr.strip().splitlines()[-1]
+
+
+def test_who_distributes_an_algorithm_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_algorithm("auto")
+
+    def read(*_: object) -> NoReturn:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(PathDistribution, "read_text", read)
+    assert load_algorithm("greedy")[1]

@@ -26,7 +26,7 @@ from .algorithm import Algorithm
 from .options import option_fields
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
@@ -320,9 +320,13 @@ def _place(top: str) -> Path | None:
 
 
 def _distribution(entry: EntryPoint) -> str:
-    if entry.dist is None:
-        return "an unknown distribution"
-    return re.sub(r"[-_.]+", "-", entry.dist.name).lower()
+    return "an unknown distribution" if entry.dist is None else _name(entry.dist)
+
+
+@functools.cache
+def _name(distribution: Distribution) -> str:
+    # Its metadata are parsed anew whenever it is asked, which takes longer than a small problem.
+    return re.sub(r"[-_.]+", "-", distribution.name).lower()
 
 
 def _described(entry: EntryPoint) -> str:
