@@ -77,7 +77,7 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
     Parameters
     ----------
     problem : Problem
-        As :func:`cms.reduction.reduce` leaves it; without limits on machine types.
+        As :func:`cms.reduce` leaves it; without limits on machine types.
     budget : Budget
 
     Returns

@@ -84,6 +84,16 @@ def test_quiet_prints_nothing_and_still_writes_the_files(
     ElementTree.fromstring(picture.read_text("utf-8"))
 
 
+def test_scenario_s5_from_two_tables_is_planned_and_its_odd_figure_warned_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    services, points = "examples/services_s5.csv", "instances/data/a100_operating_points.csv"
+    assert run(["plan", "-s", str(ROOT / services), "-p", str(ROOT / points)]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("warning: model mobilenetv2 on a100-80gb")
+    assert "12 GPUs, proved >= 12: optimal, proof checked" in out
+
+
 def test_limits_and_costs_of_gpus_reach_the_problem(
     tables: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
