@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cms.knapsack.pricing import common_denominator
 
-from ..solvers.simplex import cheapest
+from ..solvers.simplex import Program
 from .master import Proposal
 
 if TYPE_CHECKING:
@@ -59,6 +59,13 @@ class ExactMaster:
         self._cuts: list[list[int]] = [[] for _ in range(n_groups)]
         self._mixing: list[list[int]] = [[] for _ in range(n_groups)]
         self._rows = sorted({cheapest_holder(region, i) for i in range(self._k)})
+        # The program, once solved, and its columns: (None, machine) or (group, cut).
+        self._program: Program | None = None
+        self._columns: list[tuple[int | None, int]] = []
+        # Its rows of limits, by machine type, and of groups that are split.
+        limited = [m for m, limit in enumerate(region.limits) if limit is not None]
+        self._limits = {m: self._k + at for at, m in enumerate(limited)}
+        self._whole: dict[int, int] = {}
         self._prices: list[Fraction] = []
         self.weights: list[Fraction] = []
         self.machines: list[Fraction] = []
@@ -79,6 +86,7 @@ class ExactMaster:
         if weight:
             self._mixing[group].append(number)
             self._mixing[group].sort(key=lambda number: -self.weights[number])
+            self._program = None  # what it takes by default may be another pass
 
     def use(self, row: int) -> None:
         """Let a machine take part from the start."""
@@ -108,32 +116,43 @@ class ExactMaster:
         """Return the last solve's prices."""
         return self._prices
 
-    def _moves(self) -> list[tuple[int, int]]:
-        """Columns of what a group takes of another pass than by default, as (group, cut)."""
-        return [(group, cut) for group, mine in enumerate(self._mixing) for cut in mine[1:]]
-
     def _solved(self) -> Basic | None:
-        region, moves = self._region, self._moves()
-        default = [self._loads[mine[0]] for mine in self._mixing]
-        less = [
-            [a - b for a, b in zip(default[group], self._loads[cut], strict=True)]
-            for group, cut in moves
-        ]
-        mine = [region.rows[r] for r in self._rows]
-        table: list[Sequence[int]] = [
-            [*(row.counts[i] for row in mine), *(column[i] for column in less)]
-            for i in range(self._k)
-        ]
-        least = [sum(load[i] for load in default) for i in range(self._k)]
-        for group in dict.fromkeys(group for group, _ in moves):  # no more than all of it
-            table.append([0] * len(mine) + [-int(other == group) for other, _ in moves])
-            least.append(-1)
-        for m, limit in enumerate(region.limits):
-            if limit is not None:
-                table.append([-int(row.machine == m) for row in mine] + [0] * len(moves))
-                least.append(-limit)
-        costs = [region.costs[row.machine] for row in mine]
-        return cheapest([*costs, *(Fraction(0) for _ in moves)], table, least, self._stopped)
+        """Go on from the last solution with all that takes part by now."""
+        # Columns cannot join a program that was not solved to the end.
+        program, self._program = self._program or self._empty(), None
+        wanted: list[tuple[int | None, int]] = [(None, r) for r in self._rows]
+        wanted += [(group, cut) for group, mine in enumerate(self._mixing) for cut in mine[1:]]
+        there = {*self._columns}
+        for column in wanted:
+            if column not in there:
+                self._join(program, *column)
+        found = program.solve(self._stopped)
+        if found is not None:
+            self._program = program
+        return found
+
+    def _empty(self) -> Program:
+        """Return the program without machines, in which all groups take their default pass."""
+        self._columns, self._whole = [], {}
+        loads = [self._loads[mine[0]] for mine in self._mixing]
+        least = [sum(load[i] for load in loads) for i in range(self._k)]
+        return Program([*least, *(-limit for limit in self._region.limits if limit is not None)])
+
+    def _join(self, program: Program, group: int | None, number: int) -> None:
+        """Let a machine take part, or what a group takes of another pass than by default."""
+        self._columns.append((group, number))
+        if group is None:
+            row = self._region.rows[number]
+            counts = {i: count for i, count in enumerate(row.counts) if count}
+            if row.machine in self._limits:
+                counts[self._limits[row.machine]] = -1
+            program.add(self._region.costs[row.machine], counts)
+            return
+        if group not in self._whole:  # no more than all of it
+            self._whole[group] = program.add_row(-1)
+        loads = zip(self._loads[self._mixing[group][0]], self._loads[number], strict=True)
+        less = {i: a - b for i, (a, b) in enumerate(loads)}
+        program.add(Fraction(0), {**less, self._whole[group]: -1})
 
     def _all_in(self) -> bool:
         """Let all machines and passes take part; say whether they do already."""
@@ -168,15 +187,15 @@ class ExactMaster:
 
     def _read(self, found: Basic) -> Proposal:
         self.machines = [Fraction(0)] * len(self._region.rows)
-        for r, number in zip(self._rows, found.values, strict=False):
-            self.machines[r] = number
         self.weights = [Fraction(0)] * len(self._loads)
         for mine in self._mixing:
             self.weights[mine[0]] = Fraction(1)
-        moved = found.values[len(self._rows) :]
-        for (group, cut), share in zip(self._moves(), moved, strict=True):
-            self.weights[cut] += share
-            self.weights[self._mixing[group][0]] -= share
+        for (group, number), value in zip(self._columns, found.values, strict=True):
+            if group is None:
+                self.machines[number] = value
+            else:
+                self.weights[number] += value
+                self.weights[self._mixing[group][0]] -= value
         self._prices = found.prices[: self._k]
         return Proposal(self._prices, [], found.cost)
 

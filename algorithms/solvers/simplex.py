@@ -1,20 +1,19 @@
-"""Small linear programs in exact rationals, by the dual simplex method.
+"""Small linear programs in exact rationals, by the simplex method.
 
 The linear programs here have a row a block type and one for each job that is split, so a dozen or
 two; what is found is a basic solution, with the prices that go with it, right to the last digit
-however large the numbers are.
+however large the numbers are. Costs >= 0 let the dual method start; where columns join later what
+was found still satisfies the rows, and the primal method goes on from there.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import gcd
+from math import gcd, lcm
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack.pricing import common_denominator
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 #: After so many pivots a row, Bland's rule, which cannot cycle, takes over from the steepest row.
 _STEEPEST_A_ROW = 8
@@ -69,51 +68,78 @@ def cheapest(
     >>> found.values, found.prices, found.cost
     ([Fraction(17, 6), Fraction(4, 3)], [Fraction(1, 2), Fraction(1, 6)], Fraction(25, 6))
     """
-    table = _Dictionary(costs, rows, least)
-    pivots = 0
-    while True:
-        bland = pivots > _STEEPEST_A_ROW * len(rows)
-        row = table.leaving(bland)
-        if row is None:
-            return table.solution()
-        if stopped():
-            return None
-        table.pivot(row, table.entering(row))
-        pivots += 1
+    program = Program(least)
+    for at, cost in enumerate(costs):
+        program.add(cost, {r: row[at] for r, row in enumerate(rows)})
+    return program.solve(stopped)
 
 
-class _Dictionary:
-    """Basic variables as sums over the nonbasic ones; the last entry of a row is its constant.
+class Program:
+    """The program of :func:`cheapest`, which columns may join once it is solved.
 
-    A row is whole numbers over a denominator of its own, without a common divisor: fractions by
-    themselves would spend most of the time on divisors that a row can cancel at once.
-
-    Variables are numbered: first the n of the program, then the surplus of each row.
+    Parameters
+    ----------
+    least : sequence of ints or Fractions
+        Of each row; no column counts in it so far.
     """
 
-    def __init__(
-        self,
-        costs: Sequence[Fraction],
-        rows: Sequence[Sequence[int]],
-        least: Sequence[int | Fraction],
-    ) -> None:
-        self._n = len(costs)
-        self._rows = [
-            _Row([*(number * b.denominator for number in row), -b.numerator], b.denominator)
-            for row, b in zip(rows, least, strict=True)
+    # Basic variables are sums over the nonbasic ones; the last entry of a row is its constant. A
+    # row is whole numbers over a denominator of its own, without a common divisor: fractions by
+    # themselves would spend most of the time on divisors that a row can cancel at once.
+    #
+    # A variable is (0, column), or (1, row) for the row's surplus; in this order for Bland's rule.
+
+    def __init__(self, least: Sequence[int | Fraction]) -> None:
+        self._rows: list[_Row] = []
+        self._aim = _Row([0], 1)
+        self._nonbasic: list[tuple[int, int]] = []
+        self._basic: list[tuple[int, int]] = []
+        self._n = 0
+        for b in least:
+            self.add_row(b)
+
+    def add_row(self, least: int | Fraction) -> int:
+        """Add a row that no column counts in so far, <= 0 once solved; return its number."""
+        self._basic.append((1, len(self._rows)))
+        self._rows.append(_Row([*[0] * self._n, -least.numerator], least.denominator))
+        return len(self._rows) - 1
+
+    def add(self, cost: Fraction, counts: Mapping[int, int]) -> None:
+        """Add a column, by what it counts in rows; at first, or once the program was solved."""
+        # What was a surplus is, with this column, the surplus less what the column counts there.
+        less = [
+            (e, counts[at]) for e, (kind, at) in enumerate(self._nonbasic) if kind and at in counts
         ]
-        self._aim = _Row(*common_denominator([*costs, Fraction(0)]))
-        self._nonbasic = list(range(self._n))
-        self._basic = list(range(self._n, self._n + len(rows)))
+        for row, (kind, at) in zip(self._rows, self._basic, strict=True):
+            row.insert(counts.get(at, 0) if kind else 0, less)
+        self._aim.insert(cost, less)
+        self._nonbasic.append((0, self._n))
+        self._n += 1
+
+    def solve(self, stopped: Callable[[], bool] = lambda: False) -> Basic | None:
+        """Return a basic optimal solution, from the last one on; as :func:`cheapest`."""
+        pivots = 0
+        while (at := self._next(pivots > _STEEPEST_A_ROW * len(self._rows))) is not None:
+            if stopped():
+                return None
+            self.pivot(*at)
+            pivots += 1
+        return self.solution()
+
+    def _next(self, bland: bool) -> tuple[int, int] | None:
+        """Return row and column of a pivot: the dual method's, or, if it is done, the primal's."""
+        row = self.leaving(bland)
+        if row is not None:
+            return row, self.entering(row)
+        column = self.bargain(bland)
+        return None if column is None else (self.blocking(column), column)
 
     def leaving(self, bland: bool) -> int | None:
         """Return a row whose basic variable is negative; None if there is none."""
         negative = [r for r, row in enumerate(self._rows) if row.numbers[-1] < 0]
-        if not negative:
-            return None
         if bland:
-            return min(negative, key=self._basic.__getitem__)
-        return min(negative, key=lambda r: (self._rows[r][-1], self._basic[r]))
+            return min(negative, key=self._basic.__getitem__, default=None)
+        return min(negative, key=lambda r: (self._rows[r][-1], self._basic[r]), default=None)
 
     def entering(self, r: int) -> int:
         """Return the column that keeps all reduced costs >= 0; of equals the first variable."""
@@ -122,6 +148,19 @@ class _Dictionary:
         if not columns:
             raise ValueError("the rows of the linear program contradict each other")
         return min(columns, key=lambda e: (Fraction(aim[e], row[e]), self._nonbasic[e]))
+
+    def bargain(self, bland: bool) -> int | None:
+        """Return a column whose reduced cost is negative; None if there is none."""
+        aim = self._aim.numbers
+        negative = [e for e in range(self._n) if aim[e] < 0]
+        if bland:
+            return min(negative, key=self._nonbasic.__getitem__, default=None)
+        return min(negative, key=lambda e: (aim[e], self._nonbasic[e]), default=None)
+
+    def blocking(self, e: int) -> int:
+        """Return the row that keeps all values >= 0; there is one, as no cost is negative."""
+        rows = [(r, row.numbers) for r, row in enumerate(self._rows) if row.numbers[e] < 0]
+        return min(rows, key=lambda at: (Fraction(at[1][-1], -at[1][e]), self._basic[at[0]]))[0]
 
     def pivot(self, r: int, e: int) -> None:
         """Exchange the basic variable of a row for the nonbasic one of a column."""
@@ -133,13 +172,14 @@ class _Dictionary:
         self._basic[r], self._nonbasic[e] = self._nonbasic[e], self._basic[r]
 
     def solution(self) -> Basic:
+        """Return what the basis says."""
         values, prices = [Fraction(0)] * self._n, [Fraction(0)] * len(self._rows)
-        for variable, row in zip(self._basic, self._rows, strict=True):
-            if variable < self._n:
-                values[variable] = row[-1]
-        for e, variable in enumerate(self._nonbasic):
-            if variable >= self._n:
-                prices[variable - self._n] = self._aim[e]
+        for (kind, at), row in zip(self._basic, self._rows, strict=True):
+            if not kind:
+                values[at] = row[-1]
+        for e, (kind, at) in enumerate(self._nonbasic):
+            if kind:
+                prices[at] = self._aim[e]
         return Basic(values, prices, self._aim[-1])
 
 
@@ -154,11 +194,21 @@ class _Row:
     def __getitem__(self, at: int) -> Fraction:
         return Fraction(self.numbers[at], self.denominator)
 
+    def insert(self, own: int | Fraction, less: Sequence[tuple[int, int]]) -> None:
+        """Add a column before the constant: ``own`` less so many times what others have."""
+        common = lcm(self.denominator, own.denominator)
+        if common != self.denominator:
+            self.numbers = [number * (common // self.denominator) for number in self.numbers]
+            self.denominator = common
+        others = sum(self.numbers[e] * times for e, times in less)
+        self.numbers.insert(-1, own.numerator * (common // own.denominator) - others)
+
     def solved(self, e: int) -> _Row:
-        """Solve for the variable of a column, whose coefficient is > 0."""
-        numbers = [-number for number in self.numbers]
-        numbers[e] = self.denominator
-        return _Row(numbers, self.numbers[e])
+        """Solve for the variable of a column, whose coefficient is not 0."""
+        sign = 1 if self.numbers[e] > 0 else -1
+        numbers = [-sign * number for number in self.numbers]
+        numbers[e] = sign * self.denominator
+        return _Row(numbers, sign * self.numbers[e])
 
     def replace(self, e: int, solved: _Row) -> None:
         """Put a solved row in the place of the variable of its column."""

@@ -12,7 +12,11 @@ from algorithms.prices.fraction import fractional
 from algorithms.prices.master import Cut, Master
 from algorithms.prices.region import Region
 from algorithms.prices.search import PriceSearch
+from algorithms.prices.vertex import solve_dantzig_wolfe
+from algorithms.solvers.simplex import Program
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
+from cms.reduction.reduction import reduce
+from instances.families import generate
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced
 from tests.algorithms.prices.test_master import by_scipy, random_case
 
@@ -59,6 +63,56 @@ def test_wherever_it_starts_it_ends_at_the_same_optimum() -> None:
             master.use(row)
         found, expected = master.solve(), exactly(region, cuts, groups).solve()
         assert (found and found.value) == (expected and expected.value), seed
+
+
+def test_passes_that_join_late_change_nothing() -> None:
+    """A restart where limits forbid what there is so far, and groups that are split late."""
+    for seed in range(60):
+        region, cuts, groups = random_case(random.Random(seed))
+        if {group for group, _ in cuts} != {*range(groups)}:
+            continue
+        first = dict(reversed(cuts))
+        master = exactly(region, list(first.items()), groups)
+        for group, cut in cuts:
+            master.solve()
+            master.add(group, cut)
+        found, expected = master.solve(), exactly(region, cuts, groups).solve()
+        assert (found and found.value) == (expected and expected.value), seed
+
+
+@pytest.fixture
+def pivots(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows that programs took another basis by, so far."""
+    rows: list[int] = []
+    pivot = Program.pivot
+
+    def counted(self: Program, r: int, e: int) -> None:
+        rows.append(r)
+        pivot(self, r, e)
+
+    monkeypatch.setattr(Program, "pivot", counted)
+    return rows
+
+
+def test_what_is_solved_is_not_solved_again(pivots: list[int]) -> None:
+    for seed in range(60):
+        region, cuts, groups = random_case(random.Random(seed))
+        if {group for group, _ in cuts} != {*range(groups)}:
+            continue
+        master = exactly(region, cuts, groups)
+        found = master.solve()
+        if found is not None:
+            pivots.clear()
+            assert master.solve() == found
+            assert not pivots, seed
+
+
+def test_machines_that_join_take_few_pivots(pivots: list[int]) -> None:
+    """25 block types; from the start at every turn these would be some thousand and more."""
+    problem = reduce(generate("size-bounded-mixed", n=50, seed=0)).problem
+    assert solve_dantzig_wolfe(problem, Unlimited()) is not None
+    assert len(problem.blocks) == 25
+    assert 25 <= len(pivots) <= 250
 
 
 def without_floats(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> PriceSearch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
@@ -9,13 +10,26 @@ import numpy as np
 import pytest
 
 import algorithms.solvers.simplex
-from algorithms.solvers.simplex import Basic, cheapest
+from algorithms.solvers.simplex import Basic, Program, cheapest
 from tests.references.programs import minimum
 
-Program = tuple[list[Fraction], list[list[int]], list[int]]
+Numbers = tuple[list[Fraction], list[list[int]], list[int]]
 
 
-def drawn(seed: int) -> Program:
+@pytest.fixture(autouse=True)
+def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each pivot no reduced cost is negative, or no value: neither method loses its own."""
+    pivot = Program.pivot
+
+    def watched(self: Program, r: int, e: int) -> None:
+        pivot(self, r, e)
+        values = [row.numbers[-1] for row in self._rows]
+        assert min(self._aim.numbers[:-1]) >= 0 or min(values) >= 0
+
+    monkeypatch.setattr(Program, "pivot", watched)
+
+
+def drawn(seed: int) -> Numbers:
     """A program that has a solution: with all columns large enough every row is satisfied."""
     rng = random.Random(seed)
     m, n = rng.randint(1, 6), rng.randint(1, 8)
@@ -29,7 +43,7 @@ def drawn(seed: int) -> Program:
     return costs, rows, least
 
 
-def refuse_faults(program: Program, found: Basic) -> None:
+def refuse_faults(program: Numbers, found: Basic) -> None:
     """Primal and dual feasible, of one value, basic: proof of optimality without a solver."""
     costs, rows, least = program
     assert min(found.values) >= 0
@@ -88,12 +102,92 @@ def test_numbers_of_any_size_stay_exact() -> None:
     assert (3 * x + y, x + 7 * y) == (huge + 1, huge)
 
 
+# --- columns that join late -----------------------------------------------------------------------
+
+
+def late(seed: int) -> None:
+    """Hold a program that columns, and a row that only they count in, join to one from scratch."""
+    rng = random.Random(seed)
+    costs, rows, least = drawn(seed)
+    # With this column alone the rows do not contradict each other.
+    costs, rows = [Fraction(99), *costs], [[1, *row] for row in rows]
+    shared = rng.randint(1, len(costs))
+    rows.append([0] * shared + [-1] * (len(costs) - shared))
+    least.append(-rng.randint(0, 1))
+    going_on = Program(least[:-1])
+    for at, cost in enumerate(costs):
+        if at == shared:
+            going_on.add_row(least[-1])
+        going_on.add(cost, {r: row[at] for r, row in enumerate(rows) if row[at]})
+        if at + 1 in (shared, len(costs)) or rng.random() < 0.5:
+            found = going_on.solve()
+            assert found is not None
+            part = [row[: at + 1] for row in rows[: len(rows) if at >= shared else -1]]
+            refuse_faults((costs[: at + 1], part, least[: len(part)]), found)
+            from_the_start = cheapest(costs[: at + 1], part, least[: len(part)])
+            assert from_the_start is not None
+            assert found.cost == from_the_start.cost
+
+
+@pytest.mark.parametrize("steepest", [8, -1])
+def test_columns_that_join_late_change_nothing(
+    steepest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms.solvers.simplex, "_STEEPEST_A_ROW", steepest)
+    for seed in range(150):
+        late(seed)
+
+
+def test_it_goes_on_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    pivots = 0
+
+    def counted(self: Program, r: int, e: int) -> None:
+        nonlocal pivots
+        pivots += 1
+        pivot(self, r, e)
+
+    pivot = Program.pivot
+    monkeypatch.setattr(Program, "pivot", counted)
+    program = Program([1, 2, 3, 4])
+    for i in range(4):
+        program.add(Fraction(1), {i: 1})
+    assert program.solve() is not None
+    assert pivots == 4
+    program.add(Fraction(3), {0: 1, 1: 1, 2: 1})  # no better than what there is
+    assert program.solve() is not None
+    assert pivots == 4
+    program.add(Fraction(1), {1: 1, 2: 1})
+    found = program.solve()
+    assert found is not None
+    assert found.cost == 8
+    assert pivots == 5
+
+
+@pytest.mark.parametrize("steepest", [8, math.inf])
+def test_columns_that_go_in_circles_end_by_the_rule_that_cannot(
+    steepest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beale's example, with costs < 0 and fractions as a program has them after other pivots."""
+    monkeypatch.setattr(algorithms.solvers.simplex, "_STEEPEST_A_ROW", steepest)
+    program = Program([0, 0, -1])
+    program.add(Fraction(-3, 4), {0: -25, 1: -25})
+    program.add(Fraction(150), {0: 6000, 1: 4500})
+    program.add(Fraction(-1, 50), {0: 4, 1: 1, 2: -1})
+    program.add(Fraction(6), {0: -900, 1: -150})
+    program._rows[0].denominator, program._rows[1].denominator = 100, 50
+    pivots = iter(range(1000))
+    found = program.solve(lambda: next(pivots, None) is None)
+    assert (found is None) == (steepest == math.inf)
+    if found is not None:
+        assert found.cost == Fraction(-1, 20)
+
+
 # --- planted faults -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", ["the largest ratio enters", "a row too few is repaired"])
 def test_a_wrong_pivot_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = algorithms.solvers.simplex._Dictionary
+    kind = Program
     if fault == "the largest ratio enters":
         monkeypatch.setattr(
             kind,
@@ -118,6 +212,33 @@ def test_a_wrong_pivot_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) ->
             found = cheapest(*drawn(seed), lambda: next(pivots, None) is None)  # noqa: B023
             assert found is not None
             refuse_faults(drawn(seed), found)
+        except (AssertionError, ValueError):
+            caught += 1
+    assert caught
+
+
+@pytest.mark.parametrize(
+    "fault", ["any row blocks", "a bargain is missed", "a late column meets the first rows"]
+)
+def test_a_wrong_step_after_a_column_joined_is_caught(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if fault == "any row blocks":
+        monkeypatch.setattr(
+            Program,
+            "blocking",
+            lambda self, e: next(r for r, row in enumerate(self._rows) if row[e] < 0),
+        )
+    elif fault == "a bargain is missed":
+        monkeypatch.setattr(Program, "bargain", lambda _self, _bland: None)
+    else:
+        kind = algorithms.solvers.simplex._Row
+        insert = kind.insert
+        monkeypatch.setattr(kind, "insert", lambda self, own, _: insert(self, own, []))
+    caught = 0
+    for seed in range(40):
+        try:
+            late(seed)
         except (AssertionError, ValueError):
             caught += 1
     assert caught
