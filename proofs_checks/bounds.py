@@ -16,7 +16,7 @@ from cms import Reference
 
 from .brute_force import optimum, options
 from .lp import Number, Vertex, minimise
-from .tiny import Blocks, Tiny
+from .tiny import Blocks, Tiny, dot
 
 T = TypeVar("T")
 #: One row of a program: coefficients by variable, and the right-hand side.
@@ -230,11 +230,7 @@ def single_job(tiny: Tiny) -> int:
 
 def best_machine(tiny: Tiny, j: int) -> Fraction:
     """Return V_j: how much of a job's demand a single machine can meet."""
-    given = (
-        sum((a * f for a, f in zip(row, tiny.cut[j], strict=True)), Fraction(0))
-        for row in tiny.configurations
-    )
-    return min(tiny.demands[j], max(given))
+    return min(tiny.demands[j], max(dot(row, tiny.cut[j]) for row in tiny.configurations))
 
 
 def reference(tiny: Tiny, against: Reference) -> Fraction:

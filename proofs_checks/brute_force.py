@@ -14,7 +14,7 @@ from functools import cache
 from math import ceil
 from typing import NamedTuple
 
-from .tiny import Blocks, Tiny
+from .tiny import Blocks, Tiny, dot
 
 
 class Optimum(NamedTuple):
@@ -50,7 +50,7 @@ def options(tiny: Tiny, j: int) -> tuple[Blocks, ...]:
 
     found = []
     for counts in taken(0, demand) if useful else ():
-        got = sum((n * supply[i] for n, i in zip(counts, useful, strict=True)), Fraction(0))
+        got = dot(counts, [supply[i] for i in useful])
         least = min(supply[i] for n, i in zip(counts, useful, strict=True) if n)
         if got - least < demand:
             option = [0] * tiny.k
@@ -105,8 +105,7 @@ def optimum(tiny: Tiny) -> Optimum:
 def _could_serve(tiny: Tiny, blocks: Sequence[Fraction]) -> bool:
     """Whether every job by itself could be served, which is quickly seen."""
     return all(
-        sum((f * b for f, b in zip(row, blocks, strict=True)), Fraction(0)) >= demand
-        for row, demand in zip(tiny.supply, tiny.demands, strict=True)
+        dot(row, blocks) >= demand for row, demand in zip(tiny.supply, tiny.demands, strict=True)
     )
 
 

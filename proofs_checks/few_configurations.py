@@ -108,13 +108,7 @@ def by_supports(tiny: Tiny) -> tuple[Counts, Compact]:
 
 
 def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> Finding:
-    """Check A' and A''; see the top of this file.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Check A' and A''; see the top of this file."""
     tally = Tally(
         THEOREM,
         "2 + epsilon by enumeration, 3 by supports; lp_rounding's three variants",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
-from .tiny import Tiny
+from .tiny import Tiny, dot
 
 Numbers: TypeAlias = Sequence[Fraction]
 #: Blocks given[j][i] on one machine.
@@ -39,17 +39,12 @@ Inner: TypeAlias = Callable[[Tiny, int, Numbers, Numbers], Assignment]
 
 def brought(tiny: Tiny, given: Sequence[Sequence[int]]) -> list[Fraction]:
     """Return how much each job gets from its blocks."""
-    return [
-        sum((f * y for f, y in zip(row, blocks, strict=True) if y), Fraction(0))
-        for row, blocks in zip(tiny.supply, given, strict=True)
-    ]
+    return [dot(row, blocks) for row, blocks in zip(tiny.supply, given, strict=True)]
 
 
 def gain(weights: Numbers, residual: Numbers, amounts: Numbers) -> Fraction:
     """Return how much of the weighted residual targets these amounts cover."""
-    return sum(
-        (w * min(r, v) for w, r, v in zip(weights, residual, amounts, strict=True)), Fraction(0)
-    )
+    return dot(weights, [min(r, v) for r, v in zip(residual, amounts, strict=True)])
 
 
 def by_trying_all(tiny: Tiny, C: int, weights: Numbers, residual: Numbers) -> Assignment:
@@ -137,8 +132,7 @@ def run(tiny: Tiny, weights: Numbers, targets: Numbers, inner: Inner) -> list[St
             given = inner(tiny, C, weights, residual)
             machines.append(Machine(gain(weights, residual, brought(tiny, given)), C, given))
         taken = choose(tiny, machines)
-        potential = sum((w * r for w, r in zip(weights, residual, strict=True)), Fraction(0))
-        steps.append(Step(potential, taken))
+        steps.append(Step(dot(weights, residual), taken))
         if not taken.gain:
             break  # only a faulty choice gains nothing; what was opened is not enough
         got = brought(tiny, taken.given)

@@ -102,11 +102,6 @@ def check(*, seed: int = 0, cases: int = 100, solver: Solver | None = solve) -> 
     """Check huge demands; see the top of this file.
 
     ``cases`` also limits the supplies for which the lemma is enumerated, taken in a random order.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
     """
     tally = Tally(
         THEOREM,

@@ -94,13 +94,7 @@ def rounded_mean(
 
 
 def check(*, seed: int = 0, cases: int = 150, solver: Solver | None = solve) -> Finding:
-    """Check the inner methods; see the top of this file.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Check the inner methods; see the top of this file."""
     tally = Tally(
         THEOREM,
         "1/2, 1 - 1/e on average, the gap 3/4, the trap for 1/2; greedy's inner methods",

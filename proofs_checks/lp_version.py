@@ -103,13 +103,7 @@ def short(tiny: Tiny, star: Star, j: int, opened: Sequence[Fraction]) -> float:
 
 
 def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> Finding:
-    """Check the LP version; see the top of this file.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Check the LP version; see the top of this file."""
     tally = Tally(
         THEOREM,
         "tail bound by sympy and on grids; the exact expectation; sum d_j/V_j; greedy lp",

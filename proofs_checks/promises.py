@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from cms import CmsError, Problem, Reference, Solution, StopReason, check
+from cms import CmsError, Problem, Reference, Solution, StopReason, UnsupportedProblem, check
 
 from .bounds import reference
 from .brute_force import optimum
@@ -151,6 +151,22 @@ def answered(solver: Solver, problem: Problem, method: str, **options: object) -
     finished = solution.stop_reason in (StopReason.FINISHED, StopReason.PROVED)
     require(finished, f"{method} {options}: ended by {solution.stop_reason}")
     return solution
+
+
+def require_refusal(
+    solver: Solver, problem: Problem, method: str, what: str, because: str = ""
+) -> None:
+    """Require that a method refuses what a problem is, and names the reason by this word."""
+    try:
+        answered(solver, problem, method)
+    except Breach as breach:
+        fault = breach.__cause__
+        if not isinstance(fault, CmsError):
+            raise
+        refused = isinstance(fault, UnsupportedProblem) and because in str(fault)
+        require(refused, f"{method} does not refuse {what} as such: {breach}")
+        return
+    raise Breach(f"{method} takes {what}")
 
 
 def proved(solution: Solution, problem: Problem) -> Fraction:

@@ -157,11 +157,6 @@ def check(*, seed: int = 0, cases: int = 400, solver: Solver | None = solve) -> 
     """Check the structure theorem; see the top of this file.
 
     ``cases`` limits the polytopes, taken in a random order.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
     """
     tally = Tally(
         THEOREM,

@@ -26,7 +26,7 @@ from .families import ALL, NAMED, named, stream
 from .finding import Finding, Tally, require
 from .promises import Promise, Solver, cost_of, promised
 from .rounding_lemma import rounded
-from .tiny import Counts, Tiny, require_schedule
+from .tiny import Counts, Tiny, dot, require_schedule
 
 THEOREM = "T-2 and T-add"
 #: By how much T-2 scales a vertex.
@@ -108,19 +108,13 @@ def dearest_in_use(tiny: Tiny) -> Fraction:
     used = [
         cost
         for cost, shape in zip(tiny.costs, tiny.configurations, strict=True)
-        if sum((a * p for a, p in zip(shape, prices, strict=True)), Fraction(0)) == cost
+        if dot(shape, prices) == cost
     ]
     return sum(sorted(used, reverse=True)[: tiny.k], Fraction(0))
 
 
 def check(*, seed: int = 0, cases: int = 500, solver: Solver | None = solve) -> Finding:
-    """Check T-2 and T-add; see the top of this file.
-
-    Examples
-    --------
-    >>> check(cases=2).ok
-    True
-    """
+    """Check T-2 and T-add; see the top of this file."""
     tally = Tally(
         THEOREM,
         "2 LP_agg + p, (1 + phi) LP_agg + p, LP_agg + p + n; lp_rounding's doubling",

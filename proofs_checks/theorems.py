@@ -66,7 +66,7 @@ def runs_algorithms(name: str) -> bool:
 def run(
     name: str, *, seed: int = 0, cases: int | None = None, solver: Solver | None = None
 ) -> Finding:
-    """Run one file's check.
+    """Run one file's check, which takes the same but the name.
 
     Parameters
     ----------

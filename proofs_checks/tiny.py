@@ -29,6 +29,15 @@ class Counts(NamedTuple):
     given: list[list[int]]
 
 
+def dot(one: Sequence[int | Fraction], two: Sequence[int | Fraction]) -> Fraction:
+    """Return the sum of the products of two vectors' entries."""
+    total = Fraction(0)
+    for a, b in zip(one, two, strict=True):
+        if b:
+            total += a * b
+    return total
+
+
 @dataclass(frozen=True)
 class Tiny:
     """A problem with n jobs, k block types and c configurations.
@@ -124,20 +133,11 @@ class Tiny:
 
     def cost(self, machines: Sequence[int | Fraction]) -> Fraction:
         """What so many machines of each configuration cost."""
-        return sum((m * p for m, p in zip(machines, self.costs, strict=True)), Fraction(0))
+        return dot(machines, self.costs)
 
     def held_by(self, machines: Sequence[int | Fraction]) -> tuple[Fraction, ...]:
         """How many blocks of each type so many machines hold."""
-        return tuple(
-            sum(
-                (
-                    Fraction(m) * row[i]
-                    for m, row in zip(machines, self.configurations, strict=True)
-                ),
-                Fraction(0),
-            )
-            for i in range(self.k)
-        )
+        return tuple(dot(machines, column) for column in zip(*self.configurations, strict=True))
 
     def times(self, factor: Number) -> Tiny:
         """The same problem with every demand multiplied."""
@@ -202,5 +202,5 @@ def require_schedule(tiny: Tiny, machines: Sequence[int], given: Sequence[Sequen
         used = sum(row[i] for row in given)
         require(used <= holds[i], f"{used} blocks of type {i} are given, there are {holds[i]}")
     for j, row in enumerate(given):
-        got = sum((f * y for f, y in zip(tiny.supply[j], row, strict=True)), Fraction(0))
+        got = dot(tiny.supply[j], row)
         require(got >= tiny.demands[j], f"job {j} is given {got} of {tiny.demands[j]}")
