@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cms.cli.options import UsageError
 from cms.errors import CmsError
 from cms.plugin.registry import load_algorithm
 
@@ -31,8 +32,6 @@ _EPILOG = (
     "or have no row; 2 bad usage; 130 interrupted (--resume goes on). "
     "docs/benchmarks.md has the protocol."
 )
-# Where this class lives differs between versions of Typer; that it is this base does not.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _application = typer.Typer(
     name="bench",
     add_completion=False,
@@ -58,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _application(args=given, prog_name="python -m bench", standalone_mode=False)
-    except _UsageError as fault:
+    except UsageError as fault:
         return _refuse(getattr(fault, "format_message", fault.__str__)())
     except (CmsError, ResultsError) as fault:
         return _refuse(fault)
@@ -158,7 +157,7 @@ def bench(
     given: dict[str, Any] = {k: value for k, value in changes.items() if value is not None}
     assert set(given) <= {spec.name for spec in fields(Settings)}
     if as_json and latex:
-        raise _usage_error("--json and --latex: expected at most one of the two")
+        raise UsageError("--json and --latex: expected at most one of the two")
     session = Session(
         out=out,
         resume=resume,
@@ -177,7 +176,7 @@ def bench(
     try:
         fine = session.run(chosen)
     except NothingToRun as fault:
-        raise _usage_error(str(fault)) from None
+        raise UsageError(str(fault)) from None
     return _DONE if fine else _FAILED
 
 
@@ -185,7 +184,7 @@ def _suites(name: str) -> list[Suite]:
     if name == _ALL:
         return list(SUITES.values())
     if name not in SUITES:
-        raise _usage_error(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}, {_ALL}")
+        raise UsageError(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}, {_ALL}")
     return [SUITES[name]]
 
 
@@ -195,15 +194,13 @@ def _can_draw(wanted: bool | None) -> bool:
         return False
     there = importlib.util.find_spec("matplotlib") is not None
     if wanted and not there:
-        raise _usage_error(
-            "--figures needs matplotlib: `pip install 'configurable-machines[plot]'`"
-        )
+        raise UsageError("--figures needs matplotlib: `pip install 'configurable-machines[plot]'`")
     return there
 
 
 def _positive(value: float | None, option: str) -> float | None:
     if value is not None and not 0 < value < float("inf"):
-        raise _usage_error(f"{option}: {value}: expected seconds > 0")
+        raise UsageError(f"{option}: {value}: expected seconds > 0")
     return value
 
 
@@ -212,10 +209,10 @@ def _peers(text: str | None) -> tuple[str, ...] | None:
         return None
     names = [name.strip() for name in text.split(",")] if text.strip() != "none" else []
     if "none" in names:
-        raise _usage_error("--peers: 'none' goes with no other name; leave one or the other out")
+        raise UsageError("--peers: 'none' goes with no other name; leave one or the other out")
     for name in names:
         if name not in GROUPS:
-            raise _usage_error(
+            raise UsageError(
                 f"--peers: there is no {name!r}; there are {', '.join(GROUPS)}, or 'none' alone"
             )
     return tuple(dict.fromkeys(names))
@@ -226,10 +223,10 @@ def _refuse_missing_families(module: str) -> None:
         found = importlib.import_module(module)
     except Exception as fault:  # noqa: BLE001 - the module is the user's: whatever it raises
         why = f"{type(fault).__name__}: {fault}"
-        raise _usage_error(f"--families: {module!r} cannot be imported: {why}") from None
+        raise UsageError(f"--families: {module!r} cannot be imported: {why}") from None
     lacking = [name for name in ("generate", "suite", "VARIANTS") if not hasattr(found, name)]
     if lacking:
-        raise _usage_error(f"--families: {module} has no {' and no '.join(lacking)}")
+        raise UsageError(f"--families: {module} has no {' and no '.join(lacking)}")
 
 
 def _refuse_missing_peers(groups: Sequence[str]) -> None:
@@ -243,10 +240,6 @@ def _refuse_missing_peers(groups: Sequence[str]) -> None:
                     if group == "gurobi"
                     else "install the extra with `pip install 'configurable-machines[bench]'`"
                 )
-                raise _usage_error(
+                raise UsageError(
                     f"--peers: {group} cannot be loaded ({fault}); {cure}, or leave it out"
                 ) from None
-
-
-def _usage_error(message: str) -> Exception:
-    return _UsageError(message)

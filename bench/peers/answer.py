@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bench.task import Method
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -33,31 +35,12 @@ class PeerAnswer:
     bound: float | None = None
 
 
-class Peer(Protocol):
-    """A general solver with the settings that suit these programs best.
-
-    Attributes
-    ----------
-    name : str
-    summary : str
-        Its settings, in a line.
-    integer : bool
-        False for one that solves the linear relaxation alone.
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in tables and rows."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """Its settings, in a line."""
-        ...
+class Peer(Method, Protocol):
+    """A general solver with the settings that suit these programs best."""
 
     @property
     def integer(self) -> bool:
-        """Whether it solves the integer program, not only its relaxation."""
+        """Whether it solves the integer program, not the linear relaxation alone."""
         ...
 
     def load(self) -> None:

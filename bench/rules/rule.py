@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from bench.task import Method
 from cms.errors import InvalidOption, UnsupportedProblem
 from cms.fleet import gpu
 from cms.problem.parts import Configuration
@@ -20,46 +21,16 @@ if TYPE_CHECKING:
 MOST_INSTANCES = 100_000
 
 
-class Rule(Protocol):
-    """A rule that makes a schedule without looking for a better one.
-
-    Attributes
-    ----------
-    name, summary : str
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in tables and rows."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """What it does, in a line."""
-        ...
+class Rule(Method, Protocol):
+    """A rule that makes a schedule without looking for a better one."""
 
     def schedule(self, problem: Problem) -> Schedule:
         """Make a schedule; UnsupportedProblem if the rule does not say how."""
         ...
 
 
-class Bound(Protocol):
-    """A lower bound that is said in a line; it makes no schedule.
-
-    Attributes
-    ----------
-    name, summary : str
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in tables and rows."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """What it counts, in a line."""
-        ...
+class Bound(Method, Protocol):
+    """A lower bound that is said in a line; it makes no schedule."""
 
     def certificate(self, problem: Problem) -> Certificate:
         """Make the certificate that proves it; UnsupportedProblem if it does not say how."""
@@ -231,7 +202,7 @@ class Placement:
 
     def used(self, gpu: Sequence[Instance]) -> int:
         """Return how many slices of a GPU are taken."""
-        return sum(self._services.slices[instance.block] for instance in gpu)
+        return self._taken(self._services.counts(gpu))
 
     def add(self, instances: Iterable[Instance], *, tightest: bool) -> None:
         """Place instances, large ones first, each on a GPU that has room, or on a new one.

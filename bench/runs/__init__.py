@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from bench.environment import cores, versions
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Task
-from cms.problem.problem import Problem
+from cms.errors import UnsupportedProblem
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
 from .comparing import run_cold, run_warm
 from .solving import run_algorithm
-from .stage import Facts, Stage, Tell
+from .stage import Facts, Run, Stage, Tell
 
 __all__ = ["Stage", "Tell", "perform"]
 
-_RUNS: dict[Kind, Callable[[Task, Problem, int, Tell], Facts]] = {
+_RUNS: dict[Kind, Run] = {
     Kind.SOLVE: run_algorithm,
     Kind.PEER: run_peer,
     Kind.RULE: run_rule,
@@ -69,6 +68,8 @@ def perform(task: Task, threads: int, tell: Tell) -> RunRow:
         }
         noted(Stage.PREPARING, facts)
         known.update(_RUNS[task.kind](task, problem, threads, noted))
+    except UnsupportedProblem as reason:
+        known.update(outcome=Outcome.UNSUPPORTED, error=str(reason))
     except Exception as fault:  # noqa: BLE001 - whatever it is, it is this run's and goes in its row
         known.update(outcome=Outcome.FAILED, error=f"{type(fault).__name__}: {fault}")
     return RunRow.of(task, **known)

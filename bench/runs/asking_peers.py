@@ -7,15 +7,14 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.peers import PEERS, CompactProgram, PeerAnswer
 from bench.row import Outcome
 from bench.task import Task
-from cms.errors import InvalidSchedule, UnsupportedProblem
+from cms.errors import InvalidSchedule
 from cms.referee.check import check
 from cms.solving.solution import Proof, Status
 
-from .stage import Facts, Stage, Tell
+from .stage import Facts, Tell, timed
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -31,41 +30,19 @@ _STATUS = {
 
 
 def run_peer(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
-    """Give an instance to a peer; neither building its model nor our check is in its seconds.
+    """Give an instance to a peer, the task's method, whose workers are among its settings.
 
-    Parameters
-    ----------
-    task : Task
-        Its method is the name of a peer.
-    problem : Problem
-    threads : int
-        Not used: a peer's workers are among its settings.
-    tell : callable
-        Called at the beginning of each stage.
-
-    Returns
-    -------
-    dict
-        Fields of the row.
+    Neither building its model nor our check is in its seconds.
     """
     peer = PEERS[task.method]
     peer.load()
     started = time.perf_counter()
-    try:
-        program = CompactProgram.of(problem)
-        model = peer.prepare(program)
-    except UnsupportedProblem as reason:
-        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
+    program = CompactProgram.of(problem)
+    model = peer.prepare(program)
     build_seconds = time.perf_counter() - started
-    tell(Stage.RUNNING, {"build_seconds": build_seconds, "memory_before": resident_memory()})
-    forget_peak()
-    started = time.perf_counter()
-    try:
-        answer = peer.solve(model, task.time_limit, task.seed)
-    except UnsupportedProblem as reason:
-        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
-    seconds = time.perf_counter() - started
-    tell(Stage.CHECKING, {"seconds": seconds, "peak_memory": peak_memory()})
+    answer = timed(
+        lambda: peer.solve(model, task.time_limit, task.seed), tell, build_seconds=build_seconds
+    )
     if not peer.integer:
         return _relaxation(program, answer)
     started = time.perf_counter()

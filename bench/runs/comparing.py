@@ -27,20 +27,6 @@ def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
 
     The yardstick solves the linear relaxation of the same problem's compact program, with its
     default method.
-
-    Parameters
-    ----------
-    task : Task
-    problem : Problem
-    threads : int
-        For the algorithm.
-    tell : callable
-        Called at the beginning of each stage.
-
-    Returns
-    -------
-    dict
-        Fields of the row.
     """
     from scipy.optimize import linprog
 
@@ -68,20 +54,7 @@ def run_warm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
 def run_cold(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     """Compare ``cms plan --published NAME`` in a fresh process with importing numpy and scipy.
 
-    Parameters
-    ----------
-    task : Task
-        Its source is a registered scenario.
-    problem : Problem
-    threads : int
-        Not used.
-    tell : callable
-        Called at the beginning of each stage.
-
-    Returns
-    -------
-    dict
-        Fields of the row.
+    NAME is that of a registered scenario, the task's source.
     """
     plan = [sys.executable, "-m", "cms", "plan", "--published", task.source.family]
     imports = [sys.executable, "-c", "import numpy, scipy.optimize"]

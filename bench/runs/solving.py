@@ -13,7 +13,6 @@ from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.row import Outcome
 from bench.task import Task
 from cms.certificate.certificate import round_up
-from cms.errors import UnsupportedProblem
 from cms.files import number_to_json, write_problem, write_solution
 from cms.referee.check import check
 from cms.solving.solution import Incumbent, Proof, Solution, Status
@@ -44,30 +43,12 @@ def solved(task: Task, problem: Problem, threads: int) -> Solution:
 
 
 def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
-    """Solve an instance; the seconds are ``solution.seconds``, exact checks included.
-
-    Parameters
-    ----------
-    task : Task
-    problem : Problem
-    threads : int
-        For the algorithm.
-    tell : callable
-        Called at the beginning of each stage.
-
-    Returns
-    -------
-    dict
-        Fields of the row.
-    """
+    """Solve an instance; the seconds are ``solution.seconds``, exact checks included."""
     if task.warm_up:
         warm_up(task.method, task.options, threads)
     tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
     forget_peak()
-    try:
-        solution = solved(task, problem, threads)
-    except UnsupportedProblem as reason:
-        return {"outcome": Outcome.UNSUPPORTED, "error": str(reason)}
+    solution = solved(task, problem, threads)
     peak = peak_memory()
     tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
     started = time.perf_counter()

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+from bench.environment import forget_peak, peak_memory, resident_memory
+from bench.task import Task
+from cms.problem.problem import Problem
+
+_Made = TypeVar("_Made")
 
 
 class Stage(StrEnum):
@@ -20,3 +27,18 @@ Tell: TypeAlias = Callable[[Stage, dict[str, Any]], None]
 
 #: Fields of a row.
 Facts: TypeAlias = dict[str, Any]
+
+#: What is done for a task: of the problem, with so many threads for an algorithm, telling each
+#: stage as it begins; the rest of the row is returned.
+Run: TypeAlias = Callable[[Task, Problem, int, Tell], Facts]
+
+
+def timed(make: Callable[[], _Made], tell: Tell, **facts: Any) -> _Made:
+    """Make a schedule, an answer or a certificate: the only part that is in the seconds."""
+    tell(Stage.RUNNING, {**facts, "memory_before": resident_memory()})
+    forget_peak()
+    started = time.perf_counter()
+    made = make()
+    seconds = time.perf_counter() - started
+    tell(Stage.CHECKING, {"seconds": seconds, "peak_memory": peak_memory()})
+    return made

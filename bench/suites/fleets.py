@@ -19,13 +19,11 @@ INFEASIBLE_SIZES = (5, 20, 100, 300)
 
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield fleets of both sizes, and infeasible ones."""
-    for n in SIZES:
-        if n > settings.largest:
-            continue
+    for n in settings.sizes(SIZES):
         for seed in range(settings.seeds):
             source = settings.source("mixed-fleet", n=n, seed=seed, types=TYPES, limits="tight")
             yield from settings.solves("fleets", source)
-    sizes = [n for n in INFEASIBLE_SIZES if n <= settings.largest]
+    sizes = settings.sizes(INFEASIBLE_SIZES)
     for number in range(settings.instances if sizes else 0):
         n = sizes[number % len(sizes)]
         # as many kinds of sizes as of types: one changes while the other stays

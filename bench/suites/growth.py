@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench.figures import growth, median
-from bench.plots import Plot, times_over_n
+from bench.plots import Plot
 from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, grouped, seconds
 from bench.task import Task
 
 from .suite import Settings, Suite
-from .summary import how_measured, solves
+from .summary import how_measured, solves, times_by_load
 
 FAMILY = "real-rows"
 #: Half a power of ten apart.
@@ -21,9 +21,7 @@ LOADS = (5, 30)
 
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield every size, load and seed."""
-    for n in SIZES:
-        if n > settings.largest:
-            continue
+    for n in settings.sizes(SIZES):
         for m in LOADS:
             for seed in range(settings.seeds):
                 source = settings.source(FAMILY, n=n, m=m, seed=seed)
@@ -74,9 +72,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the seconds over the number of jobs."""
-    done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
-    series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")
-    return [times_over_n("growth_times", "Time over the number of jobs", series)]
+    return [times_by_load("growth_times", rows)]
 
 
 SUITE = Suite(

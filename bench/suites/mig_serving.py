@@ -44,8 +44,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
         for method in settings.methods:
             # The published rule ends the search long before the limit.
             options = {"rounds_without_gain": 10**9} if method == PIPELINE else {}
-            alone = replace(settings, methods=(method,))
-            yield from alone.solves("mig-serving", source, options=options)
+            yield from settings.solves("mig-serving", source, (method,), options=options)
         yield from settings.rules("mig-serving", source, RULES)
         yield from settings.bounds("mig-serving", source)
 
@@ -53,9 +52,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
 def _sources(settings: Settings) -> Iterator[Source]:
     for name in SCENARIOS:
         yield Source(family=name, module=NAMED)
-    for n in SIZES:
-        if n > settings.largest:
-            continue
+    for n in settings.sizes(SIZES):
         for seed in range(settings.seeds):
             yield settings.source(FAMILY, n=n, seed=seed, rates=RATES[seed % len(RATES)])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from importlib import import_module
 
 from bench.plots import Plot, gap_over_time
@@ -22,8 +21,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
     for seed in range(settings.seeds):
         for family, arguments in module.suite(settings.instances, settings.largest, seed):
             source = settings.source(family, **arguments)
-            for method in settings.methods:
-                yield from replace(settings, methods=(method,)).solves("overview", source)
+            yield from settings.solves("overview", source)
             yield from settings.rules("overview", source)
 
 

@@ -22,9 +22,7 @@ LONGER = 3
 
 def tasks(settings: Settings) -> Iterator[Task]:
     """Yield every size and seed for every algorithm and peer, side by side."""
-    for n in SIZES:
-        if n > settings.largest:
-            continue
+    for n in settings.sizes(SIZES):
         limits = [settings.time_limit]
         if n == SIZES[-1]:
             limits.append(LONGER * settings.time_limit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 
 from bench.plots import Plot
@@ -45,9 +44,8 @@ def tasks(settings: Settings) -> Iterator[Task]:
     for family, arguments in _instances(settings):
         source = settings.source(family, **arguments)
         for method in dict.fromkeys([REFERENCE, *settings.methods]):
-            alone = replace(settings, methods=(method,))
             for options in VARIANTS.get(method, ({},)):
-                yield from alone.solves("ratios", source, options=options)
+                yield from settings.solves("ratios", source, (method,), options=options)
 
 
 def _instances(settings: Settings) -> Iterator[tuple[str, dict[str, object]]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bench.figures import median
 from bench.peers import GROUPS
-from bench.plots import Plot, times_over_n
+from bench.plots import Plot
 from bench.row import Outcome, RunRow
 from bench.tables import (
     AtLeast,
@@ -23,7 +23,7 @@ from bench.tables import (
 from bench.task import Kind, Task
 
 from .suite import Settings, Suite
-from .summary import how_measured, is_checked, solves
+from .summary import how_measured, is_checked, solves, times_by_load
 
 FAMILY = "real-rows"
 SIZES = tuple(10**power for power in range(3, 8))
@@ -38,9 +38,7 @@ def runs_of(settings: Settings) -> Iterator[tuple[int, int, int]]:
 
     From 10^6 jobs on a third of the seeds is enough, and at 10^7 jobs one, at the middle load.
     """
-    for n in SIZES:
-        if n > settings.largest:
-            continue
+    for n in settings.sizes(SIZES):
         seeds = settings.seeds if n < 10**6 else -(-settings.seeds // 3)
         for m in LOADS if n < 10**7 else LOADS[1:2]:
             for seed in range(seeds if n < 10**7 else 1):
@@ -144,9 +142,7 @@ def _median(found: Sequence[AtLeast]) -> AtLeast | None:
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the seconds over the number of jobs."""
-    done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
-    series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")
-    return [times_over_n("scale_times", "Time over the number of jobs", series)]
+    return [times_by_load("scale_times", rows)]
 
 
 SUITE = Suite(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bench.peers import GROUPS
@@ -56,55 +56,39 @@ class Settings:
         """Return the source of an instance of a family."""
         return Source(family=family, arguments=arguments, module=self.module)
 
-    def solves(self, suite: str, source: Source, **changes: Any) -> Iterator[Task]:
-        """Yield a task for each algorithm."""
-        for method in self.methods:
-            task = Task(
-                suite=suite,
-                kind=Kind.SOLVE,
-                source=source,
-                method=method,
-                time_limit=self.time_limit,
-                warm_up=self.warm_up,
-            )
-            yield replace(task, **changes)
+    def sizes(self, sizes: Iterable[int]) -> list[int]:
+        """Return those of some numbers of jobs that are no more than the largest wanted."""
+        return [n for n in sizes if n <= self.largest]
+
+    def _tasks(
+        self, kind: Kind, suite: str, source: Source, methods: Iterable[str], **how: Any
+    ) -> Iterator[Task]:
+        how = {"time_limit": self.time_limit, "warm_up": False, **how}
+        for method in methods:
+            yield Task(suite=suite, kind=kind, source=source, method=method, **how)
+
+    def solves(
+        self, suite: str, source: Source, methods: Sequence[str] | None = None, **changes: Any
+    ) -> Iterator[Task]:
+        """Yield a task for each algorithm, or for some."""
+        methods = self.methods if methods is None else methods
+        how = {"warm_up": self.warm_up, **changes}
+        yield from self._tasks(Kind.SOLVE, suite, source, methods, **how)
 
     def rules(
         self, suite: str, source: Source, names: Sequence[str] = tuple(RULES)
     ) -> Iterator[Task]:
         """Yield a task for each rule of thumb, or for some."""
-        yield from self._without_algorithm(Kind.RULE, suite, source, names)
+        yield from self._tasks(Kind.RULE, suite, source, names)
 
     def bounds(self, suite: str, source: Source) -> Iterator[Task]:
         """Yield a task for each bound that is no algorithm's."""
-        yield from self._without_algorithm(Kind.BOUND, suite, source, tuple(BOUNDS))
-
-    def _without_algorithm(
-        self, kind: Kind, suite: str, source: Source, names: Sequence[str]
-    ) -> Iterator[Task]:
-        for name in names:
-            yield Task(
-                suite=suite,
-                kind=kind,
-                source=source,
-                method=name,
-                time_limit=self.time_limit,
-                warm_up=False,
-            )
+        yield from self._tasks(Kind.BOUND, suite, source, BOUNDS)
 
     def asks(self, suite: str, source: Source, limit: float) -> Iterator[Task]:
         """Yield a task for each peer of the groups chosen."""
-        for group in self.peers:
-            for peer in GROUPS[group]:
-                yield Task(
-                    suite=suite,
-                    kind=Kind.PEER,
-                    source=source,
-                    method=peer,
-                    time_limit=limit,
-                    warm_up=False,
-                    fresh=True,
-                )
+        peers = (peer for group in self.peers for peer in GROUPS[group])
+        yield from self._tasks(Kind.PEER, suite, source, peers, time_limit=limit, fresh=True)
 
 
 def _no_plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:

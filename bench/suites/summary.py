@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bench.figures import median, quantile
 from bench.peers import GROUPS
+from bench.plots import Plot, times_over_n
 from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, exact, grouped, percent, seconds
 from bench.task import Kind
@@ -60,6 +61,13 @@ def best_of(runs: Sequence[RunRow]) -> RunRow:
             row.gap if row.gap is not None else 0,
         ),
     )
+
+
+def times_by_load(name: str, rows: Sequence[RunRow]) -> Plot:
+    """Plot the seconds of algorithms over the number of jobs, a line for each load ``m``."""
+    done = sorted(solves(rows), key=lambda row: (row.arguments["m"], row.arguments["n"]))
+    series = grouped(done, lambda row: f"{row.algorithm}, m = {row.arguments['m']}")
+    return times_over_n(name, "Time over the number of jobs", series)
 
 
 def is_checked(row: RunRow) -> bool:
