@@ -32,12 +32,13 @@ from .options import (
 )  # fmt: skip
 from .published import load_published, names_of
 from .searching import Search, lacking, search
-from .session import Session, refuse_two_readers, refuse_unwritable, session_of
+from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from cms.fleet.hardware import Gpu
-    from cms.fleet.serving import Plan, ServingProblem
-    from cms.shortages.shortage import Shortage
+    from cms.fleet.serving import ServingProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +196,22 @@ def plan(
     )
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
-    from cms.fleet.serving import Plan
+    from cms.fleet.serving import Plan, plan_to_json
 
-    return _show(session, Plan(serving, solution), short_of, title, output, picture)
+    made = Plan(serving, solution)
+
+    def report() -> Iterable[RenderableType]:
+        from cms.fleet.report.terminal import plan_report
+
+        return plan_report(made, title, session.width, short_of)
+
+    def draw() -> str:
+        from cms.fleet.report.svg import plan_picture
+
+        return plan_picture(made, title, short_of)
+
+    session.show(lambda: plan_to_json(made, short_of), report, draw, output, picture)
+    return session.code_of(solution)
 
 
 def _from_files(
@@ -234,30 +248,3 @@ def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
         costs=wishes.costs,
     )
     return f"{scenario.name}: {scenario.title}", serving
-
-
-def _show(
-    session: Session,
-    plan: Plan,
-    short_of: Shortage | None,
-    title: str,
-    output: Path | None,
-    picture: Path | None,
-) -> int:
-    """Print the plan first and write files after it: a full disk must not cost the answer."""
-    from cms.fleet.serving import plan_to_json
-
-    # Only who wants the document pays for it: it can be much longer than the report.
-    if session.json:
-        session.print_json(lambda: plan_to_json(plan, short_of))
-    elif not session.quiet:
-        from cms.fleet.report.terminal import plan_report
-
-        session.print(*plan_report(plan, title, session.width, short_of))
-    if output is not None:
-        session.write(lambda: plan_to_json(plan, short_of), output)
-    if picture is not None:
-        from cms.fleet.report.svg import plan_picture
-
-        session.draw(plan_picture(plan, title, short_of), picture)
-    return session.code_of(plan.solution)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
@@ -119,12 +119,27 @@ class Session:
 
         write_document(make, path)
 
-    @staticmethod
-    def draw(picture: str, path: Path) -> None:
-        """Write a picture to the file of ``--picture``."""
-        from cms.files.source import write_bytes
+    def show(
+        self,
+        make: Callable[[], Mapping[str, Any]],
+        report: Callable[[], Iterable[RenderableType]],
+        draw: Callable[[], str],
+        output: Path | None,
+        picture: Path | None,
+    ) -> None:
+        """Print an answer first and write files after it: a full disk must not cost the answer.
 
-        write_bytes(picture.encode("utf-8"), path)
+        Only who wants the document pays for it: it can be much longer than the report.
+        """
+        if self.json:
+            self.print_json(make)
+        elif not self.quiet:
+            self.print(*report())
+        self.write(make, output)
+        if picture is not None:
+            from cms.files.source import write_bytes
+
+            write_bytes(draw().encode("utf-8"), picture)
 
     @property
     def width(self) -> int:

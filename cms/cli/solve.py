@@ -29,6 +29,8 @@ from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from cms.problem.problem import Problem
 
 _File = Annotated[
@@ -81,19 +83,17 @@ def solve(
     short_of = lacking(session, posed, solution, how) if shown else None
     from cms.files import solution_to_json
 
-    # Only who wants the document pays for it: it can be much longer than the report.
-    if session.json:
-        session.print_json(lambda: solution_to_json(solution, short_of))
-    elif not quiet:
+    def report() -> Iterable[RenderableType]:
         from cms.fleet.report.problems import solution_report
 
-        session.print(*solution_report(posed, solution, title, short_of))
-    if output is not None:
-        session.write(lambda: solution_to_json(solution, short_of), output)
-    if picture is not None:
+        return solution_report(posed, solution, title, short_of)
+
+    def draw() -> str:
         from cms.fleet.report.svg import solution_picture
 
-        session.draw(solution_picture(posed, solution, title, short_of), picture)
+        return solution_picture(posed, solution, title, short_of)
+
+    session.show(lambda: solution_to_json(solution, short_of), report, draw, output, picture)
     return session.code_of(solution)
 
 

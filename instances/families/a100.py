@@ -11,11 +11,9 @@ from cms.values.numbers import Number
 
 from .family import Family, Tabular
 from .machines import Machines, mig
-from .rows import Draw, drawn, power_law, table
+from .rows import Draw, Integers, drawn, power_law, table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from cms.problem.problem import Problem
 
 # Of the measured models bert gains least from size (7g gives 3.7 x 1g: an exponent of 0.68) and
@@ -31,7 +29,16 @@ class _OnA100(Tabular):
 
 
 @dataclass(frozen=True)
-class Arbitrary(_OnA100):
+class _UpTo(_OnA100):
+    largest: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._whole("largest", least=1, most=10**6)
+
+
+@dataclass(frozen=True)
+class Arbitrary(_UpTo):
     """Tables of integers without any pattern.
 
     Parameters
@@ -46,20 +53,12 @@ class Arbitrary(_OnA100):
     stresses = "no order among the blocks: the best block is another one for every job"
     source = "theory 6.10, where such problems measured the tightness of LP_DW"
 
-    largest: int = 100
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._whole("largest", least=1, most=10**6)
-
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         return table(rng, count, len(machines.blocks), self.largest)
 
 
 @dataclass(frozen=True)
-class Sparse(_OnA100):
+class Sparse(_UpTo):
     """Each job is served by one or two block types, half of the jobs by each number.
 
     Parameters
@@ -74,15 +73,7 @@ class Sparse(_OnA100):
     stresses = "blocks that nothing can replace; many jobs with a single option, idle blocks"
     source = "theory 6.10"
 
-    largest: int = 100
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._whole("largest", least=1, most=10**6)
-
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         k, jobs = len(machines.blocks), np.arange(count)
         supply = np.zeros((count, k), dtype=np.int64)
         first = rng.integers(0, k, count)
@@ -107,14 +98,12 @@ class NearTies(_OnA100):
     stresses = "pruning by price ratios (theory 6.5), floats, and the choice among tied options"
     source = "theory 6.5 and 6.6"
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         unit = rng.integers(50_000, 150_000, count, endpoint=True)
         even = unit[:, None] * machines.slices
         parts = np.array([10**3, 10**4, 10**5, 10**6])[rng.integers(0, 4, count)]
         most = even // parts[:, None]
-        deviation: NDArray[np.int64] = rng.integers(-most, most, endpoint=True)
+        deviation: Integers = rng.integers(-most, most, endpoint=True)
         return even + deviation
 
 
@@ -127,9 +116,7 @@ class _PowerLaw(_OnA100):
         super().__post_init__()
         self._number("noise", least=0, most=1)
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         low, high = sorted((1.0, float(self.exponent)))
         return power_law(rng, count, machines.slices, (low, high), float(self.noise))
 
@@ -212,7 +199,7 @@ class HugeDemands(Family):
     def _problem(self, rng: np.random.Generator, n: int) -> Problem:
         machines = mig()
 
-        def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        def draw(count: int) -> tuple[Integers, Integers]:
             supply = power_law(rng, count, machines.slices, EXPONENTS, NOISE)
             least = np.array([10**e for e in range(self.low, self.high)])[
                 rng.integers(0, self.high - self.low, count)
@@ -244,15 +231,13 @@ class EqualJobs(_OnA100):
         super().__post_init__()
         self._whole("kinds", least=1, most=10**6)
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         return power_law(rng, count, machines.slices, EXPONENTS, NOISE)
 
     def _jobs(self, rng: np.random.Generator, machines: Machines) -> Draw:
         demands, supply = super()._jobs(rng, machines)(self.kinds)
 
-        def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        def draw(count: int) -> tuple[Integers, Integers]:
             kind = rng.integers(0, self.kinds, count)
             return demands[kind], supply[kind]
 

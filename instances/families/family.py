@@ -13,11 +13,9 @@ from cms.values.fields import CheckedFields
 from cms.values.numbers import Number, exact, whole
 
 from .machines import Machines
-from .rows import Draw, drawn, whole_machine
+from .rows import Draw, Integers, drawn, whole_machine
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from cms.problem.problem import Problem
 
 # Products of supply, m and the spread stay far below 2^63 within these.
@@ -116,12 +114,12 @@ class Demanding(Family):
         self._number("m", above=0, most=_LARGEST_M)
         self._number("sigma", least=0, most=_LARGEST_SIGMA)
 
-    def _demands(self, rng: np.random.Generator, machine: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _demands(self, rng: np.random.Generator, machine: Integers) -> Integers:
         """Draw demands for jobs to which a whole machine gives so much."""
         middle = machine * float(exact(self.m, "m") / 7)
         # numpy's lognormal takes one exponential after the other, the same on every processor
         spread = rng.lognormal(0.0, float(self.sigma), len(machine))
-        demands: NDArray[np.int64] = np.rint(middle * spread).astype(np.int64)
+        demands: Integers = np.rint(middle * spread).astype(np.int64)
         return np.maximum(demands, 1)
 
 
@@ -136,7 +134,7 @@ class Tabular(Demanding):
     def _jobs(self, rng: np.random.Generator, machines: Machines) -> Draw:
         """Return what draws so many jobs."""
 
-        def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        def draw(count: int) -> tuple[Integers, Integers]:
             supply = self._supply(rng, count, machines)
             return self._demands(rng, self._whole_machine(supply, machines)), supply
 
@@ -147,11 +145,9 @@ class Tabular(Demanding):
         """Choose the machines."""
 
     @abstractmethod
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         """Draw what the blocks give to so many jobs, shape (count, k)."""
 
-    def _whole_machine(self, supply: NDArray[np.int64], machines: Machines) -> NDArray[np.int64]:
+    def _whole_machine(self, supply: Integers, machines: Machines) -> Integers:
         """Say what a whole machine gives to each job, shape (count,)."""
         return whole_machine(supply, machines.counts)

@@ -14,7 +14,7 @@ from cms.values.numbers import Number, exact
 from .a100 import EXPONENTS, NOISE
 from .family import Demanding
 from .machines import FLEET, Machines, joined, mig
-from .rows import drawn, pieces, whole_machine
+from .rows import Integers, drawn, pieces, whole_machine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,13 +79,11 @@ class _OnFleet(Demanding):
         steps = np.rint(fleet.speeds * rng.uniform(0.85, 1.15, self.types) / float(step))
         return [step * max(int(number), 1) for number in steps]
 
-    def _drawn(
-        self, rng: np.random.Generator, fleet: _Fleet, n: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _drawn(self, rng: np.random.Generator, fleet: _Fleet, n: int) -> tuple[Integers, Integers]:
         """Draw demands (n,) and supply (n, k)."""
         slices = fleet.parts[0].slices
 
-        def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        def draw(count: int) -> tuple[Integers, Integers]:
             exponent = rng.uniform(*EXPONENTS, count)
             unit = 100 * 10 ** rng.random(count)
             curve = unit[:, None] * slices ** exponent[:, None]
@@ -105,8 +103,8 @@ class _OnFleet(Demanding):
         fleet: _Fleet,
         costs: list[Fraction],
         limits: list[int | None],
-        demands: NDArray[np.int64],
-        supply: NDArray[np.int64],
+        demands: Integers,
+        supply: Integers,
     ) -> Problem:
         machine_types = [
             MachineType(key, cost=cost, limit=limit)
@@ -212,9 +210,7 @@ class MixedFleetInfeasible(_OnFleet):
             shortage -= (shortage - _SMALLEST_SHORTAGE) / 10
 
 
-def _worth_bought(
-    fleet: _Fleet, demands: NDArray[np.int64], supply: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _worth_bought(fleet: _Fleet, demands: Integers, supply: Integers) -> NDArray[np.float64]:
     """Return what the jobs' cheapest fractional options are worth, by GPU type: shape (types,).
 
     Supply is cut at the demand, so that the sum is at most what whole blocks cost (theory 6.1).
@@ -244,9 +240,7 @@ def _short_limits(fleet: _Fleet, bought: NDArray[np.float64], shortage: float) -
     return [int(limit) for limit in limits]
 
 
-def _plain_schedule(
-    fleet: _Fleet, demands: NDArray[np.int64], supply: NDArray[np.int64]
-) -> list[int]:
+def _plain_schedule(fleet: _Fleet, demands: Integers, supply: Integers) -> list[int]:
     """Count the machines of a schedule that gives each job blocks of one type and one more block.
 
     Of all such options within a GPU type each job takes the cheapest one at the fleet's prices.
@@ -274,7 +268,7 @@ def _plain_schedule(
     return [machines_for(own, part) for own, part in zip(bought, fleet.parts, strict=True)]
 
 
-def machines_for(blocks: NDArray[np.int64], machines: Machines) -> int:
+def machines_for(blocks: Integers, machines: Machines) -> int:
     """Count machines that hold at least these blocks, packed by a plain rule.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,7 @@ from cms.problem.parts import Configuration, MachineType
 
 from .family import Tabular
 from .machines import Machines, made
-from .rows import table
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .rows import Integers, table
 
 _MOST_BLOCKS = 8
 
@@ -63,7 +59,5 @@ class RandomConfigurations(Tabular):
         shapes = [Configuration(dict(zip(blocks, row, strict=True))) for row in counts.tolist()]
         return made(blocks, shapes, [MachineType("machine")], counts.max(axis=0).tolist())
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         return table(rng, count, self.k, self.largest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from cms.fleet.hardware import gpu, mps_shares
 from cms.problem.parts import AnyConfiguration, Block, Configuration, MachineType
 from cms.problem.problem import Problem
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .rows import Integers
 
 A100 = "a100-80gb"
 #: GPU types of 7 compute slices and 5 plain profiles each, oldest first.
@@ -37,10 +36,10 @@ class Machines(NamedTuple):
     blocks: tuple[Block, ...]
     configurations: tuple[AnyConfiguration, ...]
     machine_types: tuple[MachineType, ...]
-    counts: NDArray[np.int64]
-    slices: NDArray[np.int64]
+    counts: Integers
+    slices: Integers
 
-    def problem(self, demands: NDArray[np.int64], supply: NDArray[np.int64]) -> Problem:
+    def problem(self, demands: Integers, supply: Integers) -> Problem:
         """Make the problem of these demands (n,) and this supply (n, k)."""
         return Problem.from_arrays(
             demands=demands,

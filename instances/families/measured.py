@@ -23,6 +23,7 @@ from cms.fleet.serving.queueing import RULES
 
 from .family import Tabular
 from .machines import Machines, mig
+from .rows import Integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class Rows(NamedTuple):
 
     models: tuple[str, ...]
     limits: tuple[tuple[Fraction, Fraction], ...]
-    supply: NDArray[np.int64]
+    supply: Integers
     reach: NDArray[np.float64]
 
 
@@ -119,12 +120,10 @@ class RealRows(Tabular):
     def _machines(self, rng: np.random.Generator) -> Machines:
         return mig()
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         rows = measured_rows()
         # a draw is below 1, which is what the last row reaches
         return rows.supply[np.searchsorted(rows.reach, rng.random(count), side="right")]
 
-    def _whole_machine(self, supply: NDArray[np.int64], machines: Machines) -> NDArray[np.int64]:
+    def _whole_machine(self, supply: Integers, machines: Machines) -> Integers:
         return supply[:, -1]

@@ -13,11 +13,9 @@ from cms.values.numbers import Number, exact
 from .a100 import EXPONENTS, NOISE
 from .family import Family
 from .machines import mig
-from .rows import drawn, power_law
+from .rows import Integers, drawn, power_law
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from cms.problem.problem import Problem
 
 #: What a slice gives the middle model, in units of 1/100 request/s.
@@ -84,14 +82,14 @@ class MigServing(Family):
     def _problem(self, rng: np.random.Generator, n: int) -> Problem:
         machines = mig()
 
-        def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        def draw(count: int) -> tuple[Integers, Integers]:
             speeds = SPEED * rng.lognormal(0.0, SPEED_SPREAD, count)
             supply = power_law(rng, count, machines.slices, EXPONENTS, NOISE, speeds)
             return self._rates(rng, count), supply
 
         return machines.problem(*drawn(n, len(machines.blocks), draw))
 
-    def _rates(self, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+    def _rates(self, rng: np.random.Generator, count: int) -> Integers:
         # the middle model is linear: m sevenths of a whole GPU are what m slices give it
         middle = SPEED * float(exact(self.m, "m"))
         given = SPREADS[self.rates] if self.spread is None else self.spread

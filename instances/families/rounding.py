@@ -17,11 +17,9 @@ from cms.problem.parts import (
 
 from .family import Family
 from .machines import Machines, made, mig
-from .rows import drawn
+from .rows import Integers, drawn
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from cms.problem.problem import Problem
 
 _MACHINE = (MachineType("machine"),)
@@ -71,7 +69,7 @@ def _hair(rng: np.random.Generator, n: int) -> Problem:
     machines = mig()
     k = len(machines.blocks)
 
-    def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def draw(count: int) -> tuple[Integers, Integers]:
         unit = rng.integers(10_000, 100_000, count, endpoint=True)[:, None]
         most = unit * machines.slices // 30
         supply = unit * machines.slices + rng.integers(-most, most, endpoint=True)
@@ -88,7 +86,7 @@ def _one_block(rng: np.random.Generator, n: int) -> Problem:
     machines = mig()
     k = len(machines.blocks)
 
-    def draw(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def draw(count: int) -> tuple[Integers, Integers]:
         amount = rng.integers(100, 1000, count, endpoint=True)
         supply = np.zeros((count, k), dtype=np.int64)
         supply[np.arange(count), rng.integers(0, k, count)] = amount

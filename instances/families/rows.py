@@ -10,8 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Integers: TypeAlias = "NDArray[np.int64]"
 #: Draws the demands (count,) and the supply (count, k) of so many jobs.
-Draw: TypeAlias = "Callable[[int], tuple[NDArray[np.int64], NDArray[np.int64]]]"
+Draw: TypeAlias = "Callable[[int], tuple[Integers, Integers]]"
 
 # Pieces fit into a cache; their size is part of what a seed means.
 _PIECE = 2**15
@@ -29,7 +30,7 @@ def pieces(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _PIECE, n))
 
 
-def drawn(n: int, k: int, draw: Draw) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def drawn(n: int, k: int, draw: Draw) -> tuple[Integers, Integers]:
     """Draw n jobs.
 
     Parameters
@@ -50,7 +51,7 @@ def drawn(n: int, k: int, draw: Draw) -> tuple[NDArray[np.int64], NDArray[np.int
     return demands, supply
 
 
-def whole_machine(supply: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def whole_machine(supply: Integers, counts: Integers) -> Integers:
     """Return the most that one machine, all of it, can give to each job.
 
     Parameters
@@ -81,11 +82,11 @@ def whole_machine(supply: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArr
 def power_law(
     rng: np.random.Generator,
     count: int,
-    slices: NDArray[np.int64],
+    slices: Integers,
     exponents: tuple[float, float],
     noise: float,
     units: NDArray[np.float64] | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw supply that grows like a power of the block's size, with an exponent a job.
 
     Parameters
@@ -116,7 +117,7 @@ def power_law(
     return np.maximum(np.rint(supply), 1).astype(np.int64)
 
 
-def table(rng: np.random.Generator, count: int, k: int, largest: int) -> NDArray[np.int64]:
+def table(rng: np.random.Generator, count: int, k: int, largest: int) -> Integers:
     """Draw an arbitrary table, entries 0 to `largest`, at least one of each row positive.
 
     Returns

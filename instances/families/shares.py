@@ -12,6 +12,7 @@ from cms.values.numbers import Number, exact
 
 from .family import Tabular
 from .machines import A100, Machines, joined, mig, mps
+from .rows import Integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,9 +52,7 @@ class SizeBounded(Tabular):
     def _machines(self, rng: np.random.Generator) -> Machines:
         return mps("gpu", self.step)
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         return self._shared(rng, count, *_curves(rng, count))
 
     def _shared(
@@ -62,7 +61,7 @@ class SizeBounded(Tabular):
         count: int,
         most: NDArray[np.float64],
         bend: NDArray[np.float64],
-    ) -> NDArray[np.int64]:
+    ) -> Integers:
         """Draw what the shares give: shape (count, 100 // step)."""
         shares = np.arange(self.step, 101, self.step)
         supply = _curve(most, bend, shares / 100)
@@ -104,9 +103,7 @@ class SizeBoundedMixed(SizeBounded):
         listed = mig()._replace(machine_types=(MachineType(A100, cost=cost),))
         return joined([mps(f"{A100}-mps", self.step), listed])
 
-    def _supply(
-        self, rng: np.random.Generator, count: int, machines: Machines
-    ) -> NDArray[np.int64]:
+    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
         most, bend = _curves(rng, count)
         slices = mig().slices
         isolated = _curve(most, bend, slices / 7) * rng.uniform(0.9, 1.3, (count, len(slices)))
@@ -123,7 +120,7 @@ def _curves(
 
 def _curve(
     most: NDArray[np.float64], bend: NDArray[np.float64], shares: NDArray[np.float64]
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return what shares of a GPU give, shape (count, number of shares)."""
     top, c = most[:, None], bend[:, None]
     return np.rint(top * (1 + c) * shares / (shares + c)).astype(np.int64)

@@ -11,8 +11,8 @@ from ...errors import cut
 from .jobs import job_rows
 from .reasons import solution_reasons
 from .scarcity import worth_line, worths
-from .text_table import hanging, table, text
-from .words import circumstances, count, decimal, printable, verdict
+from .text_table import hanging, table, text, verdict_line
+from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,9 +71,7 @@ def solution_report(
         report += [_machines(problem, solution), Text(), _jobs(problem, solution)]
         if (found := worths(solution, problem)) is not None:
             report.append(Text(f"\n{worth_line(found)}"))
-    proved = solution.proof == "checked"
-    end = Text("\n").append(verdict(solution), "bold green" if proved else "bold yellow")
-    report.append(end.append(f"\n({circumstances(solution)})", "dim"))
+    report.append(verdict_line(solution))
     return report
 
 

@@ -14,8 +14,8 @@ from .drawing import draw
 from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
 from .services import services_table
-from .text_table import hanging
-from .words import circumstances, count, decimal, printable, verdict
+from .text_table import hanging, verdict_line
+from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,7 +77,7 @@ def plan_report(
         report += [*_gpus(plan, drawn, width), Text(), *services_table(plan, width)]
         if scarcity:
             report.append(Text(f"\n{scarcity}"))
-    report.append(_verdict(plan))
+    report.append(verdict_line(plan.solution, "GPU"))
     return report
 
 
@@ -136,10 +136,3 @@ def _scarcity(plan: Plan) -> Iterator[str]:
             slices[block] = gpu.profile(profile).compute, gpu.compute_slices
     if line := scarcest_line(found, slices):
         yield line
-
-
-def _verdict(plan: Plan) -> Text:
-    solution = plan.solution
-    proved = solution.proof == "checked"
-    end = Text("\n").append(verdict(solution, "GPU"), "bold green" if proved else "bold yellow")
-    return end.append(f"\n({circumstances(solution)})", "dim")

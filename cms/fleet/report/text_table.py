@@ -1,12 +1,17 @@
-"""The one look of the tables in reports."""
+"""The one look of the tables in reports, and of their last line."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from .words import printable
+from .words import circumstances, printable, verdict
+
+if TYPE_CHECKING:
+    from ...solving.solution import Solution
 
 
 def table(*heads: str) -> Table:
@@ -43,6 +48,13 @@ def hanging(*rows: tuple[str, str]) -> Table:
     for first, second in rows:
         grid.add_row("", text(first), text(second))
     return grid
+
+
+def verdict_line(solution: Solution, machine: str = "machine") -> Text:
+    """Return how a report ends: what is proved, green if it was checked, and how it was found."""
+    style = "bold green" if solution.proof == "checked" else "bold yellow"
+    end = Text("\n").append(verdict(solution, machine), style)
+    return end.append(f"\n({circumstances(solution)})", "dim")
 
 
 def text(name: str) -> Text:
