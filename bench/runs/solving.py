@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.row import Outcome
 from bench.task import Task
-from cms.certificate.certificate import round_up
 from cms.files import number_to_json, write_problem, write_solution
-from cms.referee.check import check
-from cms.solving.solution import Incumbent, Proof, Solution, Status
+from cms.solving.recheck import faults_of
+from cms.solving.solution import Incumbent, Solution
 from cms.solving.solve import solve
 from proofs_checks.checker import check_solution, parse_document
 
@@ -92,22 +91,7 @@ def recheck(problem: Problem, solution: Solution) -> tuple[str, list[str]]:
     """
     if problem.n_jobs <= INDEPENDENTLY:
         return "independent", _from_files(problem, solution)
-    faults = [str(violation) for violation in check(problem, solution.schedule)[:3]]
-    if solution.cost is None:  # no schedule to be served by
-        faults = []
-    elif solution.schedule.cost(problem) != solution.cost:
-        faults.append(f"the cost is said to be {solution.cost}, and is not")
-    certificate = solution.certificate
-    infeasible = (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
-    if infeasible and not certificate.proves_infeasible(problem):
-        faults.append("the certificate does not prove that there is no schedule")
-    bound = round_up(certificate.bound(problem), problem.cost_step)
-    optimal = (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
-    if optimal and solution.lower_bound != solution.cost:
-        faults.append("it is said to be optimal, but its lower bound is not its cost")
-    if solution.status is not Status.INFEASIBLE and bound < solution.lower_bound:
-        faults.append(f"the certificate proves {bound}, not {solution.lower_bound}")
-    return "cms", faults
+    return "cms", [str(fault) for fault in faults_of(problem, solution)]
 
 
 def _from_files(problem: Problem, solution: Solution) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +15,6 @@ from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from cms.files import Node
-    from cms.problem.problem import Problem
     from cms.schedule.faults import Violation
     from cms.solving.solution import Solution
 
@@ -46,6 +43,7 @@ def check(
     from cms.files import problem_from_json, read_problem, solution_from_json
     from cms.files.documents import read_document
     from cms.files.shortages import refuse_other_shortage
+    from cms.solving.recheck import faults_of
 
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -60,7 +58,7 @@ def check(
         else:
             posed, told = read_problem(problem), read_document(solution, "cms-solution")
         answer = solution_from_json(told)
-        faults = list(_faults(posed, answer))
+        faults = list(faults_of(posed, answer))
         if not faults and "shortage" in told.value:
             refuse_other_shortage(told.at("shortage"), posed)
         if plan is not None and not faults:
@@ -99,86 +97,6 @@ def _read_whole(plan: Node) -> None:
     from cms.fleet.serving.plan_reading import plan_from_json
 
     plan_from_json(plan)
-
-
-def _faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
-    """Everything a solution says that does not hold."""
-    from cms.referee.check import check as check_schedule
-    from cms.schedule.faults import Violation
-    from cms.values.numbers import shown
-
-    if solution.problem_sha256 != problem.sha256:
-        yield Violation(
-            "problem", "the solution", f"the problem SHA-256 {solution.problem_sha256[:16]}...",
-            f"{problem.sha256[:16]}..., the SHA-256 of this problem",
-        )  # fmt: skip
-        return
-    if solution.cost is not None:
-        violations = check_schedule(problem, solution.schedule)
-        yield from violations
-        if not violations and (cost := solution.schedule.cost(problem)) != solution.cost:
-            yield Violation(
-                "cost", "the schedule", f"the cost {shown(cost)}",
-                f"{shown(solution.cost)}, as the solution says",
-            )  # fmt: skip
-    yield from _bound_faults(problem, solution)
-
-
-def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
-    """What does not follow from the certificate; what is stated counts, not what could be."""
-    from cms.certificate.certificate import round_up
-    from cms.errors import InvalidCertificate
-    from cms.schedule.faults import Violation
-    from cms.values.numbers import shown
-
-    try:
-        proved = round_up(solution.certificate.bound(problem), problem.cost_step)
-        infeasible = solution.certificate.proves_infeasible(problem)
-    except InvalidCertificate as breach:
-        yield Violation("certificate", "the certificate", f"a breach: {breach}", "none")
-        return
-    if infeasible:
-        # that no schedule was found is true then as well, if less than could be said
-        if solution.cost is not None:
-            yield Violation(
-                "status", "the solution", f"the status {solution.status.value}",
-                "infeasible, which its certificate proves",
-            )  # fmt: skip
-        return
-    if solution.lower_bound > proved:
-        yield Violation(
-            "bound", "the certificate", f"a bound of {shown(proved)}",
-            f"{shown(solution.lower_bound)}, as the solution says",
-        )  # fmt: skip
-    highest = max((line.lower_bound for line in solution.history), default=solution.lower_bound)
-    if highest > solution.lower_bound:
-        yield Violation(
-            "history", "the history", f"a lower bound of {shown(highest)}",
-            f"at most {shown(solution.lower_bound)}, the solution's",
-        )  # fmt: skip
-    if (solution.status, solution.proof) == ("infeasible", "checked"):
-        yield Violation("proof", "the certificate", "a bound alone", "a proof of infeasibility")
-    yield from _optimality_faults(problem, solution)
-
-
-def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
-    """Whether the bound that is said to meet the cost does so."""
-    from cms.certificate.certificate import round_up
-    from cms.schedule.faults import Violation
-    from cms.values.numbers import shown
-
-    if solution.status != "optimal" or solution.cost is None:
-        return
-    if solution.proof == "checked":
-        stated, whose = solution.lower_bound, "the lower bound"
-    else:
-        stated = round_up(solution.claimed_bound or Fraction(0), problem.cost_step)
-        whose = "the solver's bound"
-    if stated != solution.cost:
-        yield Violation(
-            "proof", whose, f"the value {shown(stated)}",
-            f"{shown(solution.cost)}, the cost of the schedule that is said to be optimal",
-        )  # fmt: skip
 
 
 def _report(solution: Solution, faults: list[Violation], machine: str) -> str:

@@ -8,6 +8,7 @@ written out too, for programs that only want to read a plan.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from ...files.documents import head
@@ -17,7 +18,7 @@ from ...files.solutions import solution_to_json
 from ...files.source import StrPath
 from ...problem.parts import Block
 from ...shortages.shortage import Shortage
-from ..hardware import Gpu, Profile
+from ..hardware import Evidence, Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
 from .plan import GpuGroup, Plan, ServicePlan
 from .serving_problem import Served, ServingProblem
@@ -166,32 +167,12 @@ def _device_to_json(gpu: Gpu) -> dict[str, Any]:
         "memory_slices": gpu.memory_slices,
         "mode_change_needs_reset": gpu.mode_change_needs_reset,
         "geometry": "own",  # its geometry was judged when the device was read
-        "profiles": [_profile_to_json(profile) for profile in gpu.profiles],
-        "sources": [
-            {
-                "fields": list(each.fields),
-                "evidence": each.evidence,
-                "source": each.source,
-                "driver": each.driver,
-                "date": each.date,
-            }
-            for each in gpu.sources
-        ],
+        "profiles": [{"id": profile.id, **_record(profile)} for profile in gpu.profiles],
+        "sources": [_record(each) for each in gpu.sources],
     }
 
 
-def _profile_to_json(profile: Profile) -> dict[str, Any]:
-    return {
-        "id": profile.id,
-        "name": profile.name,
-        "family": profile.family,
-        "compute": profile.compute,
-        "memory": profile.memory,
-        "starts": list(profile.starts),
-        "max": profile.max,
-        "sms": profile.sms,
-        "memory_mib": profile.memory_mib,
-        "attributes": list(profile.attributes),
-        "since_driver": profile.since_driver,
-        "other_names": list(profile.other_names),
-    }
+def _record(part: Profile | Evidence) -> dict[str, Any]:
+    """Write each field of a part of a device under its name, as its file has it."""
+    values = {each.name: getattr(part, each.name) for each in fields(part)}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
