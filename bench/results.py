@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from .row import RunRow
@@ -100,12 +99,7 @@ class Results:
             raise ResultsError(f"{self.path}: {fault.strerror or fault}") from None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

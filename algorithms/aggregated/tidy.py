@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from cms.plugin.algorithm import Named
+
 from ..solvers.integer import Program, Settings, TooLarge
+from ..tables.integers import schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
 
     from ..tables.integers import Tables
     from .program import Counts
@@ -107,6 +111,40 @@ def with_fewer_machines(tables: Tables, counts: Counts, least: Fraction, budget:
             machines, given = without_waste(tables, fewer, outcome.given)
             step = min(machines[at], (tables.cost(machines) - least) // price)
     return machines, given
+
+
+class Answers:
+    """Makes schedules of the user's problem of a run's counts, tidied up, and keeps the best.
+
+    Parameters
+    ----------
+    reduction : Reduction
+    tables : Tables
+        Of the reduced problem.
+    plain : bool
+        Whether counts are left as they are.
+    """
+
+    def __init__(self, reduction: Reduction, tables: Tables, *, plain: bool) -> None:
+        self._reduction, self._tables, self._plain = reduction, tables, plain
+        self.best: Counts | None = None
+
+    def named(self, counts: Counts, part: str) -> Named:
+        """Make the schedule that a part of the run found."""
+        tables = self._tables
+        machines, given = counts if self._plain else without_waste(tables, *counts)
+        if self.best is None or tables.cost(machines) < tables.cost(self.best[0]):
+            self.best = machines, given
+        return Named(schedule(self._reduction, tables, machines, given), part)
+
+    def fewer(self, budget: Budget) -> Iterator[Named]:
+        """Try to do with fewer machines than the best schedule has."""
+        if self._plain or self.best is None or budget.stopped:
+            return
+        tables = self._tables
+        counts = with_fewer_machines(tables, self.best, budget.lower_bound, budget)
+        if tables.cost(counts[0]) < tables.cost(self.best[0]):
+            yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")
 
 
 class HandedOut(NamedTuple):

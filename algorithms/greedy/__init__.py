@@ -18,8 +18,8 @@ from ..aggregated.program import (
     guarantee_of_one_block_each,
     one_block_each,
 )
-from ..aggregated.tidy import with_fewer_machines, without_waste
-from ..tables.integers import MOST_SHAPES, Tables, schedule, without_limits
+from ..aggregated.tidy import Answers
+from ..tables.integers import MOST_SHAPES, Tables, without_limits
 from ..tables.machines import listed
 from . import machinewise, promises
 from .factors import best_inflation
@@ -240,7 +240,7 @@ class _Run:
         self._reduction, self._options, self._budget = reduction, options, budget
         self._tables = Tables.of(reduction.problem)
         self._inner = _inner(self._tables, options)
-        self._best: Counts | None = None
+        self._answers = Answers(reduction, self._tables, plain=options.plain)
 
     def claims(self) -> Iterator[Claim]:
         tables, options = self._tables, self._options
@@ -270,10 +270,9 @@ class _Run:
             # What costs more than is known already can be left unfinished (theory 2.4).
             counts = run.finish(known, self._budget)
             if counts is not None:
-                yield self._claim(counts, f"{name}, {self._inner} inside")
+                yield self._answers.named(counts, f"{name}, {self._inner} inside")
                 known = tables.cost(counts[0]) if known is None else known
-        if not options.plain:
-            yield from self._fewer()
+        yield from self._answers.fewer(self._budget)
 
     def _programs(self) -> Iterator[tuple[Named, Counts | None]]:
         """Yield what the aggregated program proves, its roundings, and the LP version."""
@@ -289,33 +288,14 @@ class _Run:
             # With many machines T-2 costs at most 3 LP_agg, within the LP version's factor.
             many = vertex.value >= tables.dearest(tables.p)
             counts = doubled(vertex, tables)
-            yield self._claim(counts, "aggregated program, T-2"), counts
+            yield self._answers.named(counts, "aggregated program, T-2"), counts
             if best:
                 counts = one_block_each(vertex, tables)
-                yield self._claim(counts, "aggregated program, T-add"), counts
+                yield self._answers.named(counts, "aggregated program, T-add"), counts
         if many or self._budget.stopped or (best and not _with_linear(tables, options)):
             return
         paid = machinewise.Paid.of(tables)
         fractional = machinewise.solve(paid, self._budget)
         rounded = fractional and machinewise.round_machinewise(paid, fractional, self._budget)
         if rounded:
-            yield self._claim(rounded, "LP version"), rounded
-
-    def _claim(self, counts: Counts, part: str) -> Named:
-        """Turn counts into a schedule of the user's problem; it is cleaned up unless plain."""
-        tables = self._tables
-        machines, given = counts if self._options.plain else without_waste(tables, *counts)
-        self._best = min(
-            (counts for counts in (self._best, (machines, given)) if counts is not None),
-            key=lambda counts: tables.cost(counts[0]),
-        )
-        return Named(schedule(self._reduction, tables, machines, given), part)
-
-    def _fewer(self) -> Iterator[Named]:
-        """Try to do with fewer machines than the best schedule has."""
-        if self._best is None or self._budget.stopped:
-            return
-        tables, least = self._tables, self._budget.lower_bound
-        counts = with_fewer_machines(tables, self._best, least, self._budget)
-        if tables.cost(counts[0]) < tables.cost(self._best[0]):
-            yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")
+            yield self._answers.named(rounded, "LP version"), rounded

@@ -24,7 +24,7 @@ from ..aggregated.program import (
     with_machines,
 )
 from ..aggregated.purchase import total
-from ..aggregated.tidy import with_fewer_machines, without_waste
+from ..aggregated.tidy import Answers
 from ..tables.integers import Tables, schedule, without_limits
 from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
@@ -232,24 +232,18 @@ class _Run:
             proof = certificate(self._reduction, vertex.prices)
             if proof is not None:
                 yield proof
-        best: Counts | None = None
+        answers = Answers(self._reduction, tables, plain=plain)
         for part, counts in self._roundings(vertex):
-            if isinstance(counts, SolverBound):
-                if not plain:
-                    yield Named(counts, part)
-                continue
-            machines, given = counts if plain else without_waste(tables, *counts)
-            yield Named(schedule(self._reduction, tables, machines, given), part)
-            if best is None or tables.cost(machines) < tables.cost(best[0]):
-                best = machines, given
-        if best is None:
+            if not isinstance(counts, SolverBound):
+                yield answers.named(counts, part)
+            elif not plain:
+                yield Named(counts, part)
+        if answers.best is None:
             # Stopped within the variant's own program: what is left is what the first one gives.
             counts = doubled(vertex, tables)
             yield Named(schedule(self._reduction, tables, *counts), "aggregated program, T-2")
-        elif not plain and not budget.stopped:
-            counts = with_fewer_machines(tables, best, budget.lower_bound, budget)
-            if tables.cost(counts[0]) < tables.cost(best[0]):
-                yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")
+            return
+        yield from answers.fewer(budget)
 
     def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Yield what the variant finds, with a word on how."""

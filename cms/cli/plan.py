@@ -12,24 +12,8 @@ import typer
 
 from cms.values.names import nearest
 
+from . import options
 from .catalogue import find_gpu, gpu_keys
-from .options import (
-    Gap,
-    Json,
-    Method,
-    MethodOptions,
-    Output,
-    Picture,
-    Quiet,
-    Seed,
-    Start,
-    Threads,
-    TimeLimit,
-    costs,
-    limits,
-    offering,
-    usage_error,
-)  # fmt: skip
 from .published import load_published, names_of
 from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
@@ -68,7 +52,7 @@ class _Wishes:
             for name in given:
                 if not any(is_called(gpu, name) for gpu in found):
                     keys = [gpu.key for gpu in found]
-                    raise usage_error(
+                    raise options.usage_error(
                         f"{name!r} is no GPU of this plan{nearest(name, keys)}; expected one of "
                         f"{', '.join(keys)}",
                         option,
@@ -110,7 +94,7 @@ _Published = Annotated[
     str | None,
     typer.Option(
         "--published", metavar="NAME", help="A published scenario: S1 to S6.",
-        autocompletion=offering(_scenarios),
+        autocompletion=options.offering(_scenarios),
     ),
 ]  # fmt: skip
 _Gpus = Annotated[
@@ -118,7 +102,7 @@ _Gpus = Annotated[
     typer.Option(
         "--gpu", "-g", metavar="KEY",
         help="A GPU of 'cms gpus' or your own device file; may be repeated.  [default: a100-80gb]",
-        autocompletion=offering(gpu_keys),
+        autocompletion=options.offering(gpu_keys),
     ),
 ]  # fmt: skip
 _Rule = Annotated[
@@ -127,7 +111,7 @@ _Rule = Annotated[
         "--rule", metavar="NAME",
         help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half or plain.  "
         "[default: parvagpu]",
-        autocompletion=offering(_rules),
+        autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip
 _MaxProcesses = Annotated[
@@ -158,17 +142,17 @@ def plan(
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
-    method: Method = "auto",
-    option: MethodOptions = None,
-    time_limit: TimeLimit = "60",
-    gap: Gap = "0",
-    seed: Seed = 0,
-    threads: Threads = None,
-    start: Start = None,
-    picture: Picture = None,
-    output: Output = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    method: options.Method = "auto",
+    option: options.MethodOptions = None,
+    time_limit: options.TimeLimit = "60",
+    gap: options.Gap = "0",
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    start: options.Start = None,
+    picture: options.Picture = None,
+    output: options.Output = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> int:
     """Serve services on as few GPUs as possible, with a proved bound.
 
@@ -177,7 +161,7 @@ def plan(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    wishes = _Wishes(gpu, rule, max_processes, limits(max_gpus), costs(cost))
+    wishes = _Wishes(gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost))
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
         (services, "--services"), (operating_points, "--operating-points"), (start, "--start")
@@ -185,7 +169,7 @@ def plan(
     with session.interrupts.abortable():
         if published is not None:
             if services or operating_points:
-                raise usage_error("give --published or the two files, not both")
+                raise options.usage_error("give --published or the two files, not both")
             title, serving = _scenario(published, wishes)
         else:
             title, serving = _from_files(services, operating_points, wishes)
@@ -220,7 +204,8 @@ def _from_files(
     from cms.fleet.serving import as_problem, read_operating_points, read_services
 
     if services is None or operating_points is None:
-        raise usage_error("give --services S.csv and --operating-points P.csv, or --published NAME")
+        files = "--services S.csv and --operating-points P.csv"
+        raise options.usage_error(f"give {files}, or --published NAME")
     serving = as_problem(
         read_services(services),
         read_operating_points(operating_points),

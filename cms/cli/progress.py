@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from cms.fleet.report.words import at_least, decimal, is_told_apart, percent
@@ -83,12 +82,7 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         with self._changed:
             self._over = True
             self._changed.notify()

@@ -8,22 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
 from .documents import open_document
-from .options import (
-    Gap,
-    Json,
-    Method,
-    MethodOptions,
-    Output,
-    Picture,
-    Quiet,
-    Seed,
-    Start,
-    Threads,
-    TimeLimit,
-    offering,
-    usage_error,
-)  # fmt: skip
 from .published import load_published, names_of
 from .searching import Search, lacking, search
 from .session import refuse_two_readers, refuse_unwritable, session_of
@@ -49,7 +35,7 @@ _Published = Annotated[
     str | None,
     typer.Option(
         "--published", metavar="NAME", help="A named problem of the theory.",
-        autocompletion=offering(_problems),
+        autocompletion=options.offering(_problems),
     ),
 ]  # fmt: skip
 
@@ -58,17 +44,17 @@ def solve(
     context: typer.Context,
     problem: _File = None,
     published: _Published = None,
-    method: Method = "auto",
-    option: MethodOptions = None,
-    time_limit: TimeLimit = "60",
-    gap: Gap = "0",
-    seed: Seed = 0,
-    threads: Threads = None,
-    start: Start = None,
-    picture: Picture = None,
-    output: Output = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    method: options.Method = "auto",
+    option: options.MethodOptions = None,
+    time_limit: options.TimeLimit = "60",
+    gap: options.Gap = "0",
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    start: options.Start = None,
+    picture: options.Picture = None,
+    output: options.Output = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> int:
     """Solve a problem file: the fewest machines, with a proved bound."""
     session = session_of(context)
@@ -99,7 +85,7 @@ def solve(
 
 def _problem(path: Path | None, published: str | None) -> tuple[str, Problem]:
     if (path is None) == (published is None):
-        raise usage_error("give a problem file, or --published NAME")
+        raise options.usage_error("give a problem file, or --published NAME")
     if path is not None:
         return path.name, _read(path)
     from cms.plugin.registry import NamedProblem
@@ -115,12 +101,12 @@ def _read(path: Path) -> Problem:
 
     kind, document = open_document(path)
     if kind == "cms-plan":
-        raise usage_error(
+        raise options.usage_error(
             f"{path} holds a plan, which is solved; to recheck it: cms check {path}; to improve on "
             f"it: cms plan ... --start {path}"
         )
     if kind == "cms-solution":
-        raise usage_error(
+        raise options.usage_error(
             f"{path} holds a solution; to recheck it: cms check problem.json {path}; to improve on "
             f"it: cms solve problem.json --start {path}"
         )

@@ -7,7 +7,7 @@ first other line is the header. Columns nobody asked for are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -17,7 +17,7 @@ from ..values.names import nearest
 from .csv_records import cell_offset, records
 from .numerals import is_missing, number_hint, number_in
 from .source import Source, StrPath, read_source
-from .wording import one_of, plain, quoted, shortened
+from .wording import plain, quoted, shortened
 
 T = TypeVar("T")
 
@@ -105,20 +105,6 @@ class Cell:
         """
         if not self.text:
             raise self.error(self._says(), expected="a name")
-        return self.text
-
-    def one_of(self, names: Iterable[str]) -> str:
-        """Read the cell as one of several names.
-
-        Raises
-        ------
-        FileError
-            If it is none of them; the error has the nearest.
-        """
-        known = list(names)
-        if self.text not in known:
-            fix = nearest(self.text, known, lead="")
-            raise self.error(self._says(), expected=one_of(known), fix=fix)
         return self.text
 
     def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:

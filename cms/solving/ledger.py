@@ -127,19 +127,6 @@ job 'x' has 0 of its demand served, needs 3
         if self.known.cost is None:
             self.accept(News("start", self.known._replace(best=schedule, cost=cost)))
 
-    def offer(self, claim: object) -> bool:
-        """Check a claim if it would improve something; return whether it did.
-
-        Raises
-        ------
-        AlgorithmError
-            If it does not hold; the message says what was claimed and what is wrong.
-        """
-        news = self.examined(claim)
-        if news is not None:
-            self.accept(news)
-        return news is not None
-
     def accept(self, news: News) -> None:
         """Add a line to the history; the news are of the claim examined last."""
         known = news.known

@@ -241,17 +241,6 @@ def test_a_whole_number_may_be_written_as_a_decimal_but_must_be_whole() -> None:
         second["rate_rps"].integer()
 
 
-def test_a_name_that_is_not_known_gets_the_nearest() -> None:
-    (row,) = table("service,rate_rps\nbert-lrage,1")
-    assert row["service"].one_of(["bert-lrage"]) == "bert-lrage"
-    with pytest.raises(FileError) as caught:
-        row["service"].one_of(["bert-large", "resnet50"])
-    assert str(caught.value) == (
-        't.csv:2:1: service is "bert-lrage", expected one of bert-large, resnet50; nearest: '
-        "'bert-large'"
-    )
-
-
 def test_a_row_can_be_blamed_as_a_whole() -> None:
     (row,) = table("service,rate_rps\nchat,1")
     assert str(row.error("a second row", expected="one")) == "t.csv:2: a second row, expected one"
