@@ -1,11 +1,10 @@
-"""Integral parallelepipeds: a large one around given points, its vertices, the mirror step."""
+"""Integral parallelepipeds: a large one around given points, and its vertices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 from operator import itemgetter
 
@@ -35,8 +34,6 @@ class Parallelepiped:
     >>> body = Parallelepiped((0, 0), ((2, 1), (0, 3)), (0, -1), (1, 1))
     >>> body.vertices()
     ((0, -3), (0, 3), (2, -2), (2, 4))
-    >>> body.coordinates((1, 2))
-    (Fraction(1, 2), Fraction(1, 2))
     """
 
     origin: Point
@@ -62,29 +59,6 @@ class Parallelepiped:
             for i, start in enumerate(self.origin)
         )
 
-    def coordinates(self, point: Point) -> tuple[Fraction, ...] | None:
-        """Return a point's coordinates; None outside the affine hull."""
-        found = self._frame.coordinates(point)
-        moved = (
-            start + sum(mu * edge[i] for mu, edge in zip(found, self.edges, strict=True))
-            for i, start in enumerate(self.origin)
-        )
-        return found if all(a == b for a, b in zip(moved, point, strict=True)) else None
-
-    def contains(self, point: Point) -> bool:
-        """Whether a point is in it.
-
-        Examples
-        --------
-        >>> flat = Parallelepiped((0, 0), ((2, 2),), (0,), (1,))
-        >>> flat.contains((1, 1)), flat.contains((1, 0)), flat.contains((3, 3))
-        (True, False, False)
-        """
-        found = self.coordinates(point)
-        return found is not None and all(
-            low <= mu <= high for low, mu, high in zip(self.low, found, self.high, strict=True)
-        )
-
     def least_slack(self, half: HalfSpace) -> int:
         """Return the least slack of a half space over the whole body.
 
@@ -101,51 +75,8 @@ class Parallelepiped:
             slack -= max(low * rate, high * rate)
         return slack
 
-    def mirror(self, point: Point) -> tuple[Point, Point]:
-        """Write twice an integer point as the sum of a vertex and another integer point in here.
 
-        The vertex v takes the nearer end in every coordinate: for mu >= (low + high) / 2 it is
-        high, and 2 mu - high is between low and high again. (Theory 5.1, the mirror step.)
-
-        Returns
-        -------
-        vertex, other : Points
-            With ``vertex + other == 2 * point``.
-
-        Raises
-        ------
-        ValueError
-            If the point is not in the body.
-
-        Examples
-        --------
-        >>> body = Parallelepiped((0, 0), ((2, 1), (0, 3)), (0, -1), (1, 1))
-        >>> body.mirror((1, 2))
-        ((2, 4), (0, 0))
-        """
-        if not self.contains(point):
-            raise ValueError(f"the point {point} is not in {self}")
-        ends = [
-            high if 2 * mu >= low + high else low
-            for mu, low, high in zip(
-                self._frame.coordinates(point), self.low, self.high, strict=True
-            )
-        ]
-        vertex = self.point(ends)
-        return vertex, tuple(2 * x - v for x, v in zip(point, vertex, strict=True))
-
-    @cached_property
-    def _frame(self) -> _Frame:
-        moved = [
-            tuple(a + b for a, b in zip(self.origin, edge, strict=True)) for edge in self.edges
-        ]
-        simplex, axes = _spanning([self.origin, *moved])
-        if len(simplex) != len(moved) + 1:
-            raise ValueError(f"the edges of {self} are linearly dependent")
-        return _Frame([self.origin, *moved], axes)
-
-
-class _Frame:
+class Frame:
     """Coordinates with respect to a simplex, over a common denominator.
 
     ``axes`` are as many of the space's coordinates as the simplex has dimensions, in which it is
@@ -161,9 +92,6 @@ class _Frame:
         """Return the coordinates times ``volume``, which is > 0."""
         moved = [point[i] - self._origin[i] for i in self._axes]
         return [dot(moved, column) for column in self._rows]
-
-    def coordinates(self, point: Point) -> tuple[Fraction, ...]:
-        return tuple(Fraction(number, self.volume) for number in self.numerators(point))
 
 
 def around(points: Sequence[Point]) -> list[Parallelepiped]:
@@ -190,7 +118,7 @@ def around(points: Sequence[Point]) -> list[Parallelepiped]:
     bodies = []
     for at, origin in enumerate(simplex):
         others = [*simplex[:at], *simplex[at + 1 :]]
-        frame = _Frame([origin, *others], axes)
+        frame = Frame([origin, *others], axes)
         columns = list(zip(*(frame.numerators(point) for point in points), strict=True))
         edges = (tuple(a - b for a, b in zip(other, origin, strict=True)) for other in others)
         bodies.append(
@@ -206,10 +134,10 @@ def around(points: Sequence[Point]) -> list[Parallelepiped]:
 
 def _large_simplex(points: Sequence[Point]) -> tuple[list[Point], list[int]]:
     """Find a simplex of the highest dimension that no other point makes twice as large."""
-    simplex, axes = _spanning(points)
+    simplex, axes = spanning(points)
     patience = _POLISHING * len(simplex)
     while True:
-        frame = _Frame(simplex, axes)
+        frame = Frame(simplex, axes)
         # In place of corner t a point changes the volume by its coordinate, in place of the origin
         # by 1 less all of them.
         largest, corner, best = frame.volume, 0, simplex[0]
@@ -225,7 +153,7 @@ def _large_simplex(points: Sequence[Point]) -> tuple[list[Point], list[int]]:
         simplex[corner] = best
 
 
-def _spanning(points: Sequence[Point]) -> tuple[list[Point], list[int]]:
+def spanning(points: Sequence[Point]) -> tuple[list[Point], list[int]]:
     """Choose affinely independent points, as many as there are, and axes in which they are so.
 
     Elimination with complete pivoting; all numbers are minors, so that the divisions are exact.

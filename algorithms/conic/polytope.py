@@ -59,8 +59,8 @@ class Polytope:
     Examples
     --------
     >>> machine = Polytope(((4, 7),), (251,))
-    >>> machine.highest, machine.contains((2, 34)), machine.filled((2, 3))
-    ((62, 35), True, (3, 34))
+    >>> machine.highest, machine.filled((2, 3))
+    ((62, 35), (3, 34))
     """
 
     rows: tuple[Point, ...]
@@ -89,12 +89,6 @@ class Polytope:
         k = self.dimension
         signs = (HalfSpace(tuple(-(i == at) for i in range(k)), 0) for at in range(k))
         return (*map(HalfSpace, self.rows, self.right), *signs)
-
-    def contains(self, point: Point) -> bool:
-        """Whether an integer point is in the polytope."""
-        return min(point) >= 0 and all(
-            dot(row, point) <= most for row, most in zip(self.rows, self.right, strict=True)
-        )
 
     def filled(self, point: Point) -> Point:
         """Add blocks until no other fits, large ones (by the first row) first.

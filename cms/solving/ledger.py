@@ -65,11 +65,10 @@ class Ledger:
     >>> from cms import BlockPrices, Configuration, Job, Problem, Schedule
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
     >>> ledger = Ledger(problem, "demo", trusted=False, clock=lambda: 0.0)
-    >>> ledger.offer(BlockPrices({"b": "1/2"}))
-    True
+    >>> ledger.accept(ledger.examined(BlockPrices({"b": "1/2"})))
     >>> ledger.known.lower_bound
     Fraction(2, 1)
-    >>> ledger.offer(Schedule())
+    >>> ledger.examined(Schedule())
     Traceback (most recent call last):
         ...
     cms.errors.AlgorithmError: algorithm 'demo': claims a schedule of cost 0 that is not valid: \

@@ -6,9 +6,11 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from algorithms.conic import Conic
+from algorithms.conic.parallelepiped import Frame, Parallelepiped, spanning
 from algorithms.conic.polytope import Point, Polytope
 from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Solution
 from cms.solving.arguments import Arguments
@@ -85,3 +87,45 @@ def inside(polytope: Polytope, point: Sequence[int]) -> bool:
         sum(a * x for a, x in zip(row, point, strict=True)) <= most
         for row, most in zip(polytope.rows, polytope.right, strict=True)
     )
+
+
+@cache
+def _frame(body: Parallelepiped) -> Frame:
+    moved = [tuple(a + b for a, b in zip(body.origin, edge, strict=True)) for edge in body.edges]
+    simplex, axes = spanning([body.origin, *moved])
+    assert len(simplex) == len(moved) + 1, f"the edges of {body} are linearly dependent"
+    return Frame([body.origin, *moved], axes)
+
+
+def coordinates(body: Parallelepiped, point: Point) -> list[Fraction] | None:
+    """A point's coordinates in a body; None outside the affine hull."""
+    frame = _frame(body)
+    found = [Fraction(number, frame.volume) for number in frame.numerators(point)]
+    moved = (
+        start + sum(mu * edge[i] for mu, edge in zip(found, body.edges, strict=True))
+        for i, start in enumerate(body.origin)
+    )
+    return found if all(a == b for a, b in zip(moved, point, strict=True)) else None
+
+
+def holds(body: Parallelepiped, point: Point) -> bool:
+    """Whether a point is in a body."""
+    found = coordinates(body, point)
+    return found is not None and all(
+        low <= mu <= high for low, mu, high in zip(body.low, found, body.high, strict=True)
+    )
+
+
+def mirror(body: Parallelepiped, point: Point) -> tuple[Point, Point]:
+    """Write twice a point of a body as the sum of a vertex and another point (theory 5.1).
+
+    The vertex v takes the nearer end in every coordinate: for mu >= (low + high) / 2 it is high,
+    and 2 mu - high is between low and high again.
+    """
+    assert holds(body, point), f"the point {point} is not in {body}"
+    ends = [
+        high if 2 * mu >= low + high else low
+        for mu, low, high in zip(coordinates(body, point) or (), body.low, body.high, strict=True)
+    ]
+    vertex = body.point(ends)
+    return vertex, tuple(2 * x - v for x, v in zip(point, vertex, strict=True))
