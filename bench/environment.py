@@ -1,9 +1,8 @@
-"""What a figure depends on besides the code measured: memory, versions, cores."""
+"""What a figure depends on besides the code measured: memory, versions."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import re
 import sys
@@ -62,19 +61,6 @@ def _status(field: str) -> int | None:
         if line.startswith(f"{field}:"):
             return 1024 * int(line.split()[1])
     return None
-
-
-def cores() -> int:
-    """Return how many cores this process may use.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @cache

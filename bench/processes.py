@@ -17,7 +17,9 @@ import threading
 import time
 from typing import IO, Any
 
-from .environment import cores, provider, versions
+from cms.solving.arguments import available_cores
+
+from .environment import provider, versions
 from .row import Outcome, RunRow
 from .runs.stage import Stage
 from .task import Kind, Task
@@ -109,7 +111,7 @@ class Worker:
         """Run a task; return its row, and whether the process can take another."""
         known: dict[str, Any] = {
             "versions": {**versions(), **provider(task.kind, task.method)},
-            "cores": cores(),
+            "cores": available_cores(),
         }
         self._done += 1
         began, limit = time.monotonic(), _START + _PREPARE

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cms.running.interrupt import CtrlC
+from cms.solving.arguments import available_cores
 
 from .cluster import cluster
-from .environment import code_digest, cores, provider
+from .environment import code_digest, provider
 from .execution import execute, missing
 from .plots import draw
 from .processes import end_all
@@ -183,7 +184,7 @@ class Session:
         # Each task starts or borrows a process of its own, so threads will do here.
         pool = ThreadPoolExecutor(max_workers=self.jobs)
         try:
-            yield pool, max(1, cores() // self.jobs), lambda: True
+            yield pool, max(1, available_cores() // self.jobs), lambda: True
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             end_all()

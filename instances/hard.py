@@ -28,15 +28,8 @@ from cms.values.frozen import FrozenMap
 _SOURCE = "derived and checked for this project"
 
 
-def _bounds(
-    *,
-    lp_agg: str | int | None = None,
-    lp_star: str | int | None = None,
-    milp_c: str | int | None = None,
-    lp_dw: str | int | None = None,
-) -> Mapping[str, Fraction]:
-    given = {"LP_AGG": lp_agg, "LP_STAR": lp_star, "MILP_C": milp_c, "LP_DW": lp_dw}
-    return FrozenMap({name: Fraction(value) for name, value in given.items() if value is not None})
+def _bounds(**known: str | int) -> Mapping[str, Fraction]:
+    return FrozenMap({name.upper(): Fraction(value) for name, value in known.items()})
 
 
 def _all_bounds(value: int) -> Mapping[str, Fraction]:

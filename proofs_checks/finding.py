@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -81,15 +81,10 @@ class Finding:
         True
         """
         return {
-            "theorem": self.theorem,
-            "checked": self.checked,
-            "cases": self.cases,
-            "ratio": self.ratio,
-            "worst": self.worst,
-            "proved": self.proved,
+            **{each.name: getattr(self, each.name) for each in fields(self)},
             "seconds": round(self.seconds, 3),
-            "ok": self.ok,
             "failures": list(self.failures),
+            "ok": self.ok,
         }
 
 

@@ -16,7 +16,6 @@ schedule is covered, that machine would gain at least l.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 from cms import Reference, solve
@@ -101,7 +100,8 @@ def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> 
     with tally.case("harmonic numbers"):
         _require_harmonic()
     trap = Instance("harmonic-trap", 2, set_cover(8, harmonic_trap(2)))
-    for one in (*named(), trap, *_covers(), *stream(seed, cases, (*WHOLE, costs))):
+    covers = (Instance("cover", at, set_cover(3, sets)) for at, sets in covers_of_three())
+    for one in (*named(), trap, *covers, *stream(seed, cases, (*WHOLE, costs))):
         for name, (inner, beta) in INNER.items() if one.tiny.is_whole else ():
             with tally.case(f"{one}, {name}"):
                 tally.seen(_plain(one.tiny, inner, beta))
@@ -109,10 +109,6 @@ def check(*, seed: int = 0, cases: int = 200, solver: Solver | None = solve) -> 
                 with tally.case(f"{one}, {name}, by greedy"):
                     tally.seen(_ours(solver, one.tiny, name, beta))
     return tally.finding()
-
-
-def _covers() -> Iterator[Instance]:
-    return (Instance("cover", at, set_cover(3, sets)) for at, sets in covers_of_three())
 
 
 def _require_harmonic() -> None:

@@ -81,10 +81,6 @@ def promised(
     **options
         The method's options.
 
-    Returns
-    -------
-    Solution
-
     Raises
     ------
     Breach

@@ -79,10 +79,6 @@ def run(
     solver : callable, optional
         In the place of :func:`cms.solve`.
 
-    Returns
-    -------
-    Finding
-
     Examples
     --------
     >>> run("monotone", cases=1).ok

@@ -181,10 +181,8 @@ class Run:
         if self._plain:
             return
         count = self._upper() if found is None else found.machine_count
-        yield Named(
-            SolverBound(None if count is None else count * self._cost, "CP-SAT"),
-            part,
-        )
+        cost = None if count is None else count * self._cost
+        yield Named(SolverBound(cost, "CP-SAT"), part)
 
     def _schedule(self, found: ContentsFound, part: str) -> Named:
         blocks = self._small.blocks

@@ -193,10 +193,6 @@ class Candidates:
             Those handed out already.
         missing : sequence of n ints
             What jobs lack, with these.
-
-        Returns
-        -------
-        Filled
         """
         services, left = self._services, list(missing)
         held = {(i, j): count for i, j, count in blocks}

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.environment import cores, versions
+from bench.environment import versions
 from bench.tables import Column, Table, seconds, times
+from cms.solving.arguments import available_cores
 
 BASELINE = Path(__file__).parent / "baseline.json"
 _YARDSTICK = "test_yardstick"
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     found = in_yardsticks(medians)
     if options.save:
-        facts = {"versions": versions(), "cores": cores(), "in_yardsticks": found}
+        facts = {"versions": versions(), "cores": available_cores(), "in_yardsticks": found}
         options.baseline.write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
     kept = json.loads(options.baseline.read_text("utf-8"))["in_yardsticks"]
     table = compared(medians, kept, options.slower)

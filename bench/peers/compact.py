@@ -71,10 +71,6 @@ class CompactProgram:
     def of(cls, problem: Problem) -> CompactProgram:
         """Build the program of a problem, in about a second for 10^5 jobs.
 
-        Parameters
-        ----------
-        problem : Problem
-
         Raises
         ------
         UnsupportedProblem
@@ -127,6 +123,7 @@ class CompactProgram:
         e = len(jobs)
         supply = supplies[jobs, blocks]
         enough = -(-demands[jobs] // supply)
+        totals = np.bincount(blocks, weights=enough, minlength=k)
         y = c + np.arange(e)
         limits = [machine for machine in small.machine_types if machine.limit is not None]
         of_type = np.array(
@@ -155,9 +152,7 @@ class CompactProgram:
                 [np.zeros(k), demands.astype(np.float64), np.full(len(limits), -np.inf)]
             ),
             rows_high=np.concatenate([infinite, np.array([m.limit for m in limits], np.float64)]),
-            highs=np.concatenate(
-                [_most_machines(counts, _totals(blocks, enough, k)), enough.astype(np.float64)]
-            ),
+            highs=np.concatenate([_most_machines(counts, totals), enough.astype(np.float64)]),
             jobs=jobs,
             blocks=blocks,
             shapes=shapes,
@@ -187,10 +182,6 @@ class CompactProgram:
         triple = self.jobs[given], self.blocks[given], whole[c:][given]
         schedule = Schedule.from_counts(self.reduction.problem, machines, triple)
         return self.reduction.restore(schedule)
-
-
-def _totals(blocks: NDArray[Any], enough: NDArray[Any], k: int) -> NDArray[np.float64]:
-    return np.bincount(blocks, weights=enough, minlength=k).astype(np.float64)
 
 
 def _most_machines(counts: NDArray[Any], totals: NDArray[Any]) -> NDArray[np.float64]:

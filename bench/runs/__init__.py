@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from bench.environment import cores, versions
+from bench.environment import versions
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Task
 from cms.errors import UnsupportedProblem
+from cms.solving.arguments import available_cores
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
@@ -49,7 +50,7 @@ def perform(task: Task, threads: int, tell: Tell) -> RunRow:
     >>> row.status, row.cost, row.proof
     ('optimal', Fraction(3, 1), 'solver')
     """
-    known: Facts = {"versions": versions(), "cores": cores()}
+    known: Facts = {"versions": versions(), "cores": available_cores()}
 
     def noted(stage: Stage, facts: Facts) -> None:
         known.update(facts)

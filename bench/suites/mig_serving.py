@@ -58,13 +58,7 @@ def _sources(settings: Settings) -> Iterator[Source]:
 
 
 def cost_at(row: RunRow, limit: float) -> Fraction | None:
-    """Return the cost of the schedule that a run had after so many seconds; None without one.
-
-    Parameters
-    ----------
-    row : RunRow
-    limit : float
-    """
+    """Return the cost of the schedule that a run had after so many seconds; None without one."""
     costs = [cost for at, cost, *_ in row.history if at <= limit and cost is not None]
     return Fraction(costs[-1]) if costs else None
 

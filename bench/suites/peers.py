@@ -77,13 +77,10 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the performance profile of all contestants."""
-    limits = {row.time_limit for row in rows}
     seconds = {
         name: {
             f"{row.instance}, {row.time_limit:g} s": row.seconds if row.proved else None
-            for limit in limits
             for row in runs
-            if row.time_limit == limit
         }
         for name, runs in _by_limit(rows, settings.methods).items()
     }

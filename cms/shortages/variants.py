@@ -35,10 +35,6 @@ PARTS = 1000
 def unservable_jobs(problem: Problem) -> FrozenMap[str, tuple[Block, ...]]:
     """Find the jobs that no machine can serve, whatever the limits.
 
-    Parameters
-    ----------
-    problem : Problem
-
     Returns
     -------
     FrozenMap
@@ -187,10 +183,6 @@ class Extended(NamedTuple):
 
 def extended(problem: Problem) -> Extended:
     """Let every machine type have more machines than there are, at a cost of 1 each.
-
-    Parameters
-    ----------
-    problem : Problem
 
     Examples
     --------

@@ -57,7 +57,7 @@ class Arguments:
         put(self, "limits", Limits(_seconds(self.time_limit), gap, _cancel_event(self.cancel)))
         put(self, "seed", whole(self.seed, "seed", least=0, error=InvalidOption))
         if self.threads is None:
-            put(self, "cores", _available_cores())
+            put(self, "cores", available_cores())
         else:
             put(self, "cores", whole(self.threads, "threads", least=1, error=InvalidOption))
         report = self.on_improvement
@@ -88,7 +88,8 @@ def _cancel_event(cancel: object) -> CancelEvent | None:
     return cancel  # type: ignore[return-value]
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

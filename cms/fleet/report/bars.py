@@ -88,10 +88,6 @@ class Occupancy(NamedTuple):
 def bars(plan: Plan) -> tuple[Bar, ...]:
     """Return the distinct GPUs of a plan, the most frequent of each GPU type first.
 
-    Parameters
-    ----------
-    plan : Plan
-
     Returns
     -------
     tuple of Bar

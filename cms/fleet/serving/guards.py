@@ -69,8 +69,8 @@ def unit_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
         if len(several) > 1 and all(map(_is_of_one_process, several)):
             found.setdefault(_ONE_PROCESS, []).extend(several)
     return tuple(
-        f"{len(own)} of {len(points)} operating points ({_models(own)}): {verdict}; for example: "
-        f"{own[0]}"
+        f"{len(own)} of {len(points)} operating points "
+        f"({_some((point.model for point in own), 'models')}): {verdict}; for example: {own[0]}"
         for verdict, own in found.items()
     )
 
@@ -95,10 +95,6 @@ def _is_about(ratio: Fraction, value: Fraction) -> bool:
 
 def _is_of_one_process(point: OperatingPoint) -> bool:
     return abs(_ratio(point) * point.processes - 1) <= Fraction(1, 5)
-
-
-def _models(points: Sequence[OperatingPoint]) -> str:
-    return _some([point.model for point in points], "models")
 
 
 def _some(names: Iterable[str], what: str) -> str:
