@@ -35,13 +35,7 @@ _CHAINS = (
     (Reference.LP_AGG, Reference.LP_DW, Reference.OPT),
 )
 #: What is known of the theory's examples: of each reference its value.
-_COLUMNS = (
-    Reference.LP_AGG,
-    Reference.LP_DW,
-    Reference.LP_STAR,
-    Reference.MILP_C,
-    Reference.OPT,
-)
+_COLUMNS = (Reference.LP_AGG, Reference.LP_DW, Reference.LP_STAR, Reference.MILP_C, Reference.OPT)
 KNOWN: dict[str, tuple[str, ...]] = {
     "aggregated-lp-gap": ("2/5", "2/5", "4", "4", "4"),
     "ceil-gap": ("50/9", "10", "50/9", "6", "10"),

@@ -43,12 +43,9 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the proof rates over the sizes, and how the gaps fall."""
     mine = grouped(solves(rows), lambda row: row.algorithm)
+    everybody = by_contestant(rows, settings.methods)
     return [
-        proof_rate(
-            "proof_rate",
-            "Proof rate over the number of jobs",
-            by_contestant(rows, settings.methods),
-        ),
+        proof_rate("proof_rate", "Proof rate over the number of jobs", everybody),
         gap_over_time("proof_gaps", "Gap over time, all families", mine),
     ]
 

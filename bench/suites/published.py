@@ -31,15 +31,14 @@ def tasks(settings: Settings) -> Iterator[Task]:
 
 def gpus(rows: Sequence[RunRow]) -> dict[str, dict[str, Fraction]]:
     """Return, for each method, what its schedule costs in each scenario where it has one."""
-    found: dict[str, dict[str, Fraction]] = {}
-    for name, part in grouped(rows, label).items():
-        costs = {
+    return {
+        name: {
             row.family: row.cost
             for row in part
             if row.outcome is Outcome.ANSWERED and row.cost is not None
         }
-        found[name] = costs
-    return found
+        for name, part in grouped(rows, label).items()
+    }
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
@@ -52,7 +51,6 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
             red.add(len(lines))
         whole = sum(costs.values()) if len(costs) == len(SCENARIOS) else None
         took = [row.seconds for row in part if row.seconds is not None]
-        what = _summary(part[0])
         lines.append(
             (
                 name,
@@ -60,7 +58,7 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
                 whole,
                 sum(row.proved and row.proof == "checked" for row in part),
                 max(took, default=None),
-                what,
+                _summary(part[0]),
             )
         )
     caption = (

@@ -62,17 +62,11 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each variant's ratios to the optimum, on an A100 and on other families."""
     mine = solves(rows)
     known = known_values(mine)
+    note = f"n <= {settings.largest}. {how_measured(settings)}"
     found = []
     for title, wanted in (("A100", True), ("other families", False)):
         part = [row for row in mine if (row.family in ON_A100) == wanted]
-        found.append(
-            quality(
-                f"ratios: {title}",
-                part,
-                known,
-                f"n <= {settings.largest}. {how_measured(settings)}",
-            )
-        )
+        found.append(quality(f"ratios: {title}", part, known, note))
     return [table for table in found if table is not None]
 
 
