@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 _DIGITS = 50
@@ -79,15 +80,21 @@ def kappa(n: int) -> Fraction:
     >>> [float(kappa(n)) for n in (2, 16, 1024)]
     [2.678348, 5.472286, 10.259695]
     """
-    low, high = Fraction(1), 4 + 2 * log_above(Fraction(max(1, n)))
-    least = log_above(Fraction(max(1, n)))
+    return rounded_up(_kappa_above(max(1, n)))
+
+
+@lru_cache
+def _kappa_above(n: int) -> Fraction:
+    """Halve what kappa is in; a run asks for the same few several times."""
+    least = log_above(Fraction(n))
+    low, high = Fraction(1), 4 + 2 * least
     while high - low > Fraction(1, 4 * _PRINTED):
         middle = Fraction(round((low + high) / 2 * 10**12), 10**12)
         if middle - 1 - log_above(middle) >= least:
             high = middle
         else:
             low = middle
-    return rounded_up(high)
+    return high
 
 
 def best_inflation(n: int) -> Fraction:

@@ -192,10 +192,9 @@ def faults_in_inputs(laboratory: Laboratory) -> Faults:
     for named, seed, seen in laboratory.runs():
         for changed in seen.changed:
             yield f"{named.name}, seed {seed}: the {changed} has changed"
-    for named, problem in laboratory.supported():
-        plain = laboratory.watch(problem)
-        if plain.solution is not None and plain.solution.cost is not None:
-            seen = laboratory.watch(problem, start=plain.solution.schedule)
+        if seen.solution is not None and seen.solution.cost is not None:
+            start = seen.solution.schedule
+            seen = laboratory.watch(seen.problem, seed=seed, start=start)
             for changed in seen.changed:
                 yield f"{named.name}, with a start: the {changed} has changed"
 

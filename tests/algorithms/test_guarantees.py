@@ -99,7 +99,7 @@ def ratios(
 
 def few(options: Options, families: Sequence[str]) -> range:
     """As many problems of so many families as a short run takes."""
-    most = max(8, len(families))
+    most = max(4, len(families))
     return range(most // 2 if "plain" in options else most)
 
 

@@ -50,7 +50,12 @@ _HUGE = st.sampled_from((10**9, 10**12, 10**12 + 1, 10**9 + 7, 2**63 + 1, 10**30
 
 
 def share(parts: int) -> settings:
-    """Take a part of the profile's examples: what solves many times a case takes fewer cases."""
+    """Take a part of the short run's examples, of the long run's all.
+
+    What solves many times a case, or is asked of many kinds, takes fewer cases.
+    """
+    if not settings().derandomize:
+        return settings()
     return settings(max_examples=max(1, settings().max_examples // parts))
 
 

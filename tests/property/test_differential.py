@@ -55,7 +55,7 @@ def contradictions(problem: Problem, best: Fraction | None, solution: Solution) 
 
 
 @pytest.mark.parametrize("kind", TINY)
-@share(10)
+@share(17)
 @given(st.data())
 def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
     problem = data.draw(problems([kind]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ def exactly(problem: Problem, against: Reference) -> Fraction:
     return bounds.reference(tiny, against) if jobs else Fraction(0)
 
 
+@lru_cache(maxsize=256)  # the variants of a method are held to the same ones
 def program(problem: Problem, against: Reference) -> float:
     """The value of a linear (or half integer) program that the theory compares with."""
     arrays = normalised(problem)

@@ -25,7 +25,7 @@ from cms import (
     check,
     solve,
 )
-from tests.property.problems import share, source
+from tests.property.problems import source
 from tests.references.guarantees import VARIANTS, exactly, promise
 from tests.samples import few
 
@@ -102,9 +102,7 @@ def extremes(draw: st.DrawFn) -> Problem:
     return Problem(configurations=list(dict.fromkeys(shapes)), machine_types=types, jobs=jobs)
 
 
-@EVERY
-@share(16)
-@given(problem=extremes())
+@given(st.sampled_from(PARTS), extremes())
 def test_the_guarantee_is_kept_on_extreme_numbers(
     options: Mapping[str, Any], problem: Problem
 ) -> None:
@@ -122,7 +120,7 @@ def test_the_guarantee_is_kept_on_extreme_numbers(
 
 
 @EVERY
-@pytest.mark.parametrize("dear", few(2, [10**8, 10**18, 10**6, 10**11, 10**14]))
+@pytest.mark.parametrize("dear", few(1, [10**18, 10**8, 10**6, 10**11, 10**14]))
 def test_a_machine_dearer_than_everything_changes_nothing(
     dear: int, options: Mapping[str, Any]
 ) -> None:
@@ -150,7 +148,7 @@ def test_free_and_cheap_machines_are_not_opened_one_by_one(
 
 
 @EVERY
-@pytest.mark.parametrize("exponent", few(2, [4, 11, 8, 9]))
+@pytest.mark.parametrize("exponent", few(1, [11, 4, 8, 9]))
 def test_blocks_are_not_given_away_one_by_one(exponent: int, options: Mapping[str, Any]) -> None:
     shapes = [Configuration({"a": 10**exponent, "b": 1}), Configuration({"b": 2})]
     jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
@@ -189,7 +187,7 @@ def test_blocks_within_the_tolerance_of_the_solver_are_not_given_twice() -> None
 
 
 @EVERY
-@pytest.mark.parametrize("exponent", few(2, [308, 400, 200, 320]))
+@pytest.mark.parametrize("exponent", few(1, [400, 308, 200, 320]))
 def test_demands_may_be_larger_than_floats(exponent: int, options: Mapping[str, Any]) -> None:
     shapes = [Configuration({"a": 3, "b": 1}), Configuration({"b": 2})]
     jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
