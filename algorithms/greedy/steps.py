@@ -9,6 +9,8 @@ guarantee's factor allows for. What is counted (residual demands, blocks, machin
 
 from __future__ import annotations
 
+from functools import cache
+from types import FunctionType
 from typing import Any, NamedTuple
 
 #: A gain that is no more than this would vanish as a float; it must not count as none.
@@ -26,8 +28,6 @@ _COMPILED = (
     "choose",
     "apply",
     "take",
-    "start",
-    "advance",
 )
 
 
@@ -276,12 +276,15 @@ def start(s: State, first: int, stop: int) -> None:
         refresh(s, j)
 
 
+@cache
 def compiled() -> tuple[Any, Any]:
-    """Return ``start`` and ``advance``, compiled for arrays of int64 and float64.
+    """Return ``start`` and ``advance``, compiled for arrays of int64 and float64, once a process.
 
     They leave the interpreter to other threads.
     """
-    from cms.knapsack.machine_code import twins
+    from cms.knapsack import machine_code
 
-    found = twins(globals(), _COMPILED)
-    return found["start"], found["advance"]
+    found = machine_code.twins(globals(), _COMPILED)
+    made = (FunctionType(each.__code__, found, each.__name__) for each in (start, advance))
+    first, second = (machine_code.compiled(each, [__file__]) for each in made)
+    return first, second
