@@ -28,11 +28,12 @@ from cms import (
     solve,
 )
 from tests.property.problems import share
+from tests.samples import few
 
 Exact = int | Fraction
 
 #: A double ends at 10**308, an int64 at 2**63, and a Python number that is read at 10**4300.
-MAGNITUDES = (2**63 - 1, 10**30, 10**309, 10**4000)
+MAGNITUDES = (10**4000, 2**63 - 1, 10**30, 10**309)
 WHOLE = ("count", "limit", "most")
 LISTED, BOUNDED = ("count", "limit", "cost", "demand", "supply"), ("most", "capacity", "size")
 PLACES = (*LISTED, *BOUNDED)
@@ -97,7 +98,9 @@ def test_no_method_breaks_on_a_number_of_any_magnitude(method: str, place: str) 
                     checked(problem, solution)
 
 
-@pytest.mark.parametrize("number", MAGNITUDES, ids=lambda number: f"10**{len(str(number)) - 1}")
+@pytest.mark.parametrize(
+    "number", few(2, MAGNITUDES), ids=lambda number: f"10**{len(str(number)) - 1}"
+)
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "demand"])
 def test_auto_ends_small_problems_of_any_magnitude_with_a_proof(place: str, number: int) -> None:
     """All places but the demand: of 10**18 machines the last one may stay open."""

@@ -130,11 +130,12 @@ def least_fleet(problem: Problem) -> Fluid:
 
 
 @pytest.mark.parametrize("types", [1, 2, 3, 5])
-@pytest.mark.parametrize("n", few(4, [1, 2, 3, 10, 40]))
+@pytest.mark.parametrize("n", few(3, [1, 3, 10, 2, 40]))
+@pytest.mark.parametrize("seeds", few(1, [range(2), range(2, 4)]))
 def test_an_infeasible_fleet_is_proved_so_by_prices_and_falls_short_by_little(
-    types: int, n: int
+    seeds: range, types: int, n: int
 ) -> None:
-    for seed in range(4):
+    for seed in seeds:
         problem = generate("mixed-fleet-infeasible", n=n, seed=seed, types=types)
         fluid = least_fleet(problem)
         assert 1.02 <= fluid.share <= 1.45

@@ -331,7 +331,7 @@ def test_what_the_jobs_buy_is_a_supergradient(data: st.DataObject) -> None:
     assert np.dot(here.load, two) >= there.total
 
 
-@share(2)
+@share(3)
 @given(st.data())
 def test_no_prices_prove_more_than_the_program_over_options(data: st.DataObject) -> None:
     problem = data.draw(problems(UNIT))

@@ -10,6 +10,7 @@ from algorithms.conic.cells import MOST_POINTS, Cell, cover, whole
 from algorithms.conic.parallelepiped import Parallelepiped
 from algorithms.conic.polytope import HalfSpace, Point, Polytope
 from tests.algorithms.conic.parts import holds, inside, listed, mirror, polytopes
+from tests.samples import few
 
 
 def corners(bodies: list[Parallelepiped]) -> set[Point]:
@@ -62,17 +63,18 @@ def test_corners_are_fewer_than_points(sizes: Point, capacity: int, points: int,
 
 
 @pytest.mark.parametrize(
-    ("rows", "right"),
-    [
-        (((4, 7),), (10**6,)),
-        (((1009, 997),), (10**7,)),
-        (((4, 7), (1, 1)), (10**6, 200_000)),
-    ],
+    "polytope",
+    few(
+        1,
+        [
+            Polytope(((4, 7), (1, 1)), (10**6, 200_000)),
+            Polytope(((4, 7),), (10**6,)),
+            Polytope(((1009, 997),), (10**7,)),
+        ],
+    ),
 )
-def test_a_million_columns_are_covered_by_a_few_thousand_corners(
-    rows: tuple[Point, ...], right: tuple[int, ...]
-) -> None:
-    polytope = Polytope(rows, right)
+def test_a_million_columns_are_covered_by_a_few_thousand_corners(polytope: Polytope) -> None:
+    rows, right = polytope.rows, polytope.right
     bodies = list(cover(polytope))
     assert len(corners(bodies)) < 4_000
     assert all(inside(polytope, vertex) for vertex in corners(bodies))

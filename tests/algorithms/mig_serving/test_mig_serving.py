@@ -45,7 +45,7 @@ QUICK: dict[str, Any] = {
 BOTH = ("mig_serving_fast", "mig_serving")
 
 
-@share(2)
+@share(4)
 @given(st.one_of([TINY[kind] for kind in TINY if kind not in ("limits", "free machines")]))
 def test_schedules_are_between_the_optimum_and_the_fast_ones(problem: Problem) -> None:
     fast = solve(problem, "mig_serving_fast", threads=1)
@@ -113,7 +113,7 @@ def test_no_machine_has_more_jobs_than_may_be_mixed(method: str, mixed: int) -> 
 
 
 def test_a_schedule_to_start_from_joins_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = generate("real-rows", n=24, seed=1)
+    problem = generate("real-rows", n=16, seed=1)
     start = solve(problem, "greedy").schedule
     seen: list[Sequence[Deployment]] = []
     improvements = Genetic.improvements
@@ -130,7 +130,7 @@ def test_a_schedule_to_start_from_joins_the_population(monkeypatch: pytest.Monke
     assert given.cost == start.cost(problem) < fast.cost
 
 
-@share(2)
+@share(4)
 @given(st.one_of([TINY[kind] for kind in TINY if kind not in ("limits", "free machines")]))
 def test_schedules_can_be_read_as_machines(problem: Problem) -> None:
     if not usable(problem):
@@ -147,7 +147,7 @@ def test_schedules_can_be_read_as_machines(problem: Problem) -> None:
     assert again.cost(problem) <= schedule.cost(problem)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [1])
 def test_the_same_seed_has_the_same_history(seed: int) -> None:
     problem = generate("real-rows", n=12, seed=2)
     runs = [solve(problem, "mig_serving", options=QUICK, seed=seed) for _ in range(2)]
@@ -160,7 +160,7 @@ def test_another_seed_takes_another_way() -> None:
     problem = generate("real-rows", n=12, seed=1)
     found = {
         str(sorted(map(str, solve(problem, "mig_serving", options=QUICK, seed=s).schedule.groups)))
-        for s in range(4)
+        for s in range(2)
     }
     assert len(found) > 1
 

@@ -168,7 +168,7 @@ def test_playouts_are_counted_in_all_nodes_on_the_way(monkeypatch: pytest.Monkey
 
 
 def test_more_playouts_are_no_worse() -> None:
-    problem = generate("real-rows", n=24, seed=2)
+    problem = generate("real-rows", n=16, seed=2)
     costs = []
     for playouts in (1, 20, 200):
         made = parts(problem, playouts=playouts)
@@ -180,7 +180,7 @@ def test_more_playouts_are_no_worse() -> None:
 
 
 def test_the_same_seed_finds_the_same() -> None:
-    problem = generate("real-rows", n=10, seed=1)
+    problem = generate("real-rows", n=6, seed=1)
     found = []
     for _ in range(2):
         made = parts(problem, seed=5)

@@ -45,7 +45,7 @@ def shares(seed: int, n: int, *, beside: bool) -> Problem:
     return Problem(configurations=[large, *useless], jobs=jobs, machine_types=types)
 
 
-@pytest.mark.parametrize("seed", few(3, [0, 2, 5, 1, 3, 4, 6, 7]))
+@pytest.mark.parametrize("seed", few(2, [0, 5, 2, 1, 3, 4, 6, 7]))
 @pytest.mark.parametrize("beside", [False, True])
 def test_sets_too_large_to_be_listed_are_scheduled_and_proved(seed: int, beside: bool) -> None:
     problem = shares(seed, 3 + 6 * seed, beside=beside)

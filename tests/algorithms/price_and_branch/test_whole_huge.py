@@ -8,11 +8,13 @@ from cms import Configuration, MachineType, SizeBoundedConfigurations, check, so
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import single
 from tests.algorithms.price_and_branch.proving import of, proved
+from tests.samples import few
 
 PAIR = Configuration({"a": 2, "b": 1})
 FREE = (Configuration({"a": 1}, "free"), Configuration({"a": 1}, "paid"))
 
-LONG = [12, 18, 30, 308, 309, 400]
+#: Beyond an int64, beyond a float; and on either side of these.
+LONG = few(3, [18, 309, 30, 12, 308, 400])
 
 
 @pytest.mark.parametrize("exponent", LONG)
@@ -98,9 +100,10 @@ def test_a_size_bounded_set_at_any_demand(exponent: int) -> None:
     assert solution.gap <= 1
 
 
-@pytest.mark.parametrize(("n", "seed"), [(1, 2), (5, 6), (10, 7), (10, 10), (10, 11), (30, 0)])
-def test_huge_and_small_demands_together_are_proved(n: int, seed: int) -> None:
+@pytest.mark.parametrize("case", few(4, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
+def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> None:
     """Millions of machines for some jobs, and a few for others."""
+    n, seed = case
     problem = generate("huge-demands", n=n, seed=seed)
     solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
     assert check(problem, solution.schedule) == ()

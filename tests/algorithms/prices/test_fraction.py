@@ -29,11 +29,13 @@ from tests.algorithms.price_and_branch.parts import (
     without_a_step,
 )
 from tests.families import FAMILIES, instance
+from tests.property.problems import share
 from tests.references.programs import lp_dw
 
 SMALL = st.fractions(-9, 9, max_denominator=9)
 
 
+@share(2)
 @given(st.data())
 def test_equations_with_a_solution_are_solved(data: st.DataObject) -> None:
     n, m = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 6))
@@ -92,8 +94,8 @@ def exact_mixture(
     if found is None:
         return None
     mixed: list[list[Fraction]] = [[] for _ in loads]
-    for share, weight in zip(shares, found.weights, strict=False):
-        mixed[share.group].append(weight)
+    for part, weight in zip(shares, found.weights, strict=False):
+        mixed[part.group].append(weight)
     return mixed, [x for _, x in found.machines]
 
 
@@ -187,7 +189,7 @@ def examine(search: PriceSearch) -> None:
 
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f != "long_numbers"])
 def test_mixtures_are_exact(family: str) -> None:
-    for number in range(12):
+    for number in range(8):
         problem = without_a_step(instance(family, number))
         if not problem.blocks or not len(reduced(problem)) or lp_dw(problem) is None:
             continue

@@ -28,7 +28,7 @@ from tests.algorithms.prices.parts import (
 )
 from tests.families import FAMILIES
 
-FEW = 24
+FEW = 16
 
 
 @cache

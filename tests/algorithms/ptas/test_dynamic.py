@@ -170,7 +170,7 @@ def test_tables_that_are_too_large_are_refused_with_their_size(
 
 def test_large_problems_are_refused() -> None:
     with pytest.raises(UnsupportedProblem, match="cells"):
-        optimum(generate("real-rows", n=200, seed=1, m=5))
+        optimum(generate("real-rows", n=80, seed=1, m=5))
     huge = Problem(
         configurations=[Configuration({"a": 2, "b": 1}), Configuration({"b": 3})],
         jobs=[Job(name, 10**12, {"a": 1, "b": 2}) for name in "xy"],
