@@ -71,7 +71,7 @@ def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["whole", "plain"])
-@share(3)
+@share(5)
 @given(problems(UNLIMITED))
 def test_exact_parts_agree_with_enumeration(plain: bool, problem: Problem) -> None:
     best = optimum(problem)
@@ -87,7 +87,7 @@ def test_exact_parts_agree_with_enumeration(plain: bool, problem: Problem) -> No
 
 
 @pytest.mark.parametrize("method", ALL)
-@share(4)
+@share(8)
 @given(data=st.data())
 def test_the_same_seed_tells_the_same_story(method: str, data: st.DataObject) -> None:
     problem = data.draw(problems())

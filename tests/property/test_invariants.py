@@ -95,7 +95,7 @@ def single_job_bound(problem: Problem) -> int:
     return most
 
 
-@share(3)
+@share(5)
 @given(problems(UNIT))
 def test_every_bound_of_the_theory_is_in_its_place_below_the_optimum(problem: Problem) -> None:
     best = proved_optimum(problem)
@@ -114,7 +114,7 @@ def test_every_bound_of_the_theory_is_in_its_place_below_the_optimum(problem: Pr
     assert -(-busy // max(sum(held) for _, held in machines(problem))) <= best
 
 
-@share(4)
+@share(6)
 @given(problems(UNIT))
 def test_huge_quantities_cost_what_the_linear_program_says_and_a_constant(problem: Problem) -> None:
     arrays = normalised(problem)
@@ -175,7 +175,7 @@ def test_a_problem_written_another_way_has_the_same_bounds(edit: Edit, data: st.
 # --- sums and merges ------------------------------------------------------------------------------
 
 
-@share(4)
+@share(6)
 @given(st.data())
 def test_two_demands_together_cost_no_more_than_one_by_one(data: st.DataObject) -> None:
     problem = data.draw(problems(UNLIMITED))
@@ -189,7 +189,7 @@ def test_two_demands_together_cost_no_more_than_one_by_one(data: st.DataObject) 
     assert wanting(both) <= least(problem) + wanting([Fraction(extra) for extra in more])
 
 
-@share(4)
+@share(6)
 @given(st.data())
 def test_two_halves_of_the_jobs_cost_no_less_than_all_of_them(data: st.DataObject) -> None:
     problem = data.draw(problems(UNLIMITED))
@@ -198,7 +198,7 @@ def test_two_halves_of_the_jobs_cost_no_less_than_all_of_them(data: st.DataObjec
     assert max(first, second) <= least(problem) <= first + second
 
 
-@share(4)
+@share(6)
 @given(problems(UNLIMITED), st.integers(2, 5))
 def test_a_multiple_of_all_demands_costs_at_most_that_multiple(problem: Problem, q: int) -> None:
     jobs = [Job(job.name, q * job.demand, supply(job)) for job in problem.jobs]
@@ -206,7 +206,7 @@ def test_a_multiple_of_all_demands_costs_at_most_that_multiple(problem: Problem,
     assert once <= times <= q * once
 
 
-@share(3)
+@share(5)
 @given(st.data())
 def test_two_equal_jobs_cost_at_most_a_machine_more_than_one_of_both_demands(
     data: st.DataObject,
@@ -222,7 +222,7 @@ def test_two_equal_jobs_cost_at_most_a_machine_more_than_one_of_both_demands(
     assert one <= two <= one + 1
 
 
-@share(3)
+@share(5)
 @given(st.data())
 def test_the_larger_of_two_configurations_in_place_of_both_never_hurts(data: st.DataObject) -> None:
     problem = data.draw(problems(("listed", "equal ratios", "thirds", "set cover")))
@@ -234,7 +234,7 @@ def test_the_larger_of_two_configurations_in_place_of_both_never_hurts(data: st.
     assert least(merged) <= least(problem)
 
 
-@share(3)
+@share(5)
 @given(st.data())
 def test_a_better_block_in_place_of_another_never_hurts(data: st.DataObject) -> None:
     problem = data.draw(problems(("listed", "equal ratios", "thirds", "costs")))
@@ -258,13 +258,13 @@ def test_a_better_block_in_place_of_another_never_hurts(data: st.DataObject) -> 
 # --- feasibility ----------------------------------------------------------------------------------
 
 
-@share(2)
+@share(4)
 @given(problems(UNLIMITED))
 def test_a_problem_is_infeasible_iff_a_job_has_no_usable_block(problem: Problem) -> None:
     assert (least(problem) < math.inf) == servable(problem)
 
 
-@share(2)
+@share(4)
 @given(problems(("unservable",)), st.sampled_from(BLOCKS))
 def test_a_usable_block_makes_it_feasible(problem: Problem, block: str) -> None:
     shapes = [*problem.configurations, Configuration({block: 1}, problem.machine_types[0].name)]
@@ -297,7 +297,7 @@ def bound_of(problem: Problem, prices: Prices) -> Fraction:
     return BlockPrices(prices).bound(problem)
 
 
-@share(2)
+@share(4)
 @given(st.data())
 def test_prices_in_their_region_bound_the_optimum(data: st.DataObject) -> None:
     problem = data.draw(problems(PRICED))
@@ -331,7 +331,7 @@ def test_what_the_jobs_buy_is_a_supergradient(data: st.DataObject) -> None:
     assert np.dot(here.load, two) >= there.total
 
 
-@share(3)
+@share(5)
 @given(st.data())
 def test_no_prices_prove_more_than_the_program_over_options(data: st.DataObject) -> None:
     problem = data.draw(problems(UNIT))
@@ -339,7 +339,7 @@ def test_no_prices_prove_more_than_the_program_over_options(data: st.DataObject)
     assert at_most(float(bound), program(problem, Reference.LP_DW))
 
 
-@share(2)
+@share(4)
 @given(st.data())
 def test_cost_less_bound_is_the_sum_of_all_reduced_costs(data: st.DataObject) -> None:
     # Theory 6.7. In an optimal schedule no part is more than cost less bound, and none below 0.

@@ -17,6 +17,7 @@ from algorithms.mig_serving.tree_search import Path
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, assert_legal, assert_serves, parts
+from tests.property.problems import share
 
 
 def some_deployment(made: Parts) -> Deployment:
@@ -45,6 +46,7 @@ def assert_counted(services: Services, deployment: Deployment) -> None:
     assert abs(deployment.spare - spare) < 1e-9 * (1 + spare)
 
 
+@share(2)
 @given(PROBLEMS, st.integers(0, 5))
 def test_mutation_keeps_every_jobs_blocks(problem: Problem, seed: int) -> None:
     made = parts(problem, seed, exchanges=20)
@@ -71,6 +73,7 @@ def test_mutation_mixes_jobs() -> None:
     ]
 
 
+@share(2)
 @given(PROBLEMS, st.integers(0, 5), st.sampled_from((0, "1/2", 1)), st.sampled_from((0, 1)))
 def test_crossover_serves_all_jobs(
     problem: Problem, seed: int, erased: object, merging: int
@@ -91,6 +94,7 @@ def test_crossover_erases_and_serves_again() -> None:
     assert any(child is not None and child.cost < parent.cost for child in children)
 
 
+@share(2)
 @given(PROBLEMS, st.integers(0, 5))
 def test_merging_makes_one_larger_block_of_several(problem: Problem, seed: int) -> None:
     made = parts(problem, seed)
@@ -131,6 +135,7 @@ def test_merging_two_small_instances_into_a_large_one() -> None:
     assert sorted(after.blocks) == sorted([(two, 0, 1), (one, 1, 1)])
 
 
+@share(2)
 @given(PROBLEMS)
 def test_a_deployment_has_no_machine_it_can_do_without(problem: Problem) -> None:
     made = parts(problem)

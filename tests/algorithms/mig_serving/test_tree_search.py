@@ -16,6 +16,7 @@ from cms import Problem, reduce
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, assert_serves, parts
 from tests.oracle import optimum
+from tests.property.problems import share
 
 
 def some_missing(services: Services, data: st.DataObject) -> list[int]:
@@ -34,6 +35,7 @@ def assert_completes(made: Parts, missing: list[int], path: Path | None) -> None
     assert path.cost == services.cost(path.machines)
 
 
+@share(2)
 @given(PROBLEMS, st.integers(0, 3), st.integers(1, 12), st.data())
 def test_a_playout_never_undercounts(
     problem: Problem, seed: int, buckets: int, data: st.DataObject
@@ -44,6 +46,7 @@ def test_a_playout_never_undercounts(
         assert_completes(made, missing, made.search.playout(missing))
 
 
+@share(2)
 @given(PROBLEMS, st.integers(0, 3))
 def test_a_playout_from_the_start_costs_at_least_the_optimum(problem: Problem, seed: int) -> None:
     made = parts(problem, seed)
@@ -56,6 +59,7 @@ def test_a_playout_from_the_start_costs_at_least_the_optimum(problem: Problem, s
     assert reduce(problem).restore(machines).cost(problem) >= least
 
 
+@share(2)
 @given(PROBLEMS, st.sampled_from(("minimum", "mean")), st.data())
 def test_the_search_serves_what_is_missing(
     problem: Problem, backup: str, data: st.DataObject
