@@ -6,11 +6,16 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip -qq --disable-pip-version-check --no-input
-INSTALL := $(PIP) install --constraint constraints.txt --editable
+# Imports compile what they need; pip would compile everything, most of which nobody imports.
+INSTALL := $(PIP) install --no-compile --constraint constraints.txt --editable
+
+# Where Python may not keep what it compiles, each of the hundreds of commands that the tests start
+# compiles all of its modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format long install hooks constraints clean
+.PHONY: help demo test lint style format long install hooks constraints clean
 
 help:
 	@echo "make demo         plan a published scenario: the plan, its bound, its proof and a picture"
@@ -32,15 +37,25 @@ demo: $(VENV)/.installed
 # the ten slowest tests, and why some were skipped.
 PYTEST := $(RUN) -m pytest --numprocesses auto --dist worksteal --durations 10 -rs
 
-test: lint
-	@$(PYTEST)
+MYPY := $(RUN) -m mypy --strict --no-error-summary
 
-lint: $(VENV)/.installed-for-tests
+# mypy, which takes one core, looks beside the tests; what it says stands below what they say.
+test: style
+	@mkdir -p out
+	@$(MYPY) >out/mypy.txt 2>&1 & mypy=$$!; trap 'kill $$mypy; exit 130' INT TERM; \
+	  $(PYTEST); tests=$$?; \
+	  wait $$mypy; types=$$?; cat out/mypy.txt; \
+	  [ $$types -eq 0 ] || echo "mypy --strict failed, as said above" >&2; \
+	  exit $$((tests ? tests : types))
+
+lint: style
+	@$(MYPY)
+
+style: $(VENV)/.installed-for-tests
 	@$(RUN) -m ruff check --quiet
 	@$(RUN) -m ruff format --check --quiet || \
 	  { echo "ruff format would change these files; 'make format' does it:"; \
 	    $(RUN) -m ruff format --check; exit 1; }
-	@$(RUN) -m mypy --strict --no-error-summary
 
 format: $(VENV)/.installed-for-tests
 	@$(RUN) -m ruff check --fix --quiet
