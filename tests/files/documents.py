@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -75,30 +76,29 @@ SOLUTION = """\
 """
 
 
-def numbers(least: int = 0) -> st.SearchStrategy[Fraction]:
-    """Numbers of every kind: whole, decimal, rational, far beyond 64 bits."""
-    return st.one_of(
-        st.integers(least, 50).map(Fraction),
-        st.decimals(max(least, 0), 1000, places=3).map(Fraction).filter(lambda x: x >= least),
-        st.fractions(least, 1000, max_denominator=97),
-        st.integers(2**62, 2**70).map(Fraction),
-    )
+# Made once each: to make and to check a strategy takes longer than to draw from it.
 
-
-def names() -> st.SearchStrategy[str]:
-    """Names with everything that a name may have."""
-    return st.text(
-        st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=6
-    )
+#: Numbers of every kind: whole, decimal, rational, far beyond 64 bits.
+NUMBERS = st.one_of(
+    st.integers(0, 50).map(Fraction),
+    st.decimals(0, 1000, places=3).map(Fraction),
+    st.fractions(0, 1000, max_denominator=97),
+    st.integers(2**62, 2**70).map(Fraction),
+)
+#: Names with everything that a name may have.
+NAMES = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=6
+)
+PERHAPS_NUMBERS = st.none() | NUMBERS
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
     """Problems with several machine types, listed and size-bounded configurations, zeros."""
-    blocks = draw(st.lists(names(), min_size=1, max_size=4, unique=True))
+    blocks = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     types = [
-        MachineType(name, draw(numbers()), draw(st.none() | st.integers(0, 10**20)))
-        for name in draw(st.lists(names(), min_size=1, max_size=3, unique=True))
+        MachineType(name, draw(NUMBERS), draw(st.none() | st.integers(0, 10**20)))
+        for name in draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     ]
     shapes: list[AnyConfiguration] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -108,47 +108,49 @@ def problems(draw: st.DrawFn) -> Problem:
             counts = {block: draw(st.integers(1, 9)) for block in chosen}
             shapes.append(Configuration(counts, machine))
             continue
-        sizes = {block: draw(numbers().filter(bool)) for block in chosen}
+        sizes = {block: draw(NUMBERS.filter(bool)) for block in chosen}
         most = draw(st.none() | st.integers(1, 48))
-        shapes.append(SizeBoundedConfigurations(sizes, draw(numbers()), machine, most))
+        shapes.append(SizeBoundedConfigurations(sizes, draw(NUMBERS), machine, most))
     known = {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
     jobs = [
-        Job(name, draw(numbers()), {b: draw(numbers()) for b in sorted(known)})
-        for name in draw(st.lists(names(), max_size=4, unique=True))
+        Job(name, draw(NUMBERS), {b: draw(NUMBERS) for b in sorted(known)})
+        for name in draw(st.lists(NAMES, max_size=4, unique=True))
     ]
     return Problem(configurations=shapes, jobs=jobs, machine_types=types)
 
 
+@cache
 def schedules(least: int = -1) -> st.SearchStrategy[Schedule]:
     """Schedules with counts from ``least``, right or wrong: the files do not judge them."""
     configurations = st.builds(
         Configuration,
-        st.dictionaries(names(), st.integers(1, 9), min_size=1, max_size=3),
-        st.none() | names(),
+        st.dictionaries(NAMES, st.integers(1, 9), min_size=1, max_size=3),
+        st.none() | NAMES,
     )
     groups = st.builds(
         MachineGroup,
         configurations,
-        st.dictionaries(st.tuples(names(), names()), st.integers(least, 10**20), max_size=3),
+        st.dictionaries(st.tuples(NAMES, NAMES), st.integers(least, 10**20), max_size=3),
         st.integers(least, 10**20),
     )
     return st.builds(Schedule, st.lists(groups, max_size=3))
 
 
+@cache
 def certificates() -> st.SearchStrategy[Certificate]:
     """Trees of prices, whether they hold for some problem or not."""
-    tables = st.dictionaries(names(), numbers(), max_size=2)
-    leaves = st.builds(BlockPrices, tables, tables, st.lists(numbers(), max_size=2))
+    tables = st.dictionaries(NAMES, NUMBERS, max_size=2)
+    leaves = st.builds(BlockPrices, tables, tables, st.lists(NUMBERS, max_size=2))
     listed = st.builds(
         Configuration,
-        st.dictionaries(names(), st.integers(1, 9), min_size=1, max_size=2),
-        st.none() | names(),
+        st.dictionaries(NAMES, st.integers(1, 9), min_size=1, max_size=2),
+        st.none() | NAMES,
     )
     quantities: st.SearchStrategy[Quantity] = st.one_of(
-        st.builds(MachinesOfType, names()),
+        st.builds(MachinesOfType, NAMES),
         st.builds(MachinesOf, listed),
-        st.builds(BlocksOf, names()),
-        st.builds(BlocksOfJob, names(), names()),
+        st.builds(BlocksOf, NAMES),
+        st.builds(BlocksOfJob, NAMES, NAMES),
     )
 
     def branches(inner: st.SearchStrategy[Certificate]) -> st.SearchStrategy[Certificate]:
@@ -167,9 +169,9 @@ def solutions(draw: st.DrawFn) -> Solution:
         proof = draw(st.sampled_from([Proof.CHECKED, Proof.SOLVER]))
     reasons = [why for why in StopReason if why is not StopReason.PROVED]
     proved = [StopReason.PROVED] if proof is Proof.CHECKED else []
-    cost = draw(numbers()) if has_schedule else None
-    lower_bound = draw(numbers())
-    claimed_bound = draw(st.none() | numbers())
+    cost = draw(NUMBERS) if has_schedule else None
+    lower_bound = draw(NUMBERS)
+    claimed_bound = draw(PERHAPS_NUMBERS)
     if cost is not None and claimed_bound is not None:
         claimed_bound = min(claimed_bound, cost)
     if cost is not None and status is Status.OPTIMAL:
@@ -181,7 +183,7 @@ def solutions(draw: st.DrawFn) -> Solution:
         status=status,
         proof=proof,
         stop_reason=draw(st.sampled_from(reasons + proved)),
-        method=draw(names()),
+        method=draw(NAMES),
         seconds=draw(_SECONDS),
         schedule=draw(schedules(least=1)) if has_schedule else Schedule(),
         cost=cost,
@@ -204,7 +206,7 @@ def _verdicts(
     if cost is None or draw(st.booleans()):
         return None
     against = draw(st.sampled_from(list(Reference)))
-    guarantee = Guarantee(draw(numbers()), draw(numbers()), against, draw(st.text()))
+    guarantee = Guarantee(draw(NUMBERS), draw(NUMBERS), against, draw(st.text()))
     possible = [Verdict.BREACHED, Verdict.OPEN]
     if cost <= guarantee.allows(lower_bound):
         possible.append(Verdict.VERIFIED)
@@ -217,13 +219,13 @@ def _histories(
 ) -> tuple[Incumbent, ...]:
     """Costs that fall to the solution's, if there is one, and bounds that rise to its own."""
     number = draw(st.integers(0, 3))
-    bounds = sorted(min(draw(numbers()), lower_bound) for _ in range(number))
+    bounds = sorted(min(draw(NUMBERS), lower_bound) for _ in range(number))
     costs: list[Fraction | None] = [None] * number
     if cost is not None:
         first = draw(st.integers(0, number))
-        known = sorted((cost + draw(numbers()) for _ in range(number - first)), reverse=True)
+        known = sorted((cost + draw(NUMBERS) for _ in range(number - first)), reverse=True)
         costs[first:] = known
     return tuple(
-        Incumbent(draw(_SECONDS), known, bound, draw(st.none() | numbers()), draw(names()))
+        Incumbent(draw(_SECONDS), known, bound, draw(PERHAPS_NUMBERS), draw(NAMES))
         for known, bound in zip(costs, bounds, strict=True)
     )
