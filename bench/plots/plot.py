@@ -78,16 +78,19 @@ def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
         height = plot.height + below
         # The same rows give the same files: no date, no random names in the SVG.
         with rc_context({"svg.hashsalt": plot.name, "svg.fonttype": "none", "font.size": 10}):
-            figure = Figure(figsize=(_WIDTH, height))
+            figure = Figure(figsize=(_WIDTH, height), dpi=_DOTS)
             figure.set_layout_engine("constrained", rect=(0, below / height, 1, 1 - below / height))
             axes = figure.add_subplot()
             axes.set_title(plot.title, loc="left", fontweight="bold")
             axes.spines[["top", "right"]].set_visible(False)
             plot.fill(axes)
             figure.text(0.012, 0.01, caption, fontsize=8.5, va="bottom", color="#333333")
+            # Laid out once: what is saved would be laid out anew, twice for every file.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
             for ending, facts in (("png", {}), ("svg", {"Date": None})):
                 path = folder / f"{plot.name}.{ending}"
-                figure.savefig(path, dpi=_DOTS, metadata=facts)
+                figure.savefig(path, metadata=facts)
                 written.append(path)
     return written
 
