@@ -17,6 +17,7 @@ schedule is covered, that machine would gain at least l.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 from cms import Reference, solve
 
@@ -55,6 +56,7 @@ def harmonic(m: int) -> Fraction:
     return sum((Fraction(1, unit) for unit in range(1, m + 1)), Fraction(0))
 
 
+@cache
 def largest_gain(tiny: Tiny) -> int:
     """Return g_max: the most units of demand that one machine meets.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import lcm
+from operator import add, mul
 from typing import NamedTuple, TypeAlias
 
 from .tiny import Tiny, dot
@@ -56,20 +58,29 @@ def by_trying_all(tiny: Tiny, C: int, weights: Numbers, residual: Numbers) -> As
     >>> by_trying_all(trap, 0, [1, 1], trap.demands)
     ((0, 1), (1, 0))
     """
+    (worth,) = _whole(weights)
+    most, *supply = _whole(residual, *tiny.supply)
     # Ways to assign the types so far, by what every job has got: of equal ones the first is kept.
-    ways: dict[tuple[Fraction, ...], Assignment] = {(Fraction(0),) * tiny.n: ()}
+    ways: dict[tuple[int, ...], Assignment] = {(0,) * tiny.n: ()}
     for i, count in enumerate(tiny.configurations[C]):
-        after: dict[tuple[Fraction, ...], Assignment] = {}
+        shares = [
+            (share, [y * row[i] for y, row in zip(share, supply, strict=True)])
+            for share in _shares(count, tiny.n)
+        ]
+        after: dict[tuple[int, ...], Assignment] = {}
         for amounts, by_type in ways.items():
-            for share in _shares(count, tiny.n):
-                more = tuple(
-                    min(r, v + y * row[i])
-                    for r, v, y, row in zip(residual, amounts, share, tiny.supply, strict=True)
-                )
+            for share, brings in shares:
+                more = tuple(map(min, most, map(add, amounts, brings)))
                 after.setdefault(more, (*by_type, share))
         ways = after
-    best = max(ways, key=lambda amounts: gain(weights, residual, amounts))
+    best = max(ways, key=lambda amounts: sum(map(mul, worth, amounts)))
     return tuple(zip(*ways[best], strict=True))
+
+
+def _whole(*rows: Numbers) -> list[list[int]]:
+    """Return the numbers in steps of which all are whole multiples: integers are added faster."""
+    steps = lcm(*(number.denominator for row in rows for number in row))
+    return [[int(number * steps) for number in row] for row in rows]
 
 
 def best_pair_first(tiny: Tiny, C: int, weights: Numbers, residual: Numbers) -> Assignment:

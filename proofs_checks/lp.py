@@ -90,7 +90,7 @@ def minimise(
 
 
 def _denominator(numbers: Sequence[Number]) -> int:
-    return lcm(*(Fraction(number).denominator for number in numbers))
+    return lcm(*(number.denominator for number in numbers))
 
 
 class _Dictionary:

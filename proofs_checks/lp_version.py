@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement
 from math import ceil, e, exp, floor
 
@@ -138,6 +139,7 @@ def _require_tail() -> None:
         require(tail <= 1 / N + _SLACK, f"e kappa exp(-kappa) is {tail} > 1/{N}")
 
 
+@cache
 def _require_two_values() -> None:
     """Check both facts for sums of up to 4 variables that are 0 or v, with probabilities p."""
     kinds = [
