@@ -18,7 +18,7 @@ from tests.oracle import optimum
 
 INTEGER = [name for name, peer in PEERS.items() if peer.integer]
 RELAXED = [name for name, peer in PEERS.items() if not peer.integer]
-EACH = 6
+EACH = 3
 #: What a peer needs beyond this package; Gurobi no extra brings.
 EXTRA = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 
@@ -121,11 +121,14 @@ def test_a_limit_is_a_row_and_costs_are_whole_steps() -> None:
     assert (program.rows_low[-1], program.rows_high[-1]) == (-np.inf, 4)
 
 
-def test_too_many_contents_of_a_size_bounded_set_are_refused() -> None:
-    sizes = {f"b{i}": 100 + i for i in range(40)}
+def test_too_many_contents_of_a_size_bounded_set_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bench.peers.compact.MOST_SHAPES", 1000)
+    sizes = {f"b{i}": 100 + i for i in range(20)}
     shape = SizeBoundedConfigurations(sizes, capacity=1000)
     problem = Problem(configurations=shape, jobs=[Job("j", 1, dict.fromkeys(sizes, 1))])
-    with pytest.raises(UnsupportedProblem, match="more than 100000 maximal contents"):
+    with pytest.raises(UnsupportedProblem, match="more than 1000 maximal contents"):
         CompactProgram.of(problem)
 
 
