@@ -61,7 +61,7 @@ def imports(module: Module) -> tuple[Import, ...]:
 
 def _imports(module: Module) -> Iterator[Import]:
     at_top = set(map(id, top_level_statements(module.tree)))
-    for node in ast.walk(module.tree):
+    for node in statements(module.tree):
         lazy = id(node) not in at_top
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -75,6 +75,14 @@ def _imports(module: Module) -> Iterator[Import]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}"
                 yield Import(inner if inner in modules() else base, node.lineno, lazy)
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node; what is inside of expressions holds no import."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for node in getattr(tree, part, ()):
+            yield node
+            yield from statements(node)
 
 
 def top_level_statements(tree: ast.Module) -> Iterator[ast.stmt]:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +20,7 @@ from bench.row import Outcome, RunRow
 from bench.runs import perform
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
-from cms import solve
+from cms import Problem, solve
 from tests.bench.conftest import ROOT, TINY
 from tests.bench.stand_in import generate
 
@@ -73,6 +75,12 @@ def here(
     return run
 
 
+@cache
+def optimum(problem: Problem) -> Fraction | None:
+    """What every method is held against, found once."""
+    return solve(problem).cost
+
+
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_runs_from_end_to_end(suite: str, here: Here, rows: Rows) -> None:
     run = here("--suite", suite, "--time-limit", 20, *SMALLEST[suite], "--json")
@@ -98,7 +106,7 @@ def test_a_suite_runs_from_end_to_end(suite: str, here: Here, rows: Rows) -> Non
         problem = generate(row.family, **row.arguments)
         assert row.instance_sha256 == problem.sha256
         assert row.checker == ("independent" if row.arguments["n"] <= 2000 else "cms")
-        best = solve(problem).cost
+        best = optimum(problem)
         if theory and best is not None:
             assert row.cost is not None
             assert row.cost >= best
@@ -238,7 +246,7 @@ def test_rows_of_another_version_of_a_plug_in_are_told(bench: Bench, tmp_path: P
 
 # --- killed and resumed ---------------------------------------------------------------------------
 
-LONG = ("--suite", "proof", "--instances", 8, "--peers", "none", "-a", "stops")
+LONG = ("--suite", "proof", "--instances", 6, "--peers", "none", "-a", "stops")
 
 
 def without_times(text: str) -> list[dict[str, Any]]:
@@ -272,13 +280,13 @@ def test_a_killed_run_goes_on_where_it_was(
     kept = path.read_bytes()
     kept = kept[: kept.rfind(b"\n") + 1]
     done = kept.count(b"\n")
-    assert 3 <= done < 8
+    assert 3 <= done < 6
     path.write_bytes(kept + b'{"key":"cut of')  # as if it had been killed while it wrote
 
     assert bench(*LONG, "--resume", "--jobs", 2).returncode == 0
     assert path.read_bytes().startswith(kept), "no row is run again or changed"
     found = rows("proof")
-    assert len({row.key for row in found}) == len(found) == 8
+    assert len({row.key for row in found}) == len(found) == 6
 
     resumed = bench(*LONG, "--resume", "--json")
     whole = bench(*LONG, "--json", "--out", tmp_path / "whole")
