@@ -118,29 +118,29 @@ def cheapest(job: Job, prices: dict[str, Fraction]) -> Fraction | None:
 
 
 SMALL = st.fractions(0, 2, max_denominator=4)
+COSTS: st.SearchStrategy[Any] = st.sampled_from([0, 1, Fraction(3, 2), 2])
+LIMITS = st.sampled_from([None, None, 0, 1, 2])
+BLOCKS = st.dictionaries(st.sampled_from("pqr"), st.integers(1, 3), min_size=1)
+AMOUNTS: st.SearchStrategy[Any] = st.sampled_from([0, 1, 2, 3, Fraction(1, 2), Fraction(5, 3)])
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    costs: st.SearchStrategy[Any] = st.sampled_from([0, 1, Fraction(3, 2), 2])
-    limits = st.sampled_from([None, None, 0, 1, 2])
     types = [
-        MachineType(name, draw(costs), draw(limits)) for name in draw(st.sampled_from(["m", "mn"]))
+        MachineType(name, draw(COSTS), draw(LIMITS)) for name in draw(st.sampled_from(["m", "mn"]))
     ]
     shapes: list[AnyConfiguration] = []
-    blocks = st.dictionaries(st.sampled_from("pqr"), st.integers(1, 3), min_size=1)
     for _ in range(draw(st.integers(1, 3))):
         machine = draw(st.sampled_from(types)).name
         if draw(st.booleans()):
-            shapes.append(Configuration(draw(blocks), machine))
+            shapes.append(Configuration(draw(BLOCKS), machine))
         else:
             capacity, most = draw(st.integers(0, 6)), draw(st.none() | st.integers(1, 3))
-            shapes.append(SizeBounded(draw(blocks), capacity, machine, most))
+            shapes.append(SizeBounded(draw(BLOCKS), capacity, machine, most))
     held = [shape.blocks if isinstance(shape, Configuration) else shape.sizes for shape in shapes]
     known = sorted({block for blocks_held in held for block in blocks_held})
-    amounts: st.SearchStrategy[Any] = st.sampled_from([0, 1, 2, 3, Fraction(1, 2), Fraction(5, 3)])
     jobs = [
-        Job(name, draw(amounts), {block: draw(amounts) for block in known})
+        Job(name, draw(AMOUNTS), {block: draw(AMOUNTS) for block in known})
         for name in draw(st.sampled_from(["", "x", "xy"]))
     ]
     return Problem(configurations=shapes, jobs=jobs, machine_types=types)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 import pytest
 from hypothesis import example, given
@@ -39,6 +40,11 @@ def _by_search_or_lists(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -> int | None:
     """The price of the cheapest option, by a table over what is left of the demand."""
+    return _cheapest(tuple(prices), tuple(supply), demand)
+
+
+@cache
+def _cheapest(prices: tuple[int, ...], supply: tuple[int, ...], demand: int) -> int | None:
     useful = [(p, f) for p, f in zip(prices, supply, strict=True) if f > 0]
     if demand <= 0:
         return 0
@@ -48,9 +54,9 @@ def cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -> int |
     price, step = min(useful, key=lambda block: Fraction(*block))
     largest = max(f for _, f in useful)
     skipped = max(0, (demand - 2 * step * largest) // step)
-    table = [0]
-    for left in range(1, demand - skipped * step + 1):
-        table.append(min(p + table[max(0, left - f)] for p, f in useful))
+    table = [0] * largest  # what is left may be less than nothing
+    for _ in range(demand - skipped * step):
+        table.append(min([p + table[-f] for p, f in useful]))
     return skipped * price + table[-1]
 
 

@@ -30,6 +30,7 @@ from cms.plugin.registry import (
 from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.testing import check_algorithm
+from cms.testing.edge_problems import EDGE_PROBLEMS
 from tests.scripted import blocks
 
 OWN = "configurable-machines"
@@ -112,7 +113,7 @@ def test_an_installed_algorithm_is_found_run_and_checked(install: Install) -> No
     assert (solution.status, solution.method) == (Status.OPTIMAL, "visitor")
     assert solution.cost == Fraction(4)
     assert load_algorithm("visitor")[1] is False
-    assert check_algorithm("visitor").ok
+    assert check_algorithm("visitor", EDGE_PROBLEMS[:3], seeds=[0]).ok
     with pytest.raises(AlgorithmError, match=r"'boaster': claims SolverBound.*configurable-mach"):
         solve(blocks(8), "boaster")
 

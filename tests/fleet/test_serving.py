@@ -325,26 +325,26 @@ def test_a_wrong_operating_point_is_refused(change: dict[str, Any], message: str
 # -- properties --------------------------------------------------------------------------------
 
 
+NUMBERS = st.fractions(min_value="1/10", max_value=200, max_denominator=20)
+SETTINGS = st.lists(
+    st.tuples(
+        st.sampled_from(["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]),
+        st.integers(1, 3),
+        st.sampled_from([1, 2, 4, 8]),
+    ),
+    min_size=1,
+    max_size=12,
+    unique=True,
+)
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[Service, list[OperatingPoint]]:
-    settings = draw(
-        st.lists(
-            st.tuples(
-                st.sampled_from(["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]),
-                st.integers(1, 3),
-                st.sampled_from([1, 2, 4, 8]),
-            ),
-            min_size=1,
-            max_size=12,
-            unique=True,
-        )
-    )
-    numbers = st.fractions(min_value="1/10", max_value=200, max_denominator=20)
     points = [
-        OperatingPoint("bert", A100, profile, processes, batch, draw(numbers), draw(numbers))
-        for profile, processes, batch in settings
+        OperatingPoint("bert", A100, profile, processes, batch, draw(NUMBERS), draw(NUMBERS))
+        for profile, processes, batch in draw(SETTINGS)
     ]
-    return Service("chat", "bert", draw(numbers), draw(numbers)), points
+    return Service("chat", "bert", draw(NUMBERS), draw(NUMBERS)), points
 
 
 @given(tables(), st.sampled_from(sorted(RULES)))
