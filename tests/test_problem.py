@@ -269,8 +269,10 @@ def test_replace_refuses_what_does_not_fit(parts: dict[str, Any], message: str) 
 # --- millions of jobs -----------------------------------------------------------------------------
 
 
-def test_a_million_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 10**6
+def test_many_jobs_cost_no_python_object_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 10**5
     rng = np.random.default_rng(0)
     demands, supply = rng.integers(1, 10**6, n) / 100, rng.integers(0, 1000, (n, 2))
 
@@ -286,7 +288,7 @@ def test_a_million_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPat
         )
         assert len(problem.sha256) == 64
         assert (problem.n_jobs, len(problem.jobs)) == (n, n)
-        assert problem.job_index("j999999") == 999_999
+        assert problem.job_index("j99999") == 99_999
     assert len(gc.get_objects()) - before < 1000
     assert problem.job_names == NumberedNames("j", n)
     stored = sum(
@@ -295,7 +297,7 @@ def test_a_million_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPat
     )
     assert stored == 4 * 8 * n  # demand, two supplies, denominator
     last = problem.jobs[-1]
-    assert (last.name, last.demand) == ("j999999", Fraction(str(demands[-1])))
+    assert (last.name, last.demand) == ("j99999", Fraction(str(demands[-1])))
     assert [job.name for job in problem.jobs[5:8]] == ["j5", "j6", "j7"]
 
 
