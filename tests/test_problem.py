@@ -269,9 +269,7 @@ def test_replace_refuses_what_does_not_fit(parts: dict[str, Any], message: str) 
 # --- millions of jobs -----------------------------------------------------------------------------
 
 
-def test_many_jobs_cost_no_python_object_each(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 10**5
     rng = np.random.default_rng(0)
     demands, supply = rng.integers(1, 10**6, n) / 100, rng.integers(0, 1000, (n, 2))
