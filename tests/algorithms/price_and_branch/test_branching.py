@@ -322,6 +322,13 @@ def test_a_depth_that_certificates_cannot_have_is_not_reached(
         assert all(len(leaf.multipliers) <= 3 for leaf in claim.leaves())
 
 
+def test_the_same_claims_in_every_run() -> None:
+    problem = generate("mixed-fleet", n=6, seed=1, types=3, cost_step="0.01")
+    first, second = (list(prove_cost(problem, Unlimited(), None, most_nodes=20)) for _ in range(2))
+    assert first == second
+    assert len(first) > 3
+
+
 def test_a_stopped_budget_ends_the_run_at_once() -> None:
     problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="0.01")
     budget = Unlimited()
