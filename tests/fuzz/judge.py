@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cms.cli.app import run
-from cms.cli.check import _faults
 from cms.errors import CmsError
 from cms.files import (
     Node,
@@ -26,6 +25,7 @@ from cms.files import (
 )
 from cms.files.documents import read_document
 from cms.files.shortages import refuse_other_shortage
+from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
 from tests.fuzz.mutations import case
@@ -221,7 +221,7 @@ def _parts_hold(path: Path) -> bool | None:
         solution = solution_from_json(told)
         if "shortage" in told.value:
             refuse_other_shortage(told.at("shortage"), problem)
-        return not list(_faults(problem, solution))
+        return not list(faults_of(problem, solution))
     except CmsError:
         return False
 
