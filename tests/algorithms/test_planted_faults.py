@@ -211,7 +211,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     ),
     (
         "clean-up takes one block too many back",
-        lp_rounding,
+        tidy,
         "without_waste",
         takes_too_much_back,
         lambda: test_guarantees.test_a_variant_keeps_its_guarantee_on_other_families(
