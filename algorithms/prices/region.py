@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from cms.knapsack.packing import fullest_machine
+from cms.knapsack.packing import Fullest, fullest_machine
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from cms.certificate.conditions import Condition
     from cms.problem.machine_problem import MachineProblem
 
 #: Up to here nobody asks whether a limit binds.
 _LARGE_LIMIT = 10**9
+#: Of how many types a set has for each further content that a pass looks for, and the most of these.
+_TYPES_A_ROW, _MORE_ROWS = 8, 16
 #: Exact prices, over a common denominator or not.
 _Price = TypeVar("_Price", int, Fraction)
 
@@ -38,6 +40,39 @@ class Row(NamedTuple):
     counts: tuple[int, ...]
     machine: int
     shape: Configuration | None
+
+
+class _Bounded(NamedTuple):
+    """A size-bounded set: its types in columns, with their sizes and how many a machine needs."""
+
+    shape: SizeBoundedConfigurations
+    machine: int
+    columns: tuple[int, ...]
+    sizes: tuple[Fraction, ...]
+    most: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, problem: MachineProblem, shape: SizeBoundedConfigurations, machine: int
+    ) -> _Bounded:
+        """Read a set, as far as its types are the problem's."""
+        index, useful = problem.block_index, problem.useful_blocks()
+        blocks = [block for block in shape.sizes if block in index]
+        columns = tuple(index[block] for block in blocks)
+        sizes = tuple(shape.sizes[block] for block in blocks)
+        pairs = zip(blocks, columns, strict=True)
+        most = tuple(min(shape.largest_count(block), useful[i]) for block, i in pairs)
+        return cls(shape, machine, columns, sizes, most)
+
+    def fullest(self, worth: Sequence[Fraction], most: Sequence[int] | None = None) -> Fullest:
+        """Return the proper content that is worth most."""
+        return fullest_machine(
+            [worth[i] for i in self.columns],
+            self.sizes,
+            self.shape.capacity,
+            self.shape.max_blocks,
+            self.most if most is None else most,
+        )
 
 
 class Vector(NamedTuple):
@@ -77,7 +112,10 @@ class Region:
         ]
         self.limits = _limits(problem)
         self.rows: list[Row] = []
-        self._bounded: list[tuple[SizeBoundedConfigurations, dict[int, Fraction], int]] = []
+        self._bounded: list[_Bounded] = []
+        #: The most blocks of a type that a machine of a size-bounded set needs, where more would
+        #: fit: all that the jobs together can use.
+        self.proper: dict[int, int] = {}
         index = problem.block_index
         for shape in problem.configurations:
             machine = self._names.index(shape.machine or "")
@@ -88,15 +126,15 @@ class Region:
                         counts[index[block]] = count
                 self.rows.append(Row(tuple(counts), machine, shape))
             else:
-                sizes = {index[b]: size for b, size in shape.sizes.items() if b in index}
-                self._bounded.append((shape, sizes, machine))
+                self._bounded.append(_Bounded.of(problem, shape, machine))
         # Start each set with the machines filled with one type.
-        for shape, sizes, machine in self._bounded:
-            for column in sizes:
-                count = shape.largest_count(self.blocks[column])
+        for bounded in self._bounded:
+            for column, count in zip(bounded.columns, bounded.most, strict=True):
+                if count < bounded.shape.largest_count(self.blocks[column]):
+                    self.proper[column] = count
                 if count:
-                    unit = tuple(count if i == column else 0 for i in range(len(self.blocks)))
-                    self.rows.append(Row(unit, machine, None))
+                    self.rows.append(Row(self._filled([(column, count)]), bounded.machine, None))
+        self._found = {row for row in self.rows if row.shape is None}
         # The cheapest machine's cost, to count in.
         used = [self.costs[row.machine] for row in self.rows]
         self.unit = min((cost for cost in used if cost), default=Fraction(1))
@@ -151,23 +189,18 @@ class Region:
         numbers, denominator = common_denominator([*prices, *multipliers])
         largest = [0] * len(self.costs)
         for row in self.rows:
+            if row.shape is None:
+                continue  # the fullest machine of its set is worth no less
             value = sum(map(mul, numbers, row.counts))
             if self.path:
                 value += sum(c * numbers[k + at] for at, c in self.row_terms(row))
             largest[row.machine] = max(largest[row.machine], value)
         most = [Fraction(value, denominator) for value in largest]
-        if not self._bounded:
-            return most
         worth = list(prices)
         for at, i in self.block_terms:
             worth[i] += self.path[at].sign * multipliers[at]
-        for shape, sizes, machine in self._bounded:
-            found = fullest_machine(
-                [worth[i] for i in sizes],
-                list(sizes.values()),
-                shape.capacity,
-                shape.max_blocks,
-            )
+        for bounded in self._bounded:
+            machine = bounded.machine
             extra = sum(
                 (
                     self.path[at].sign * multipliers[at]
@@ -176,15 +209,31 @@ class Region:
                 ),
                 Fraction(0),
             )
-            if found.value + extra > most[machine]:
-                most[machine] = found.value + extra
-                counts = [0] * len(self.blocks)
-                for i, count in zip(sizes, found.content, strict=True):
-                    counts[i] = count
-                row = Row(tuple(counts), machine, None)
-                if row not in self.rows:
-                    self.rows.append(row)
+            found = bounded.fullest(worth)
+            most[machine] = max(most[machine], found.value + extra)
+            self._remember(bounded, found)
+            # Of many types most are in no content of one pass: further ones without those before.
+            left = list(bounded.most)
+            for _ in range(min(_MORE_ROWS, len(left) // _TYPES_A_ROW)):
+                left = [n if not c else 0 for n, c in zip(left, found.content, strict=True)]
+                found = bounded.fullest(worth, left)
+                if found.value + extra <= self.costs[machine]:
+                    break
+                self._remember(bounded, found)
         return most
+
+    def _remember(self, bounded: _Bounded, found: Fullest) -> None:
+        counts = zip(bounded.columns, found.content, strict=True)
+        row = Row(self._filled(counts), bounded.machine, None)
+        if row not in self._found:
+            self._found.add(row)
+            self.rows.append(row)
+
+    def _filled(self, counts: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+        full = [0] * len(self.blocks)
+        for i, count in counts:
+            full[i] = count
+        return tuple(full)
 
     def fitted(
         self,
@@ -242,6 +291,7 @@ class Region:
                 if price
             },
             vector.multipliers,
+            {self.blocks[i]: count for i, count in self.proper.items()},
         )
 
     def prices_of_job(

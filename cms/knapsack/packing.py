@@ -6,10 +6,14 @@ It decides whether prices keep the machines of such a set within their cost (the
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import accumulate
+from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..problem.images import SAFE
+from .packing_search import fill
 from .pricing import common_denominator
 
 if TYPE_CHECKING:
@@ -17,10 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: The search stops here and returns a proven upper bound instead of the maximum.
-NODE_LIMIT = 50_000
-#: Cells of a table over all capacities (and numbers of blocks), beyond which the search is used.
-_MOST_CELLS = 2**22
+#: Nodes of the plain search: most machines are settled by then, the others take a table or more.
+_FEW_NODES = 2_000
+#: Cells of a table over all capacities (and numbers of blocks), some tenths of a second's work;
+#: beyond, the search goes on, compiled if the numbers are short. Its answer then is a proven upper
+#: bound instead of the maximum if it has to be ended.
+_MOST_CELLS = 2**25
+NODE_LIMIT, _COMPILED_NODES = 50_000, 2**24
 
 
 class Fullest(NamedTuple):
@@ -36,6 +43,7 @@ def fullest_machine(
     sizes: Sequence[Fraction],
     capacity: Fraction,
     max_blocks: int | None,
+    most: Sequence[int] | None = None,
 ) -> Fullest:
     """Find the most valuable multiset of blocks within a capacity.
 
@@ -47,6 +55,8 @@ def fullest_machine(
         > 0.
     capacity : Fraction
     max_blocks : int or None
+    most : sequence of k ints, optional
+        How many blocks of each type there may be; by default any number.
 
     Returns
     -------
@@ -59,49 +69,100 @@ def fullest_machine(
     Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
     """
     k = len(prices)
-    useful = [i for i in range(k) if prices[i] > 0 and sizes[i] <= capacity]
-    # Best value per size first, by exact division.
-    useful.sort(key=lambda i: (-prices[i] / sizes[i], sizes[i]))
-    if (
-        useful
-        and max_blocks is not None
-        and max_blocks >= capacity // min(sizes[i] for i in useful)
-    ):
-        max_blocks = None  # it never binds
+    useful = [
+        i for i in range(k) if prices[i] > 0 and sizes[i] <= capacity and (most is None or most[i])
+    ]
     if not useful:
         return Fullest(Fraction(0), (0,) * k, True)
     worth, denominator = common_denominator([prices[i] for i in useful])
     room, *weights = common_denominator([capacity, *(sizes[i] for i in useful)])[0]
-    by_table = _Table(worth, weights, room, max_blocks).fullest()
-    value, counts, exact = by_table or _searched(worth, weights, room, max_blocks)
+    # Sizes count in their common divisor.
+    divisor = gcd(*weights)
+    room, weights = room // divisor, [weight // divisor for weight in weights]
+    # Best value per size first; so many bits tell any two ratios apart.
+    bits = 2 * max(weights).bit_length()
+    order = sorted(
+        range(len(useful)), key=lambda at: (-(worth[at] << bits) // weights[at], weights[at])
+    )
+    fits = [room // weight for weight in weights]
+    if most is not None:
+        fits = [min(number, most[i]) for number, i in zip(fits, useful, strict=True)]
+    slots = max_blocks
+    if slots is not None:
+        if slots >= sum(fits) or slots >= room // min(weights):
+            slots = None  # it never binds
+        else:
+            fits = [min(number, slots) for number in fits]
+    machine = _Machine(
+        [worth[at] for at in order],
+        [weights[at] for at in order],
+        [fits[at] for at in order],
+        room,
+        slots,
+    )
+    found = machine.fullest()
     content = [0] * k
-    for i, number in zip(useful, counts, strict=True):
-        content[i] = number
-    return Fullest(Fraction(value, denominator), tuple(content), exact)
+    for at, number in zip(order, found.counts, strict=True):
+        content[useful[at]] = number
+    exact = found.ceiling == found.value
+    return Fullest(Fraction(found.ceiling, denominator), tuple(content), exact)
 
 
-class _Table:
-    """Dynamic programming over capacities, and over numbers of blocks where these are limited."""
+class _Found(NamedTuple):
+    value: int
+    ceiling: int
+    counts: Sequence[int]
+
+
+class _Machine:
+    """One machine in integers, its types by falling worth per weight."""
 
     def __init__(
-        self, worth: Sequence[int], weights: Sequence[int], room: int, slots: int | None
+        self,
+        worth: Sequence[int],
+        weights: Sequence[int],
+        most: Sequence[int],
+        room: int,
+        slots: int | None,
     ) -> None:
-        self._worth, self._weights, self._slots = worth, weights, slots
-        # Sizes count in their common divisor.
-        divisor = int(np.gcd.reduce(np.array(weights, dtype=object)))
-        self._weights = [weight // divisor for weight in weights]
-        self._room = room // divisor
+        self._worth, self._weights, self._most = worth, weights, most
+        self._room, self._slots = room, slots
 
-    def fullest(self) -> tuple[int, list[int], bool] | None:
-        """Return the value and the counts; None if the table would be too large."""
+    def fullest(self) -> _Found:
+        found = self._searched(_FEW_NODES)
+        if found.ceiling > found.value:
+            found = self._by_table() or self._searched(NODE_LIMIT)
+        return found
+
+    def _searched(self, patience: int) -> _Found:
+        types = list(zip(self._worth, self._weights, self._most, strict=True))
+        volumes = [0, *accumulate(weight * most for _, weight, most in types)]
+        values = [0, *accumulate(worth * most for worth, _, most in types)]
+        lightest = list(accumulate(reversed(self._weights), min))[::-1]
+        dearest = list(accumulate(reversed(self._worth), max))[::-1]
+        largest = max(values[-1] + self._room * max(self._worth), volumes[-1] + self._room)
+        arguments: Any = [self._worth, self._weights, self._most, volumes, values, lightest]
+        arguments = [*arguments, dearest, self._room, -1 if self._slots is None else self._slots]
+        if patience > _FEW_NODES and largest < SAFE:
+            # Compiled code takes seconds to make, and longer lists a tenth of a second's work.
+            from .packing_compiled import filled
+
+            return _Found(*filled(*arguments, _COMPILED_NODES))
+        counts, best = [0] * len(types), [0] * len(types)
+        value, ceiling, _ = fill(*arguments, patience, counts, best)
+        return _Found(value, ceiling, best)
+
+    def _by_table(self) -> _Found | None:
+        """Use dynamic programming over capacities; None if the table would be too large."""
         layers = 1 if self._slots is None else self._slots + 1
-        if self._room * layers * sum(1 for _ in self._steps()) > _MOST_CELLS:
+        steps = list(self._steps())
+        if self._room * layers * len(steps) > _MOST_CELLS:
             return None
-        most = max(self._room * p // w for p, w in zip(self._worth, self._weights, strict=True))
-        kind: Any = np.int64 if most < 2**62 else object
+        highest = max(self._room * p // w for p, w in zip(self._worth, self._weights, strict=True))
+        kind: Any = np.int64 if highest < SAFE else object
         best: NDArray[Any] = np.zeros((layers, self._room + 1), dtype=kind)
         taken = []
-        for at, number in self._steps():
+        for at, number in steps:
             weight, slots = number * self._weights[at], self._takes(number)
             with_it = best[: layers - slots, : self._room + 1 - weight] + number * self._worth[at]
             before = best[slots:, weight:]
@@ -110,72 +171,22 @@ class _Table:
             taken.append(better)
         layer, left = layers - 1, self._room
         counts = [0] * len(self._worth)
-        for (at, number), better in zip(reversed([*self._steps()]), reversed(taken), strict=True):
+        for (at, number), better in zip(reversed(steps), reversed(taken), strict=True):
             weight, slots = number * self._weights[at], self._takes(number)
             if left >= weight and layer >= slots and better[layer - slots, left - weight]:
                 counts[at] += number
                 layer, left = layer - slots, left - weight
-        return int(best[-1, -1]), counts, True
+        return _Found(int(best[-1, -1]), int(best[-1, -1]), counts)
 
     def _steps(self) -> Iterator[tuple[int, int]]:
-        """Yield (type, number): powers of two, which add up to every count that fits."""
-        for at, weight in enumerate(self._weights):
-            most = self._room // weight
-            if self._slots is not None:
-                most = min(most, self._slots)
-            for bit in range(most.bit_length()):
-                yield at, 1 << bit
+        """Yield (type, number): powers of two and a rest, which add up to every count up to most."""
+        for at, left in enumerate(self._most):
+            bit = 1
+            while left:
+                number = min(bit, left)
+                yield at, number
+                left -= number
+                bit *= 2
 
     def _takes(self, number: int) -> int:
         return 0 if self._slots is None else number
-
-
-def _searched(
-    worth: Sequence[int], weights: Sequence[int], room: int, slots: int | None
-) -> tuple[int, list[int], bool]:
-    """Branch and bound; the types come by falling worth per weight."""
-    n = len(worth)
-    # The dearest block from each position on.
-    dearest = [max(worth[at:]) for at in range(n)]
-    best, ceiling, content = 0, 0, [0] * n
-    counts = [0] * n
-    nodes = 0
-
-    def at_most(depth: int, room: int, slots: int | None) -> int:
-        """What is left could be worth at most: filled at the best ratio, or the dearest blocks."""
-        if depth >= n:
-            return 0
-        most = room * worth[depth] // weights[depth]
-        return most if slots is None else min(most, slots * dearest[depth])
-
-    def descend(depth: int, value: int, room: int, slots: int | None) -> None:
-        # Types left out are a loop: the depth is the types in a machine, not the types there are.
-        nonlocal best, nodes, ceiling
-        if value > best:
-            best = value
-            content[:] = [*counts[:depth], *[0] * (n - depth)]
-        for here in range(depth, n):
-            most = room // weights[here]
-            if slots is not None:
-                most = min(most, slots)
-            for number in range(most, -1, -1):
-                nodes += 1
-                if nodes > NODE_LIMIT:
-                    ceiling = max(ceiling, value + at_most(here, room, slots))
-                    counts[here] = 0
-                    return
-                after = room - number * weights[here]
-                free = None if slots is None else slots - number
-                reached = value + number * worth[here]
-                if reached + at_most(here + 1, after, None) <= best:
-                    counts[here] = 0
-                    return  # fewer of the best ratio: this bound only falls
-                counts[here] = number
-                if number and reached + at_most(here + 1, after, free) > best:
-                    descend(here + 1, reached, after, free)
-            counts[here] = 0
-            if value + at_most(here + 1, room, slots) <= best:
-                return
-
-    descend(0, 0, room, slots)
-    return max(best, ceiling), content, ceiling <= best
