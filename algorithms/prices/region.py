@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from cms.knapsack.packing import Fullest, fullest_machine
+from cms.knapsack.packing import Found, Packing
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _LARGE_LIMIT = 10**9
 #: Of how many types a set has for each further content that a pass looks for, and the most of these.
 _TYPES_A_ROW, _MORE_ROWS = 8, 16
+#: Nodes of the search for one of these.
+_PATIENCE = 500
 #: Exact prices, over a common denominator or not.
 _Price = TypeVar("_Price", int, Fraction)
 
@@ -48,8 +50,8 @@ class _Bounded(NamedTuple):
     shape: SizeBoundedConfigurations
     machine: int
     columns: tuple[int, ...]
-    sizes: tuple[Fraction, ...]
     most: tuple[int, ...]
+    packing: Packing
 
     @classmethod
     def of(
@@ -59,20 +61,11 @@ class _Bounded(NamedTuple):
         index, useful = problem.block_index, problem.useful_blocks()
         blocks = [block for block in shape.sizes if block in index]
         columns = tuple(index[block] for block in blocks)
-        sizes = tuple(shape.sizes[block] for block in blocks)
         pairs = zip(blocks, columns, strict=True)
         most = tuple(min(shape.largest_count(block), useful[i]) for block, i in pairs)
-        return cls(shape, machine, columns, sizes, most)
-
-    def fullest(self, worth: Sequence[Fraction], most: Sequence[int] | None = None) -> Fullest:
-        """Return the proper content that is worth most."""
-        return fullest_machine(
-            [worth[i] for i in self.columns],
-            self.sizes,
-            self.shape.capacity,
-            self.shape.max_blocks,
-            self.most if most is None else most,
-        )
+        sizes = [shape.sizes[block] for block in blocks]
+        packing = Packing(sizes, shape.capacity, shape.max_blocks, most)
+        return cls(shape, machine, columns, most, packing)
 
 
 class Vector(NamedTuple):
@@ -195,34 +188,29 @@ class Region:
             if self.path:
                 value += sum(c * numbers[k + at] for at, c in self.row_terms(row))
             largest[row.machine] = max(largest[row.machine], value)
-        most = [Fraction(value, denominator) for value in largest]
-        worth = list(prices)
+        worth = numbers[:k]
         for at, i in self.block_terms:
-            worth[i] += self.path[at].sign * multipliers[at]
+            worth[i] += self.path[at].sign * numbers[k + at]
         for bounded in self._bounded:
             machine = bounded.machine
             extra = sum(
-                (
-                    self.path[at].sign * multipliers[at]
-                    for at, m in self._type_terms
-                    if m == machine
-                ),
-                Fraction(0),
+                self.path[at].sign * numbers[k + at] for at, m in self._type_terms if m == machine
             )
-            found = bounded.fullest(worth)
-            most[machine] = max(most[machine], found.value + extra)
+            mine = [worth[i] for i in bounded.columns]
+            found = bounded.packing.fullest(mine)
+            largest[machine] = max(largest[machine], found.ceiling + extra)
             self._remember(bounded, found)
             # Of many types most are in no content of one pass: further ones without those before.
             left = list(bounded.most)
             for _ in range(min(_MORE_ROWS, len(left) // _TYPES_A_ROW)):
                 left = [n if not c else 0 for n, c in zip(left, found.content, strict=True)]
-                found = bounded.fullest(worth, left)
-                if found.value + extra <= self.costs[machine]:
+                found = bounded.packing.fullest(mine, left, _PATIENCE)
+                if found.value + extra <= self.costs[machine] * denominator:
                     break
                 self._remember(bounded, found)
-        return most
+        return [Fraction(value, denominator) for value in largest]
 
-    def _remember(self, bounded: _Bounded, found: Fullest) -> None:
+    def _remember(self, bounded: _Bounded, found: Found) -> None:
         counts = zip(bounded.columns, found.content, strict=True)
         row = Row(self._filled(counts), bounded.machine, None)
         if row not in self._found:

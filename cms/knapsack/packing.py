@@ -8,6 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: Nodes of the plain search: most machines are settled by then, the others take a table or more.
-_FEW_NODES = 2_000
-#: Cells of a table over all capacities (and numbers of blocks), some tenths of a second's work;
-#: beyond, the search goes on, compiled if the numbers are short. Its answer then is a proven upper
-#: bound instead of the maximum if it has to be ended.
-_MOST_CELLS = 2**25
-NODE_LIMIT, _COMPILED_NODES = 50_000, 2**24
+#: Nodes after which the search gives way to a table over all capacities (and numbers of blocks) of
+#: at most so many cells, some tenths of a second's work.
+_FEW_NODES, _MOST_CELLS = 2**15, 2**25
+#: Where that would be larger, it goes on for so many nodes, if it can be compiled, or so many. Once
+#: it is ended its answer is a proven upper bound instead of the maximum.
+_MANY_NODES, NODE_LIMIT = 2**24, 50_000
+#: Nodes searched in all before compiled code, which may take seconds to make, takes over; what is
+#: found does not depend on that.
+_PLAIN_NODES = 2**14
+_nodes_so_far = 0
 
 
 class Fullest(NamedTuple):
@@ -36,6 +40,14 @@ class Fullest(NamedTuple):
     value: Fraction
     content: tuple[int, ...]
     exact: bool
+
+
+class Found(NamedTuple):
+    """The same in integers: what the content is worth, and what none is worth more than."""
+
+    value: int
+    ceiling: int
+    content: Sequence[int]
 
 
 def fullest_machine(
@@ -68,50 +80,88 @@ def fullest_machine(
     >>> fullest_machine([third, Fraction(1, 4), Fraction(1, 11)], [44, 33, 12], Fraction(132), None)
     Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
     """
-    k = len(prices)
-    useful = [
-        i for i in range(k) if prices[i] > 0 and sizes[i] <= capacity and (most is None or most[i])
-    ]
-    if not useful:
-        return Fullest(Fraction(0), (0,) * k, True)
-    worth, denominator = common_denominator([prices[i] for i in useful])
-    room, *weights = common_denominator([capacity, *(sizes[i] for i in useful)])[0]
-    # Sizes count in their common divisor.
-    divisor = gcd(*weights)
-    room, weights = room // divisor, [weight // divisor for weight in weights]
-    # Best value per size first; so many bits tell any two ratios apart.
-    bits = 2 * max(weights).bit_length()
-    order = sorted(
-        range(len(useful)), key=lambda at: (-(worth[at] << bits) // weights[at], weights[at])
-    )
-    fits = [room // weight for weight in weights]
-    if most is not None:
-        fits = [min(number, most[i]) for number, i in zip(fits, useful, strict=True)]
-    slots = max_blocks
-    if slots is not None:
-        if slots >= sum(fits) or slots >= room // min(weights):
-            slots = None  # it never binds
-        else:
-            fits = [min(number, slots) for number in fits]
-    machine = _Machine(
-        [worth[at] for at in order],
-        [weights[at] for at in order],
-        [fits[at] for at in order],
-        room,
-        slots,
-    )
-    found = machine.fullest()
-    content = [0] * k
-    for at, number in zip(order, found.counts, strict=True):
-        content[useful[at]] = number
+    worth, denominator = common_denominator(prices)
+    found = Packing(sizes, capacity, max_blocks, most).fullest(worth)
     exact = found.ceiling == found.value
-    return Fullest(Fraction(found.ceiling, denominator), tuple(content), exact)
+    return Fullest(Fraction(found.ceiling, denominator), tuple(found.content), exact)
 
 
-class _Found(NamedTuple):
-    value: int
-    ceiling: int
-    counts: Sequence[int]
+class Packing:
+    """Machines of a size-bounded set in integers, to be filled again and again.
+
+    Parameters
+    ----------
+    sizes : sequence of k Fractions
+        > 0.
+    capacity : Fraction
+    max_blocks : int or None
+    most : sequence of k ints, optional
+        How many blocks of each type there may be; by default any number.
+
+    Examples
+    --------
+    >>> Packing([2, 3], Fraction(7), None, [1, 5]).fullest([10, 16])
+    Found(value=32, ceiling=32, content=[0, 2])
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[Fraction],
+        capacity: Fraction,
+        max_blocks: int | None,
+        most: Sequence[int] | None = None,
+    ) -> None:
+        room, *weights = common_denominator([capacity, *sizes])[0]
+        # Sizes count in their common divisor.
+        divisor = gcd(*weights) or 1
+        self._room, self._weights = room // divisor, [weight // divisor for weight in weights]
+        fits = [self._room // weight for weight in self._weights]
+        self._most = fits if most is None else list(map(min, fits, most))
+        self._slots = max_blocks
+        # So many bits tell any two ratios of worth and weight apart.
+        self._bits = 2 * max(self._weights, default=0).bit_length()
+
+    def fullest(
+        self,
+        worth: Sequence[int],
+        most: Sequence[int] | None = None,
+        patience: int | None = None,
+    ) -> Found:
+        """Find the most valuable content.
+
+        Parameters
+        ----------
+        worth : sequence of k ints
+            Of any sign; a block without value is left out.
+        most : sequence of k ints, optional
+            How many blocks of each type there may be now.
+        patience : int, optional
+            Nodes of a search for some good content; by default it is the best one.
+
+        Returns
+        -------
+        Found
+        """
+        fits = self._most if most is None else list(map(min, self._most, most))
+        weights = self._weights
+        order = [i for i, price in enumerate(worth) if price > 0 and fits[i] > 0]
+        content = [0] * len(worth)
+        if not order:
+            return Found(0, 0, content)
+        # Best value per size first.
+        order.sort(key=lambda i: (-(worth[i] << self._bits) // weights[i], weights[i]))
+        slots = self._slots
+        if slots is not None:
+            if slots >= self._room // min(weights[i] for i in order):
+                slots = None  # it never binds
+            else:
+                fits = [min(number, slots) for number in fits]
+        columns = ([each[i] for i in order] for each in (worth, weights, fits))
+        machine = _Machine(*columns, self._room, slots)
+        found = machine.fullest() if patience is None else machine.searched(patience)
+        for i, number in zip(order, found.content, strict=True):
+            content[i] = number
+        return found._replace(content=content)
 
 
 class _Machine:
@@ -128,31 +178,39 @@ class _Machine:
         self._worth, self._weights, self._most = worth, weights, most
         self._room, self._slots = room, slots
 
-    def fullest(self) -> _Found:
-        found = self._searched(_FEW_NODES)
+    def fullest(self) -> Found:
+        found = self.searched(_FEW_NODES)
         if found.ceiling > found.value:
-            found = self._by_table() or self._searched(NODE_LIMIT)
+            found = self._by_table() or self.searched(_MANY_NODES if self._short else NODE_LIMIT)
         return found
 
-    def _searched(self, patience: int) -> _Found:
+    def searched(self, patience: int) -> Found:
+        global _nodes_so_far
         types = list(zip(self._worth, self._weights, self._most, strict=True))
         volumes = [0, *accumulate(weight * most for _, weight, most in types)]
         values = [0, *accumulate(worth * most for worth, _, most in types)]
         lightest = list(accumulate(reversed(self._weights), min))[::-1]
         dearest = list(accumulate(reversed(self._worth), max))[::-1]
-        largest = max(values[-1] + self._room * max(self._worth), volumes[-1] + self._room)
+        slots = -1 if self._slots is None else self._slots
         arguments: Any = [self._worth, self._weights, self._most, volumes, values, lightest]
-        arguments = [*arguments, dearest, self._room, -1 if self._slots is None else self._slots]
-        if patience > _FEW_NODES and largest < SAFE:
-            # Compiled code takes seconds to make, and longer lists a tenth of a second's work.
+        arguments += [dearest, self._room, slots, patience]
+        if self._short and (patience > _FEW_NODES or _nodes_so_far > _PLAIN_NODES):
             from .packing_compiled import filled
 
-            return _Found(*filled(*arguments, _COMPILED_NODES))
+            return Found(*filled(*arguments))
         counts, best = [0] * len(types), [0] * len(types)
-        value, ceiling, _ = fill(*arguments, patience, counts, best)
-        return _Found(value, ceiling, best)
+        value, ceiling, nodes = fill(*arguments, counts, best)
+        _nodes_so_far += nodes
+        return Found(value, ceiling, best)
 
-    def _by_table(self) -> _Found | None:
+    @property
+    def _short(self) -> bool:
+        """Whether no number in a search leaves 62 bits."""
+        dearest = max(self._worth)
+        pieces = sum(map(mul, self._worth, self._most)), sum(map(mul, self._weights, self._most))
+        return max(*pieces, self._room * dearest) + self._room < SAFE // 4
+
+    def _by_table(self) -> Found | None:
         """Use dynamic programming over capacities; None if the table would be too large."""
         layers = 1 if self._slots is None else self._slots + 1
         steps = list(self._steps())
@@ -176,7 +234,7 @@ class _Machine:
             if left >= weight and layer >= slots and better[layer - slots, left - weight]:
                 counts[at] += number
                 layer, left = layer - slots, left - weight
-        return _Found(int(best[-1, -1]), int(best[-1, -1]), counts)
+        return Found(int(best[-1, -1]), int(best[-1, -1]), counts)
 
     def _steps(self) -> Iterator[tuple[int, int]]:
         """Yield (type, number): powers of two and a rest, which add up to every count up to most."""
