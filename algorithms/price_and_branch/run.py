@@ -14,6 +14,7 @@ from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 
 from ..closing.covering import covering, filled
+from ..closing.diving import Diver
 from ..closing.exact import every_block, every_option, solver_bound
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from ..closing.program import Found, Task, close, schedule_of
@@ -24,6 +25,7 @@ from ..prices.certificates import certificate, ray
 from ..prices.fraction import Fractional, fractional
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
+from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
 from .branching import prove_cost, prove_infeasible
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
 
 
@@ -108,7 +111,11 @@ class _Run:
         shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
-        yield from self._first(shapes, start, mixture, "rounding")
+        diver = None if shapes.complete else Diver(search.region, budget)
+        if diver is None:
+            yield from self._first(shapes, start, mixture, "rounding")
+        else:
+            yield from self._dived(diver, search, mixture, budget.seed)
         if self._met(search.best):
             return
         for point in search.refine():
@@ -124,6 +131,23 @@ class _Run:
             start = rounded(search, mixture, budget.seed, most_boxes=0)
             yield from self._first(shapes, start, mixture, "rounding")
         yield from self._close(search, shapes, search.best, mixture)
+
+    def _dived(
+        self, diver: Diver, search: PriceSearch, mixture: Fractional, seed: int
+    ) -> Iterator[Claim]:
+        """Round, and dive for machines that hold what the jobs take: not only contents known."""
+        if search.best is None:
+            return
+        choices = rounded(search, mixture, seed, most_boxes=0).choices
+        for dived in diver.dives(choices.load(), self._least(search.best)):
+            cost = self._cost
+            if cost is None or dived.cost < cost:
+                machines: dict[Configuration, int] = {}
+                for row, number in dived.machines.items():
+                    shape = configuration_of(self._problem, row)
+                    machines[shape] = machines.get(shape, 0) + number
+                schedule = choices.schedule(self._jobs, machines)
+                yield Named(self._reduction.restore(schedule), "diving")
 
     def _grown(self, shapes: Shapes, search: PriceSearch) -> Shapes:
         """Take in the machines that the search has come across since."""

@@ -44,7 +44,7 @@ class Row(NamedTuple):
     shape: Configuration | None
 
 
-class _Bounded(NamedTuple):
+class Bounded(NamedTuple):
     """A size-bounded set: its types in columns, with their sizes and how many a machine needs."""
 
     shape: SizeBoundedConfigurations
@@ -56,7 +56,7 @@ class _Bounded(NamedTuple):
     @classmethod
     def of(
         cls, problem: MachineProblem, shape: SizeBoundedConfigurations, machine: int
-    ) -> _Bounded:
+    ) -> Bounded:
         """Read a set, as far as its types are the problem's."""
         index, useful = problem.block_index, problem.useful_blocks()
         blocks = [block for block in shape.sizes if block in index]
@@ -105,7 +105,7 @@ class Region:
         ]
         self.limits = _limits(problem)
         self.rows: list[Row] = []
-        self._bounded: list[_Bounded] = []
+        self.bounded: list[Bounded] = []
         #: The most blocks of a type that a machine of a size-bounded set needs, where more would
         #: fit: all that the jobs together can use.
         self.proper: dict[int, int] = {}
@@ -119,9 +119,9 @@ class Region:
                         counts[index[block]] = count
                 self.rows.append(Row(tuple(counts), machine, shape))
             else:
-                self._bounded.append(_Bounded.of(problem, shape, machine))
+                self.bounded.append(Bounded.of(problem, shape, machine))
         # Start each set with the machines filled with one type.
-        for bounded in self._bounded:
+        for bounded in self.bounded:
             for column, count in zip(bounded.columns, bounded.most, strict=True):
                 if count < bounded.shape.largest_count(self.blocks[column]):
                     self.proper[column] = count
@@ -191,7 +191,7 @@ class Region:
         worth = numbers[:k]
         for at, i in self.block_terms:
             worth[i] += self.path[at].sign * numbers[k + at]
-        for bounded in self._bounded:
+        for bounded in self.bounded:
             machine = bounded.machine
             extra = sum(
                 self.path[at].sign * numbers[k + at] for at, m in self._type_terms if m == machine
@@ -210,12 +210,16 @@ class Region:
                 self._remember(bounded, found)
         return [Fraction(value, denominator) for value in largest]
 
-    def _remember(self, bounded: _Bounded, found: Found) -> None:
-        counts = zip(bounded.columns, found.content, strict=True)
-        row = Row(self._filled(counts), bounded.machine, None)
+    def _remember(self, bounded: Bounded, found: Found) -> None:
+        row = self.row_of(bounded, found.content)
         if row not in self._found:
             self._found.add(row)
             self.rows.append(row)
+
+    def row_of(self, bounded: Bounded, content: Sequence[int]) -> Row:
+        """Return the row of a content of a size-bounded set."""
+        counts = zip(bounded.columns, content, strict=True)
+        return Row(self._filled(counts), bounded.machine, None)
 
     def _filled(self, counts: Iterable[tuple[int, int]]) -> tuple[int, ...]:
         full = [0] * len(self.blocks)
