@@ -15,7 +15,7 @@ from itertools import combinations
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.knapsack.packing import Packing
+import numpy as np
 
 from ..prices.region import Row
 from ..solvers.floats import near
@@ -72,12 +72,12 @@ class Diver:
             Row(row.counts, row.machine, row.shape) for row in region.rows if any(row.counts)
         )
 
-    @property
-    def rows(self) -> list[Row]:
-        """The contents so far."""
-        return list(self._rows)
+        #: The contents of machines that dives ended with.
+        self.used: dict[Row, None] = {}
 
-    def dives(self, load: Sequence[int], target: Fraction) -> Iterator[Dived]:
+    def dives(
+        self, load: Sequence[int], target: Fraction, below: Fraction | None = None
+    ) -> Iterator[Dived]:
         """Yield cheaper and cheaper machines that hold so many blocks of each type.
 
         Parameters
@@ -85,23 +85,22 @@ class Diver:
         load : sequence of k ints
         target : Fraction
             It ends with the first that cost no more, or once no more dives seem worth while.
+        below : Fraction, optional
+            Only machines that cost less are of interest.
         """
-        best: Fraction | None = None
         if sum(load) > _MOST_MACHINES:
             return
         for skips in _discrepancies():
             if self._budget.stopped:
                 return
             dive = _Dive(self._region, self._rows, load, self._budget)
-            most = target if best is None else max(target, best - self._region.unit / 1000)
-            found = dive.run(frozenset(skips), most if best is not None else None)
-            if found is not None and (best is None or found.cost < best):
-                best = found.cost
+            found = dive.run(frozenset(skips), below)
+            if found is not None:
+                below = found.cost
+                self.used.update(dict.fromkeys(found.machines))
                 yield found
-                if best <= target:
-                    return
-            if not skips and dive.least is not None and dive.least > target:
-                return  # these blocks need more than that, however they are cut
+            if dive.least is None or dive.least > target or (below or target + 1) <= target:
+                return  # met; or these blocks need more than that, however they are cut
 
 
 def _discrepancies() -> Iterator[tuple[int, ...]]:
@@ -135,8 +134,12 @@ class _Dive:
             None if limit is None else self._program.row([], high=float(limit))
             for limit in region.limits
         ]
-        self._columns: dict[Row, int] = {}
         self._missing = missing
+        # The contents that fit what is left, with their variables; what those of sets hold.
+        self._columns: dict[Row, int] = {}
+        self._held: list[tuple[int, ...]] = []
+        self._sets: list[Row] = []
+        self._values: dict[Row, float] = {}
         for row in rows:
             self._add(row)
 
@@ -168,6 +171,7 @@ class _Dive:
                 steps += 1
             if not any([self._keep(row, number) for row, number in taken.items()]):
                 return None
+            self._close_improper()
         return Dived(self._cost, dict(self._kept))
 
     def _whole(self, values: Mapping[Row, float]) -> dict[Row, int]:
@@ -210,20 +214,35 @@ class _Dive:
         if limit is not None:
             terms.append((limit, 1.0))
         self._columns[row] = self._program.column(cost, terms)
+        if row.shape is None:
+            self._held.append(row.counts)
+            self._sets.append(row)
         return True
+
+    def _close_improper(self) -> None:
+        """Close contents with blocks that are not needed; those in use go on without these."""
+        if not self._sets:
+            return
+        held = np.array(self._held)
+        improper = np.flatnonzero((held > np.array(self._left)).any(axis=1))
+        gone = [self._sets[at] for at in improper.tolist()]
+        for row in gone:
+            self._program.close(self._columns.pop(row), True)
+        stay = np.delete(np.arange(len(held)), improper).tolist()
+        self._held = [self._held[at] for at in stay]
+        self._sets = [self._sets[at] for at in stay]
+        for row in gone:
+            if row in self._values:
+                self._add(row)
 
     def _priced(self, rounds: int) -> tuple[dict[Row, float], Fraction] | None:
         """Solve the program over all contents that fit; values, and what it costs at least."""
         for number in range(rounds):
-            for row, column in self._columns.items():
-                if row.shape is None:
-                    improper = any(n > left for n, left in zip(row.counts, self._left, strict=True))
-                    self._program.close(column, improper)
             answer = self._program.solve(self._budget, _WAYS)
             if answer is None:
                 return None
             prices = [max(0.0, answer.duals[row]) for row in self._needs]
-            values = {
+            values = self._values = {
                 row: answer.values[column]
                 for row, column in self._columns.items()
                 if answer.values[column] > _GAIN

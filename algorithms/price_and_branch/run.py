@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
 
 
@@ -46,6 +45,8 @@ _LADDER = (
 )
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
+#: Roundings whose blocks are dived for.
+_ROUNDINGS = 8
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
@@ -122,8 +123,12 @@ class _Run:
             yield certificate(self._reduction, search, point)
         if self._met(search.best):
             return
-        shapes = self._grown(shapes, search)
+        shapes = self._grown(shapes, search, diver)
         mixture = fractional(search)
+        if diver is not None:
+            yield from self._dived(diver, search, mixture, budget.seed)
+            if self._met(search.best):
+                return
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
         if self._best is None:
@@ -138,22 +143,27 @@ class _Run:
         """Round, and dive for machines that hold what the jobs take: not only contents known."""
         if search.best is None:
             return
-        choices = rounded(search, mixture, seed, most_boxes=0).choices
-        for dived in diver.dives(choices.load(), self._least(search.best)):
-            cost = self._cost
-            if cost is None or dived.cost < cost:
-                machines: dict[Configuration, int] = {}
-                for row, number in dived.machines.items():
-                    shape = configuration_of(self._problem, row)
-                    machines[shape] = machines.get(shape, 0) + number
+        tried: set[tuple[int, ...]] = set()
+        for number in range(_ROUNDINGS):
+            if self._met(search.best):
+                return
+            choices = rounded(search, mixture, seed + number, most_boxes=0).choices
+            load = tuple(choices.load())
+            if load in tried:
+                continue
+            tried.add(load)
+            for dived in diver.dives(load, self._least(search.best), self._cost):
+                machines = {
+                    configuration_of(self._problem, row): n for row, n in dived.machines.items()
+                }
                 schedule = choices.schedule(self._jobs, machines)
                 yield Named(self._reduction.restore(schedule), "diving")
 
-    def _grown(self, shapes: Shapes, search: PriceSearch) -> Shapes:
-        """Take in the machines that the search has come across since."""
-        if shapes.complete:
+    def _grown(self, shapes: Shapes, search: PriceSearch, diver: Diver | None) -> Shapes:
+        """Take in the machines that the search and the dives have come across since."""
+        if shapes.complete or diver is None:
             return shapes
-        grown = Shapes(self._problem, search.region.rows)
+        grown = Shapes(self._problem, [*search.region.rows, *diver.used])
         if self._best is not None:
             more = (0,) * (len(grown) - len(self._best.machines))
             self._best = self._best._replace(machines=self._best.machines + more)

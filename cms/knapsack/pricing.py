@@ -125,12 +125,14 @@ class _Plain:
         option = [0] * len(self.prices)
         if demand <= 0:
             return Cheapest(0, tuple(option), True)
+        # Of hundreds of types few may serve a job.
+        order = [i for i in self._order if supply[i]]
         while True:
             value, exact, effort = search(
                 self.prices,
                 supply,
                 demand,
-                self._order,
+                order,
                 option,
                 self._work,
                 self._rest,
