@@ -145,7 +145,9 @@ class Leaf(Certificate):
         numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
         object.__setattr__(self, "multipliers", tuple(numbers))
         most = {
-            block: whole(count, f"proper count of block {block!r}", error=InvalidCertificate)
+            block: whole(
+                count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
+            )
             for block, count in _named_numbers(proper, "block", "proper counts")
         }
         object.__setattr__(self, "proper", FrozenMap(most))
@@ -219,7 +221,8 @@ class BlockPrices(Leaf):
     Machines of a size-bounded set need no idle block, and jobs no more blocks of a type than serve
     them by themselves; so some best schedule, if there is any, has only *proper* contents, with no
     more blocks of a type than these add up to, and its numbers are on some leaf below all branches
-    (for cutting stock: Nitsche, Scheithauer, Terno 1999, DOI 10.1016/S0377-2217(98)00404-1).
+    (for cutting stock: Nitsche, Scheithauer, Terno, "Tighter relaxations for the cutting stock
+    problem", European Journal of Operational Research 112, 1999).
 
     Examples
     --------

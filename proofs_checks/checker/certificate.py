@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -85,11 +86,13 @@ class _Leaf:
     price: dict[str, Fraction]  # of every block: π
     limit_price: dict[str, Fraction]  # of every machine type: σ
     weighted: list[tuple[_Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
+    proper: dict[str, int]  # the most blocks of a type that a machine of a set counts with: u
 
     def key(self) -> tuple[object, ...]:
         """All that its bound depends on."""
         counting = tuple((side, w) for side, w in self.weighted if w)
-        return tuple(self.price.values()), tuple(self.limit_price.values()), counting
+        proper = tuple(sorted(self.proper.items()))
+        return tuple(self.price.values()), tuple(self.limit_price.values()), counting, proper
 
     def added(self, kind: str, what: object) -> Fraction:
         """The s·μ of the sides on this quantity."""
@@ -97,7 +100,7 @@ class _Leaf:
 
 
 def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Leaf:
-    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers")
+    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers proper")
     price = dict.fromkeys(problem.blocks, ZERO)
     for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
         price[i] = number(value, "the price of", i)
@@ -115,7 +118,11 @@ def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Lea
     if len(multipliers) != len(sides):
         raise Fault(f"a leaf has {len(multipliers)} multipliers below {len(sides)} branches")
     weighted = [(side, side.sign * value) for side, value in zip(sides, multipliers, strict=True)]
-    return _Leaf(price, limit_price, weighted)
+    proper = {
+        i: integer(count, "the proper count of", i)
+        for i, count in table_over(problem.blocks, fields.get("proper", {}), "proper").items()
+    }
+    return _Leaf(price, limit_price, weighted, proper)
 
 
 def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
@@ -135,6 +142,12 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
     count the blocks i of job j; these prices must be >= 0. If all this holds even for machines that
     cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
     is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
+
+    A machine of a size-bounded set need only keep to that with at most u_i blocks of type i, if the
+    leaf has such a number and all jobs together can use no more: a job that does not need a block
+    can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij); and a machine
+    of a set can do without blocks that nobody has. A schedule that has come so far costs no more
+    than it did; and whatever its quantities are now, it is on all sides above some leaf.
     """
     bound = sum((w * side.limit for side, w in read.weighted), ZERO)
     bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
@@ -184,7 +197,9 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
         if isinstance(c, Bounded):
             values = [worth_of[i] for i in c.sizes]
             sizes = list(c.sizes.values())
-            worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, allowed - worth)
+            most = [leaf.proper.get(i) for i in c.sizes]
+            left = allowed - worth
+            worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, left, most)
         else:
             worth += leaf.added("machines_of", (c.machine, frozenset(c.blocks.items())))
             worth += sum((worth_of[i] * n for i, n in c.blocks.items()), ZERO)
@@ -196,6 +211,13 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
     return None
 
 
+def _use(rows: Counter[Row], at: int) -> int:
+    """How many blocks of one type all jobs can use: each as many as serve it without others."""
+    return sum(
+        -(-row.demand // row.supply[at]) * times for row, times in rows.items() if row.supply[at]
+    )
+
+
 def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
     # Equal jobs have equal h. Those of equal supply, one after the other, share what is found out.
@@ -203,8 +225,15 @@ def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     leaves = list(_leaves(tree, problem))
     # Leaves of equal prices, below the same sides that count, prove the same.
     bounds: dict[object, Fraction | None] = {}
+    use = cache(lambda i: _use(rows, problem.blocks.index(i)))
     for leaf, sides in leaves:
         read = _read_leaf(leaf, sides, problem)
+        for i, count in read.proper.items():
+            if count < use(i):
+                raise Fault(
+                    f"the proper count of {show(i)} is {show(count)}; all jobs together can use "
+                    f"{show(use(i))}"
+                )
         key = read.key()
         if key not in bounds:
             bounds[key] = _leaf_bound(read, problem, rows)
