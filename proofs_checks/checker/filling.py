@@ -117,7 +117,8 @@ def _worth_their_size(blocks: list[tuple[int, int, int | None]], room: int) -> l
             found.append(_Type(p, s, fit if n is None else min(n, fit)))
             if n is None or n >= fit:
                 best = p
-    return sorted(found, key=cmp_to_key(lambda a, b: by_price(a[:2], b[:2])), reverse=True)
+    ratio = cmp_to_key(by_price)
+    return sorted(found, key=lambda kind: ratio((kind.worth, kind.size)), reverse=True)
 
 
 def _dearest(types: list[_Type], room: int, slots: int | None, best: int) -> int:
