@@ -10,6 +10,8 @@ from typing import Any
 
 from cms import Certificate, Problem
 from cms.files import number_to_json, problem_to_json
+from tests.oracle import given
+from tests.property.definition import useful
 from tests.property.schedules import Document, Mutant
 
 NO_NUMBERS = ["-1/3", -1, "abc", "", "1/0", None, True, [1], {}, "NaN", "inf", float("nan")]
@@ -105,6 +107,27 @@ def change_a_limit_price(case: Case) -> bool:
     return limit is None and Fraction(table[name]) > 0
 
 
+def too_small_a_proper_count(case: Case) -> bool:
+    """Count on fewer blocks than all jobs can use, if only by one, or by a job's."""
+    problem, counts = case.original, case.leaf().setdefault("proper", {})
+    used = [block for block in problem.blocks if useful(problem, block)]
+    block = case.rng.choice(used)
+    own = [-(-job.demand // f) for job in problem.jobs if (f := given(job, block))]
+    counts[block] = useful(problem, block) - case.rng.choice([1, *(int(n) for n in own if n)])
+    return True
+
+
+def change_the_proper_counts(case: Case) -> bool:
+    """More of some, for prices that hold for fewer; or none at all."""
+    leaf = case.leaf()
+    counts = leaf["proper"]
+    if case.rng.random() < 0.3:
+        del leaf["proper"]
+    else:
+        counts[case.some(counts)] += case.rng.choice([1, 2, 10**20])
+    return False
+
+
 def change_a_multiplier(case: Case) -> bool:
     multipliers = case.leaf()["multipliers"]
     at = case.rng.randrange(len(multipliers)) if multipliers else _nothing()
@@ -123,21 +146,24 @@ def one_multiplier_more_or_less(case: Case) -> bool:
 
 def a_number_that_is_none(case: Case) -> bool:
     leaf, junk = case.leaf(), case.rng.choice(NO_NUMBERS)
-    where = case.rng.randrange(3)
+    where = case.rng.randrange(4)
     if where == 0:
         leaf["prices"][case.rng.choice(case.original.blocks)] = junk
     elif where == 1:
         leaf["limit_prices"][case.rng.choice(case.original.machine_types).name] = junk
-    else:
+    elif where == 2:
         leaf["multipliers"][:1] = [junk]
+    else:
+        counts = leaf.setdefault("proper", {})
+        counts[case.rng.choice(case.original.blocks)] = case.rng.choice([junk, "9", 99.5])
     return True
 
 
 def an_unknown_name(case: Case) -> bool:
     name = case.rng.choice(["nobody", "", "B0"])
-    kind = case.rng.choice(["prices", "limit_prices", "branch"])
+    kind = case.rng.choice(["prices", "limit_prices", "proper", "branch"])
     if kind != "branch":
-        case.leaf()[kind][name] = case.rng.choice([0, 1])
+        case.leaf().setdefault(kind, {})[name] = case.rng.choice([0, 1])
         return True
     block, job = case.rng.choice(case.original.blocks), case.rng.choice(case.original.job_names)
     case.branch()["branch"] = case.rng.choice(
@@ -325,6 +351,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     scale_a_leaf,
     drop_a_price,
     change_a_limit_price,
+    too_small_a_proper_count,
+    change_the_proper_counts,
     change_a_multiplier,
     one_multiplier_more_or_less,
     a_number_that_is_none,

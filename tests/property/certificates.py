@@ -13,7 +13,15 @@ from fractions import Fraction
 
 from cms import BlockPrices, Branch, Certificate, Problem
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
-from tests.property.definition import Side, job_prices, knows, machines_of, worth
+from tests.property.definition import (
+    Side,
+    is_proper,
+    job_prices,
+    knows,
+    machines_of,
+    useful,
+    worth,
+)
 
 #: A little more than 1, to leave prices that are tight.
 NEAR = Fraction(21, 20)
@@ -78,8 +86,15 @@ def random_leaf(
         Fraction(0) if machine.limit is None or rng.random() < 0.3 else _number(rng)
         for machine in types
     ]
+    proper = {
+        block: useful(problem, block) + rng.choice([0, 0, 0, 1, 10**20])
+        for block in problem.blocks
+        if rng.random() < 0.6
+    }
     most = [Fraction(0)] * len(types)
     for machine in machines_of(problem):
+        if not is_proper(problem, machine, proper):
+            continue
         value = worth(problem, machine, prices, weighted)
         most[machine.type] = max(most[machine.type], value)
     if rng.random() < 0.4:  # a ray, if no unlimited machine is worth anything
@@ -101,7 +116,8 @@ def random_leaf(
         for machine, price in zip(types, limit_prices, strict=True)
         if price
     }
-    return BlockPrices(named, limited, [multiplier * scale for _, multiplier in weighted])
+    multipliers = [multiplier * scale for _, multiplier in weighted]
+    return BlockPrices(named, limited, multipliers, proper)
 
 
 def _number(rng: random.Random) -> Fraction:

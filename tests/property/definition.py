@@ -6,7 +6,8 @@ Every machine a problem allows, every option of every job: no knapsacks, no comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
@@ -116,6 +117,8 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
         and set(leaf.limit_prices) <= set(limits)
         and all(limits[name] is not None for name, price in leaf.limit_prices.items() if price)
         and len(leaf.multipliers) == len(path)
+        and set(leaf.proper) <= set(problem.blocks)
+        and all(count >= useful(problem, block) for block, count in leaf.proper.items())
         and all(knows(problem, side.quantity) for side in path)
     )
     if not names_fit:
@@ -138,6 +141,8 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
         value += min(costs, default=Fraction(0))
     free = True
     for machine in machines_of(problem):
+        if not is_proper(problem, machine, leaf.proper):
+            continue
         machine_type = problem.machine_types[machine.type]
         beyond = worth(problem, machine, prices, weighted) - leaf.limit_prices.get(
             machine_type.name, Fraction(0)
@@ -146,6 +151,18 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
             return INVALID
         free &= beyond <= 0
     return INFEASIBLE if nobody_can or (free and value > 0) else value
+
+
+def useful(problem: Problem, block: str) -> int:
+    """How many blocks of a type all jobs have, if each is served by these alone."""
+    supplies = [(job.demand, given(job, block)) for job in problem.jobs]
+    return sum(math.ceil(demand / supply) for demand, supply in supplies if supply)
+
+
+def is_proper(problem: Problem, machine: Machine, proper: Mapping[str, int]) -> bool:
+    """Whether a leaf that counts on so many blocks at most speaks of such a machine."""
+    held = zip(problem.blocks, machine.held, strict=True)
+    return machine.listed or all(n <= proper.get(block, n) for block, n in held)
 
 
 def knows(problem: Problem, quantity: Quantity) -> bool:
