@@ -105,7 +105,7 @@ NO_ROUND_UP = Paper(
 # cost 3.
 LARGE = {"machine": "large", "sizes": SIZES, "capacity": 132}
 SMALL = {"machine": "small", "sizes": {"c": 12}, "capacity": 12}
-TYPES = [{"name": "large", "cost": 1}, {"name": "small", "cost": "1/4"}]
+TYPES: list[Document] = [{"name": "large", "cost": 1}, {"name": "small", "cost": "1/4"}]
 BESIDE = Paper(
     problem([LARGE, SMALL], STOCK, TYPES),
     {

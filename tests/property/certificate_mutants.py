@@ -10,8 +10,7 @@ from typing import Any
 
 from cms import Certificate, Problem
 from cms.files import number_to_json, problem_to_json
-from tests.oracle import given
-from tests.property.definition import useful
+from tests.oracle import given, useful
 from tests.property.schedules import Document, Mutant
 
 NO_NUMBERS = ["-1/3", -1, "abc", "", "1/0", None, True, [1], {}, "NaN", "inf", float("nan")]

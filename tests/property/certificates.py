@@ -13,13 +13,13 @@ from fractions import Fraction
 
 from cms import BlockPrices, Branch, Certificate, Problem
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from tests.oracle import useful
 from tests.property.definition import (
     Side,
     is_proper,
     job_prices,
     knows,
     machines_of,
-    useful,
     worth,
 )
 

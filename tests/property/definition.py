@@ -6,14 +6,13 @@ Every machine a problem allows, every option of every job: no knapsacks, no comm
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from cms import BlockPrices, Branch, Certificate, Configuration, Problem
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
-from tests.oracle import Vector, given, multisets, options
+from tests.oracle import Vector, given, multisets, options, useful
 
 INVALID, INFEASIBLE = "invalid", "infeasible"
 #: A certificate's bound, or one of the two words.
@@ -151,12 +150,6 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
             return INVALID
         free &= beyond <= 0
     return INFEASIBLE if nobody_can or (free and value > 0) else value
-
-
-def useful(problem: Problem, block: str) -> int:
-    """How many blocks of a type all jobs have, if each is served by these alone."""
-    supplies = [(job.demand, given(job, block)) for job in problem.jobs]
-    return sum(math.ceil(demand / supply) for demand, supply in supplies if supply)
 
 
 def is_proper(problem: Problem, machine: Machine, proper: Mapping[str, int]) -> bool:
