@@ -121,8 +121,9 @@ def test_without_the_limit_the_same_prices_are_scaled_down() -> None:
 
 def test_machines_of_a_set_are_rows_once_they_are_worth_most() -> None:
     shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    problem = Problem(configurations=shares, jobs=[Job("x", 9, {"a": 3, "b": 2, "c": 1})])
+    problem = Problem(configurations=shares, jobs=[Job("x", 11, {"a": 3, "b": 2, "c": 1})])
     region = Region(problem)
+    assert region.proper == {}
     units = [row.counts for row in region.rows]
     assert units == [(3, 0, 0), (0, 4, 0), (0, 0, 11)]
     # 2 x 44 + 33 leave no room; 44 + 2 x 33 + 12 fills 122 of 132
@@ -142,6 +143,20 @@ def test_machines_of_a_set_are_rows_once_they_are_worth_most() -> None:
     assert region.worth(prices) == [value]
     assert len(set(region.rows)) == len(region.rows) <= 4
     assert all(row.shape is None for row in region.rows)
+
+
+def test_a_set_has_no_more_blocks_than_all_jobs_can_use() -> None:
+    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
+    jobs = [Job("x", 5, {"a": 3, "c": 1}), Job("y", 1, {"a": 9, "c": "1/3"})]
+    region = Region(Problem(configurations=shares, jobs=jobs))
+    assert region.proper == {1: 0, 2: 8}
+    assert [row.counts for row in region.rows] == [(3, 0, 0), (0, 0, 8)]
+    # 44 + 7 x 12 = 128, where 11 of 12 would be worth 132
+    assert region.worth([Fraction(44), Fraction(99), Fraction(12)]) == [132]
+    assert region.worth([Fraction(43), Fraction(99), Fraction(12)]) == [129]
+    assert region.worth([Fraction(40), Fraction(99), Fraction(12)]) == [124]
+    _, vector = region.fitted([Fraction(40), Fraction(99), Fraction(12)])
+    assert region.leaf(vector).proper == {"b": 0, "c": 8}
 
 
 def test_blocks_too_large_for_any_machine_are_no_row() -> None:
