@@ -39,6 +39,14 @@ refused = partial(refusal, InvalidCertificate)
         (BlockPrices({"B": 1}), "a price for the block 'B', which the problem does not have; near"),
         (BlockPrices({"c": 0}), "a price for the block 'c', which the problem does not have"),
         (
+            BlockPrices(proper={"B": 9}),
+            "a proper count for the block 'B', which the problem does not have; nearest: 'b'",
+        ),
+        (
+            BlockPrices(proper={"b": 0}),
+            "a proper count of 0 for the block 'b': all jobs together can use ",
+        ),
+        (
             BlockPrices({}, {"Dear": 0}),
             "a price for the machine type 'Dear', which the problem does not have; nearest: 'dear'",
         ),
@@ -114,6 +122,11 @@ def test_a_branch_is_not_on_a_configuration_that_a_set_has_as_well() -> None:
     ("arguments", "message"),
     [
         (({"b": -1},), "price of block 'b' is -1; expected a number >= 0"),
+        (({}, {}, (), {"b": -1}), "proper count of block 'b' is -1; expected a whole number >= 0"),
+        (({}, {}, (), {"b": 1.5}), "proper count of block 'b' is 1.5; expected a whole number >="),
+        (({}, {}, (), {"b": "2"}), "proper count of block 'b' is '2'; expected a whole number >="),
+        (({}, {}, (), ["b"]), "the proper counts of every block are ['b']; expected a mapping of"),
+        (({}, {}, (), {"": 1}), "block name is ''; expected a text that is not empty"),
         (({"b": float("nan")},), "price of block 'b' is nan; expected a finite number"),
         (({"b": "x"},), "price of block 'b': 'x' is not a number"),
         (({"b": None},), "price of block 'b' is None; expected a finite number"),

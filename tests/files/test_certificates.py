@@ -21,7 +21,7 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
     tree = Branch(
         MachinesOf(Configuration({"3g": 2, "1g": 1}, "a100")),
         3,
-        BlockPrices({"1g": "1/7", "3g": 0.5}, {"a100": 2}, [0]),
+        BlockPrices({"1g": "1/7", "3g": 0.5}, {"a100": 2}, [0], {"3g": 12}),
         Branch(BlocksOfJob("3g", "bert"), -1, BlockPrices(multipliers=[1, "0.25"]), BlockPrices()),
     )
     assert tree.to_json() == {
@@ -31,6 +31,7 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
             "prices": {"1g": "1/7", "3g": "0.5"},
             "limit_prices": {"a100": 2},
             "multipliers": [0],
+            "proper": {"3g": 12},
         },
         "above": {
             "branch": {"blocks_of_job": {"block": "3g", "job": "bert"}},
@@ -66,6 +67,17 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
         ({**LEAF, "multipliers": {}}, "multipliers is an object, expected an array"),
         ({**LEAF, "multipliers": "12"}, 'multipliers is "12", expected an array'),
         ({**LEAF, "multipliers": [None]}, "multipliers[0] is null, expected a number such as"),
+        ({**LEAF, "proper": [1]}, "proper is an array, expected an object"),
+        ({**LEAF, "proper": {"b": -1}}, "proper.b is -1, expected a whole number >= 0"),
+        ({**LEAF, "proper": {"b": 1.5}}, "proper.b is 1.5, expected a whole number >= 0"),
+        (
+            {**LEAF, "proper": {"b": "7"}},
+            'proper.b is "7", expected a whole number >= 0; write 7 w',
+        ),
+        (
+            {**LEAF, "proper": {"": 1}},
+            "proper: block name is ''; expected a text that is not empty",
+        ),
         ({"branch": {"blocks_of": "b"}}, 'the document has no "at_most"'),
         ({**GOOD, "prices": {}}, 'the document has the unknown key "prices"'),
         ({**GOOD, "at_most": 1.5}, "at_most is 1.5, expected a whole number"),
@@ -129,8 +141,8 @@ def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:
         lambda inner: st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["prices", "limit_prices", "multipliers", "branch", "at_most", "below", "above",
-                 "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine", "blocks"]
+                ["prices", "limit_prices", "multipliers", "proper", "branch", "at_most", "below",
+                 "above", "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine", "blocks"]
             ),
             inner, max_size=4,
         ),

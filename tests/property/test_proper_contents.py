@@ -29,10 +29,14 @@ from tests.samples import few
 def spacious(rng: random.Random) -> Problem:
     """A few jobs, and machines that often have room for more than all of them can use."""
     types = [
-        MachineType(name, rng.choice([0, 1, 1, "3/2", 2]), rng.choice([None, None, 0, 1, 2, 3]))
+        MachineType(
+            name, rng.choice(["0", "1", "1", "3/2", "2"]), rng.choice([None, None, 0, 1, 2, 3])
+        )
         for name in rng.choice(["m", "m", "mn"])
     ]
-    sizes = {block: rng.choice([1, 2, 3, "5/2"]) for block in rng.choice(["a", "ab", "ab", "abc"])}
+    sizes = {
+        block: rng.choice(["1", "2", "3", "5/2"]) for block in rng.choice(["a", "ab", "ab", "abc"])
+    }
     shapes: list[Configuration | SizeBoundedConfigurations] = [
         SizeBoundedConfigurations(
             sizes, rng.randint(2, 9), machine.name, rng.choice([None, None, 3])
@@ -44,8 +48,8 @@ def spacious(rng: random.Random) -> Problem:
     jobs = [
         Job(
             f"j{number}",
-            rng.choice([0, 1, 2, 3, "7/2"]),
-            {block: rng.choice([0, 1, 2, "3/2"]) for block in sizes},
+            rng.choice(["0", "1", "2", "3", "7/2"]),
+            {block: rng.choice(["0", "1", "2", "3/2"]) for block in sizes},
         )
         for number in range(rng.randint(1, 3))
     ]
@@ -82,7 +86,7 @@ def test_no_bound_is_above_the_optimum_in_the_long_run() -> None:
 
 
 def stock(rng: random.Random) -> Problem:
-    """Cutting stock with small demands: some machine has room for more of a type than anybody has."""
+    """Cutting stock with small demands: there is room for more of some type than anybody has."""
     capacity = rng.choice([50, 132, 1_000])
     sizes = sorted(rng.sample(range(capacity // 12, capacity * 2 // 3), rng.randint(4, 12)))
     return Problem(
