@@ -142,7 +142,8 @@ def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:
         | st.dictionaries(
             st.sampled_from(
                 ["prices", "limit_prices", "multipliers", "proper", "branch", "at_most", "below",
-                 "above", "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine", "blocks"]
+                 "above", "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine",
+                 "blocks"]
             ),
             inner, max_size=4,
         ),
