@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .compact import CompactProgram
+    from .program import Program
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,6 +43,8 @@ class Peer(Protocol):
         Its settings, in a line.
     integer : bool
         False for one that solves the linear relaxation alone.
+    program : type of Program
+        What it is given of a problem.
     """
 
     @property
@@ -60,11 +62,16 @@ class Peer(Protocol):
         """Whether it solves the integer program, not only its relaxation."""
         ...
 
+    @property
+    def program(self) -> type[Program]:
+        """What it is given of a problem."""
+        ...
+
     def load(self) -> None:
         """Import what it needs, so that it is not measured; ImportError if it is missing."""
         ...
 
-    def prepare(self, program: CompactProgram) -> Any:
+    def prepare(self, program: Program) -> Any:
         """Turn the program into the solver's own model."""
         ...
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.peers import GROUPS, PEERS, CompactProgram, PeerAnswer
+from bench.peers import GROUPS, PEERS, CompactProgram, PeerAnswer, Program
 from bench.row import Outcome
 from bench.runs.asking_peers import judge
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
@@ -26,10 +26,11 @@ PAIR = Configuration({"b": 2})
 THREE = Problem(configurations=PAIR, jobs=[Job("x", 3, {"b": 1})])  # 2 machines
 
 
-def ask(name: str, problem: Problem) -> tuple[CompactProgram, PeerAnswer]:
+def ask(name: str, problem: Problem) -> tuple[Program, PeerAnswer]:
     if name in EXTRA:
         pytest.importorskip(EXTRA[name])
-    peer, program = PEERS[name], CompactProgram.of(problem)
+    peer = PEERS[name]
+    program = peer.program.of(problem)
     peer.load()
     return program, peer.solve(peer.prepare(program), 30.0, seed=0)
 
