@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +12,7 @@ from bench.peers.arc_flow import MOST_NODES, MOST_VARIABLES
 from bench.row import Outcome, RunRow
 from bench.tables import Column, Table, exact, grouped, percent, seconds
 from bench.task import Kind, Task
+from cms.values.frozen import FrozenMap
 
 from .agreement import agreement
 from .suite import Settings, Suite
@@ -39,7 +40,7 @@ class Drawn:
     family: str
     sizes: tuple[int, ...]
     variants: tuple[Mapping[str, Any], ...] = ({},)
-    always: Mapping[str, Any] | None = None
+    always: Mapping[str, Any] = field(default_factory=FrozenMap)
 
     def arguments(self, number: int, largest: int) -> dict[str, Any] | None:
         """Return the arguments of an instance; None if all sizes are too large."""
@@ -48,7 +49,7 @@ class Drawn:
             return None
         turn, at = divmod(number, len(sizes))
         variant = self.variants[(turn + at) % len(self.variants)]
-        return {"n": sizes[at], "seed": number, **(self.always or {}), **variant}
+        return {"n": sizes[at], "seed": number, **self.always, **variant}
 
 
 _RANGES = (("0.01", "0.25"), ("0.05", "0.5"), ("0.1", "0.75"), ("0.2", "0.7"))

@@ -48,9 +48,9 @@ class MeasuredShares(Tabular):
     """The jobs of ``real-rows`` on A100s shared under MPS: throughputs measured, not made up.
 
     A share gives what a straight line between the measured sizes says, a seventh of the GPU to all
-    of it: throughput grows more slowly than the share and, under a short latency limit, soon not at
-    all. A model that is too slow for a size gets nothing from a smaller share. Numbers are in units
-    of 1/1000 item/s.
+    of it: for most jobs throughput grows more slowly than the share, and under a short latency
+    limit soon hardly at all. A model that is too slow for a size gets nothing from a smaller share.
+    Numbers are in units of 1/1000 item/s.
 
     Parameters
     ----------
