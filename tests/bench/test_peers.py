@@ -156,9 +156,9 @@ def test_too_many_contents_of_a_size_bounded_set_are_refused() -> None:
 # --- the arc-flow program -------------------------------------------------------------------------
 
 
-def cut(sizes: dict[str, int], capacity: int, **bound: int) -> Problem:
+def cut(sizes: dict[str, int], capacity: int, max_blocks: int | None = None) -> Problem:
     return Problem(
-        configurations=SizeBoundedConfigurations(sizes, capacity, **bound),
+        configurations=SizeBoundedConfigurations(sizes, capacity, max_blocks=max_blocks),
         jobs=[Job(f"of-{block}", 2, {block: 1}) for block in sizes],
     )
 

@@ -201,7 +201,7 @@ def test_a_pod_needs_one_share_and_may_be_barred_from_a_type() -> None:
     by_type = rows.supplies.reshape(2000, 7, 21)
     assert (np.diff(by_type, axis=2) >= 0).all()
     assert set(by_type.ravel().tolist()) == {0, 1}
-    barred = ~by_type.any(axis=2)
+    barred = (by_type == 0).all(axis=2)
     assert barred.any(axis=0).all()
     assert not barred.all(axis=1).any()
 
