@@ -1,11 +1,12 @@
-"""Machines for given blocks, by diving: contents are priced again for what is left after each step.
+"""Schedules by diving: jobs decide one by one, then machines, and what is left is priced anew.
 
-What cutting stock is about: cover so many blocks of each type with as few machines as possible. The
-linear program over contents is solved by column generation; what it has whole machines of is kept,
-or else the content it has most of; the program goes on with the blocks that are left, and contents
-that fit these are priced again. A dive that does not end well is followed by others that once or
-twice took the second best (limited discrepancy search; Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa
-2019, DOI 10.1287/ijoc.2018.0822).
+The linear program behind the best prices mixes options of jobs and contents of machines. What it
+has whole jobs and machines of is kept, or else the option or the content it has most of; it is
+solved again for what is left, with options and contents priced for that. First the jobs decide, so
+that what they all take stays near what the bound is made of; then the machines for these blocks,
+which is cutting stock. A dive that does not end well is followed by others that once or twice took
+the second best (limited discrepancy search; Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa 2019, DOI
+10.1287/ijoc.2018.0822).
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from cms.knapsack.pricing import cheapest_option
+
+from ..prices.choices import Choices, choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
@@ -26,34 +30,80 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..prices.region import Region
+    from ..prices.fraction import Fractional
+    from ..prices.jobs import Jobs
+    from ..prices.region import Bounded, Region
+    from ..prices.search import PriceSearch
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 #: Prices are whole multiples of so small a part of the cheapest machine's cost.
 _GRID = 2**30
 #: A content must be worth so much more than it costs to be added.
 _GAIN = 1e-6
 #: Rounds of pricing after each step, and at first.
-_ROUNDS, _FIRST_ROUNDS = 12, 400
+_ROUNDS, _FIRST_ROUNDS = 12, 60
 #: Contents with no block in common that one round looks for in a set, and nodes for each but one.
 _CONTENTS, _PATIENCE = 12, 500
 #: Dives, and at how many first steps the second best is taken, alone or together with another.
 _DIVES, _DEPTH = 40, 12
-#: A content of which the program has so large a part is taken with the one it has most of.
+#: What the program has so large a part of is kept together with what it has most of ...
 _NEARLY = 0.75
-#: Larger numbers of machines are beyond what floats can count.
-_MOST_MACHINES = 2**40
+#: ... and so is this part of the undecided jobs, or they would take a step each.
+_TOGETHER = 8
+#: More undecided kinds of jobs are rounded instead.
+MOST_UNDECIDED = 2_000
+#: Larger numbers of blocks are beyond what floats can count.
+_MOST_BLOCKS = 2**40
 #: GLOP's parameters, tried in this order.
 _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
     "max_number_of_iterations: 20000 use_dual_simplex: true use_preprocessing: true",
 )
 
+#: A kind of jobs and one of its options.
+Pick = tuple[int, tuple[int, ...]]
+
+
+class Undecided(NamedTuple):
+    """Jobs that have an option already, and options of the kinds that are still to choose."""
+
+    decided: Mapping[Pick, int]
+    open: Mapping[int, tuple[tuple[int, ...], ...]]
+
+    @classmethod
+    def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
+        """Read off a fractional schedule which kinds it mixes options of."""
+        decided: dict[Pick, int] = {}
+        choosing: dict[int, tuple[tuple[int, ...], ...]] = {}
+        for group, shares in enumerate(mixture.shares):
+            part = search.kinds_of_group(group)
+            kinds = range(part.start, part.stop)
+            passes = (search.options[number][part].tolist() for number, _ in shares)
+            for kind, *options in zip(kinds, *passes, strict=True):
+                distinct = tuple(dict.fromkeys(map(tuple, options)))
+                if len(distinct) > 1:
+                    choosing[kind] = distinct
+                else:
+                    decided[kind, distinct[0]] = search.jobs.weight(kind)
+        return cls(decided, choosing)
+
+    @classmethod
+    def none(cls, choices: Choices) -> Undecided:
+        """Leave nothing open."""
+        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
+        decided: dict[Pick, int] = {}
+        for kind, option, count in zip(*columns, strict=True):
+            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
+        return cls(decided, {})
+
 
 class Dived(NamedTuple):
-    """Machines that hold the blocks, and what they cost."""
+    """What every job takes, the machines that hold that, and what these cost."""
 
     cost: Fraction
     machines: Mapping[Row, int]
+    choices: Choices
 
 
 class Diver:
@@ -61,39 +111,42 @@ class Diver:
 
     Parameters
     ----------
+    jobs : Jobs
     region : Region
         Of the price search, without branches: its rows are the first contents.
     budget : Budget
+
+    Attributes
+    ----------
+    used : dict of Row
+        The contents of machines that dives ended with.
     """
 
-    def __init__(self, region: Region, budget: Budget) -> None:
-        self._region, self._budget = region, budget
-        self._rows: dict[Row, None] = dict.fromkeys(
-            Row(row.counts, row.machine, row.shape) for row in region.rows if any(row.counts)
-        )
-
-        #: The contents of machines that dives ended with.
+    def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
+        self._jobs, self._region, self._budget = jobs, region, budget
+        self._rows = dict.fromkeys(row for row in region.rows if any(row.counts))
         self.used: dict[Row, None] = {}
 
     def dives(
-        self, load: Sequence[int], target: Fraction, below: Fraction | None = None
+        self, start: Undecided, target: Fraction, below: Fraction | None = None
     ) -> Iterator[Dived]:
-        """Yield cheaper and cheaper machines that hold so many blocks of each type.
+        """Yield cheaper and cheaper schedules.
 
         Parameters
         ----------
-        load : sequence of k ints
+        start : Undecided
         target : Fraction
-            It ends with the first that cost no more, or once no more dives seem worth while.
+            It ends with the first that costs no more, or once no more dives seem worth while.
         below : Fraction, optional
-            Only machines that cost less are of interest.
+            Only schedules that cost less are of interest.
         """
-        if sum(load) > _MOST_MACHINES:
+        blocks = (sum(option) * count for (_, option), count in start.decided.items())
+        if sum(blocks) > _MOST_BLOCKS:
             return
         for skips in _discrepancies():
             if self._budget.stopped:
                 return
-            dive = _Dive(self._region, self._rows, load, self._budget)
+            dive = _Dive(self._jobs, self._region, self._rows, start, self._budget)
             found = dive.run(frozenset(skips), below)
             if found is not None:
                 below = found.cost
@@ -110,84 +163,129 @@ def _discrepancies() -> Iterator[tuple[int, ...]]:
 
 
 class _Dive:
-    """One dive: a linear program over contents that loses blocks as machines are kept."""
+    """One dive: a program that loses jobs as they decide, and blocks as machines are kept."""
 
     def __init__(
-        self, region: Region, rows: dict[Row, None], load: Sequence[int], budget: Budget
+        self,
+        jobs: Jobs,
+        region: Region,
+        rows: dict[Row, None],
+        start: Undecided,
+        budget: Budget,
     ) -> None:
-        self._region, self._rows, self._budget = region, rows, budget
-        self._left = list(load)
+        self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
+        self._picked = dict(start.decided)
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
-        self._room = list(region.limits)
         self._unit = region.unit
+        self._steps = 0
         self.least: Fraction | None = None
+        k = len(region.blocks)
+        #: Blocks that are needed and on no machine yet.
+        self._left = [0] * k
+        for (_, option), count in start.decided.items():
+            for i, n in enumerate(option):
+                self._left[i] += n * count
         self._program = LinearProgram()
-        k = len(load)
         # What no machine holds has a price at which any machine is better.
         dear = 100.0 * max(1.0, near(region.dearest / region.unit))
-        missing = [self._program.variable(dear) for _ in range(k)]
+        self._missing = [self._program.variable(dear) for _ in range(k)]
         self._needs = [
-            self._program.row([(missing[i], 1.0)], low=float(load[i])) for i in range(k)
+            self._program.row([(missing, 1.0)], low=float(left))
+            for missing, left in zip(self._missing, self._left, strict=True)
         ]
+        self._room = list(region.limits)
         self._limits = [
             None if limit is None else self._program.row([], high=float(limit))
             for limit in region.limits
         ]
-        self._missing = missing
         # The contents that fit what is left, with their variables; what those of sets hold.
         self._columns: dict[Row, int] = {}
-        self._held: list[tuple[int, ...]] = []
         self._sets: list[Row] = []
-        self._values: dict[Row, float] = {}
+        self._held: list[tuple[int, ...]] = []
+        self._machines: dict[Row, float] = {}
+        # The kinds that are to choose: how many jobs, their row, and variables of their options.
+        self._open = {kind: jobs.weight(kind) for kind in start.open}
+        self._choose = {
+            kind: self._program.row([], low=float(count)) for kind, count in self._open.items()
+        }
+        self._options: dict[Pick, int] = {}
+        for kind, options in start.open.items():
+            for option in options:
+                self._add_option(kind, option)
         for row in rows:
             self._add(row)
 
     def run(self, skips: frozenset[int], below: Fraction | None) -> Dived | None:
         """Dive; None if there is no end, or none that costs less than ``below``."""
-        steps = 0
         rounds = _FIRST_ROUNDS
-        while any(self._left):
+        while self._open or any(self._left):
             solved = self._priced(rounds)
             rounds = _ROUNDS
             if solved is None:
                 return None
-            values, least = solved
+            machines, options, least = solved
             if self.least is None:
                 self.least = least
             if below is not None and least >= below:
                 return None
-            taken = self._whole(values)
-            if not taken:
-                order = sorted(values, key=lambda row: (-values[row], row.machine, row.counts))
-                fitting = [row for row in order if values[row] > 0]
-                if not fitting:
+            if self._open:
+                if not self._decide(self._step(options, skips, len(self._open) // _TOGETHER)):
                     return None
-                if steps in skips:
-                    fitting = fitting[1:2] or fitting
-                else:
-                    fitting = fitting[:1] + [r for r in fitting[1:] if values[r] >= _NEARLY]
-                taken = dict.fromkeys(fitting, 1)
-                steps += 1
-            if not any([self._keep(row, number) for row, number in taken.items()]):
+                continue
+            taken = self._step(machines, skips, 0)
+            kept = [self._keep(row, number) for row, number in taken.items()]
+            if not any(kept):
                 return None
             self._close_improper()
-        return Dived(self._cost, dict(self._kept))
+        picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
+        choices = choices_of(picks, len(self._region.blocks))
+        return Dived(self._cost, dict(self._kept), choices)
 
-    def _whole(self, values: Mapping[Row, float]) -> dict[Row, int]:
-        return {row: floor(x + _GAIN) for row, x in values.items() if x >= 1 - _GAIN}
+    def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
+        """Return what to keep: all that is whole, or else what there is most of."""
+        whole = {key: floor(x + _GAIN) for key, x in values.items() if x >= 1 - _GAIN}
+        if whole:
+            return whole
+        order = sorted(values, key=lambda key: (-values[key], key[:2]))
+        self._steps += 1
+        if self._steps - 1 in skips:
+            order = order[1:2] or order
+        else:
+            order = [key for at, key in enumerate(order) if at <= more or values[key] >= _NEARLY]
+        return dict.fromkeys(order, 1)
+
+    def _decide(self, taken: Mapping[Pick, int]) -> bool:
+        """Let jobs take options; say whether any did."""
+        before = sum(self._open.values())
+        for (kind, option), number in taken.items():
+            number = min(number, self._open.get(kind, 0))
+            if not number:
+                continue
+            self._picked[kind, option] = self._picked.get((kind, option), 0) + number
+            for i, n in enumerate(option):
+                if n:
+                    self._left[i] += n * number
+                    self._program.set_low(self._needs[i], float(self._left[i]))
+            self._open[kind] -= number
+            self._program.set_low(self._choose[kind], float(self._open[kind]))
+            if not self._open[kind]:
+                del self._open[kind]
+                for pick in [pick for pick in self._options if pick[0] == kind]:
+                    self._program.close(self._options.pop(pick), True)
+        if not self._open:
+            self._close_improper()
+        return sum(self._open.values()) < before
 
     def _keep(self, row: Row, number: int) -> bool:
         """Keep machines as far as their blocks are still needed; say whether any was."""
         useful = [-(-left // n) for left, n in zip(self._left, row.counts, strict=True) if n]
         number = min(number, max(useful, default=0))
-        room = self._room[row.machine]
-        if room is not None:
+        room, limit = self._room[row.machine], self._limits[row.machine]
+        if room is not None and limit is not None:
             number = min(number, room)
             self._room[row.machine] = room - number
-            limit = self._limits[row.machine]
-            if limit is not None:
-                self._program.set_high(limit, float(room - number))
+            self._program.set_high(limit, float(room - number))
         if number <= 0:
             return False
         self._kept[row] = self._kept.get(row, 0) + number
@@ -198,14 +296,10 @@ class _Dive:
                 self._program.set_low(self._needs[i], float(self._left[i]))
         return True
 
-    def _proper(self, row: Row) -> Row:
-        """Leave out the blocks of a content that are not needed any more."""
-        if row.shape is not None:
-            return row
-        return row._replace(counts=tuple(map(min, row.counts, self._left)))
-
     def _add(self, row: Row) -> bool:
-        row = self._proper(row)
+        """Add a content, without blocks that are not needed any more."""
+        if row.shape is None and not self._open:
+            row = row._replace(counts=tuple(map(min, row.counts, self._left)))
         if row in self._columns or not any(row.counts):
             return False
         cost = near(self._region.costs[row.machine] / self._unit)
@@ -219,53 +313,59 @@ class _Dive:
             self._sets.append(row)
         return True
 
+    def _add_option(self, kind: int, option: tuple[int, ...]) -> bool:
+        if (kind, option) in self._options:
+            return False
+        terms = [(self._needs[i], -float(n)) for i, n in enumerate(option) if n]
+        column = self._program.column(0.0, [(self._choose[kind], 1.0), *terms])
+        self._options[kind, option] = column
+        return True
+
     def _close_improper(self) -> None:
         """Close contents with blocks that are not needed; those in use go on without these."""
         if not self._sets:
             return
-        held = np.array(self._held)
-        improper = np.flatnonzero((held > np.array(self._left)).any(axis=1))
+        improper = np.flatnonzero((np.array(self._held) > np.array(self._left)).any(axis=1))
         gone = [self._sets[at] for at in improper.tolist()]
         for row in gone:
             self._program.close(self._columns.pop(row), True)
-        stay = np.delete(np.arange(len(held)), improper).tolist()
+        stay = np.delete(np.arange(len(self._held)), improper).tolist()
         self._held = [self._held[at] for at in stay]
         self._sets = [self._sets[at] for at in stay]
         for row in gone:
-            if row in self._values:
+            if row in self._machines:
                 self._add(row)
 
-    def _priced(self, rounds: int) -> tuple[dict[Row, float], Fraction] | None:
-        """Solve the program over all contents that fit; values, and what it costs at least."""
+    def _priced(self, rounds: int) -> tuple[dict[Row, float], dict[Pick, float], Fraction] | None:
+        """Solve the program with all that prices bring up; return its values and a bound."""
         for number in range(rounds):
             answer = self._program.solve(self._budget, _WAYS)
             if answer is None:
                 return None
-            prices = [max(0.0, answer.duals[row]) for row in self._needs]
-            values = self._values = {
-                row: answer.values[column]
-                for row, column in self._columns.items()
-                if answer.values[column] > _GAIN
-            }
-            limits = [
-                0.0 if row is None else max(0.0, -answer.duals[row]) for row in self._limits
-            ]
-            added, scale = self._new(prices, limits)
+            x = answer.values
+            self._machines = {row: x[at] for row, at in self._columns.items() if x[at] > _GAIN}
+            options = {pick: x[at] for pick, at in self._options.items() if x[at] > _GAIN}
+            missing = any(x[at] > _GAIN for at in self._missing)
+            prices = [int(max(0.0, answer.duals[row]) * _GRID) for row in self._needs]
+            limits = [0.0 if at is None else max(0.0, -answer.duals[at]) for at in self._limits]
+            added, scale = self._new_contents(prices, limits)
+            if self._open:
+                worth = {kind: answer.duals[row] for kind, row in self._choose.items()}
+                added |= self._new_options(prices, worth)
             if number + 1 == rounds or not added:
                 break
-        if any(answer.values[column] > _GAIN for column in self._missing):
+        if missing:
             return None  # limits do not allow it
-        least = self._cost + Fraction(answer.value / scale * (1 - 1e-9)) * self._unit
-        return values, least
+        bound = Fraction(answer.value / scale * (1 - 1e-9)) * self._unit
+        return self._machines, options, self._cost + bound
 
-    def _new(self, prices: Sequence[float], limits: Sequence[float]) -> tuple[bool, float]:
+    def _new_contents(self, prices: Sequence[int], limits: Sequence[float]) -> tuple[bool, float]:
         """Price contents; say whether any was added, and how much too high prices are at most."""
-        worth = [int(price * _GRID) for price in prices]
         added, scale = False, 1.0
         for bounded in self._region.bounded:
             cost = near(self._region.costs[bounded.machine] / self._unit) + limits[bounded.machine]
-            mine = [worth[i] for i in bounded.columns]
-            most = [self._left[i] for i in bounded.columns]
+            mine = [prices[i] for i in bounded.columns]
+            most = self._most(bounded)
             patience = None
             for _ in range(_CONTENTS):
                 found = bounded.packing.fullest(mine, most, patience)
@@ -279,3 +379,16 @@ class _Dive:
                 most = [n if not c else 0 for n, c in zip(most, found.content, strict=True)]
                 patience = _PATIENCE
         return added, scale
+
+    def _most(self, bounded: Bounded) -> Sequence[int]:
+        return bounded.most if self._open else [self._left[i] for i in bounded.columns]
+
+    def _new_options(self, prices: Sequence[int], worth: Mapping[int, float]) -> bool:
+        """Price options of the jobs that are to choose; say whether any was added."""
+        added = False
+        for kind in self._open:
+            row = self._jobs.row(kind)
+            best: Any = cheapest_option(prices, row.supply, row.demand)
+            if best is not None and best.value < (worth[kind] - _GAIN) * _GRID:
+                added |= self._add_option(kind, best.option)
+        return added

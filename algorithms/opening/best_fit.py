@@ -83,4 +83,3 @@ def best_fit(
                     del found[state]
                     by_room.remove(state)
     return {content: number for (_, _, content), number in found.items()}
-

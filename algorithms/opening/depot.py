@@ -230,8 +230,9 @@ class Depot:
             if need:
                 at = min(
                     holders,
-                    key=lambda at: self._rank[self._sets[at].machine]
-                    / min(self._sets[at].most[i], _CAP),
+                    key=lambda at: (
+                        self._rank[self._sets[at].machine] / min(self._sets[at].most[i], _CAP)
+                    ),
                 )
                 mine[at][i] = need
         return [shape.fitted(part) for shape, part in zip(self._sets, mine, strict=True)]

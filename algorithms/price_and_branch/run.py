@@ -14,7 +14,7 @@ from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 
 from ..closing.covering import covering, filled
-from ..closing.diving import Diver
+from ..closing.diving import MOST_UNDECIDED, Diver, Undecided
 from ..closing.exact import every_block, every_option, solver_bound
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from ..closing.program import Found, Task, close, schedule_of
@@ -45,8 +45,6 @@ _LADDER = (
 )
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
-#: Roundings whose blocks are dived for.
-_ROUNDINGS = 8
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
@@ -112,11 +110,11 @@ class _Run:
         shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
-        diver = None if shapes.complete else Diver(search.region, budget)
+        diver = None if shapes.complete else Diver(self._jobs, search.region, budget)
         if diver is None:
             yield from self._first(shapes, start, mixture, "rounding")
         else:
-            yield from self._dived(diver, search, mixture, budget.seed)
+            yield from self._dived(diver, search, mixture)
         if self._met(search.best):
             return
         for point in search.refine():
@@ -126,7 +124,7 @@ class _Run:
         shapes = self._grown(shapes, search, diver)
         mixture = fractional(search)
         if diver is not None:
-            yield from self._dived(diver, search, mixture, budget.seed)
+            yield from self._dived(diver, search, mixture)
             if self._met(search.best):
                 return
         start = rounded(search, mixture, budget.seed)
@@ -137,27 +135,20 @@ class _Run:
             yield from self._first(shapes, start, mixture, "rounding")
         yield from self._close(search, shapes, search.best, mixture)
 
-    def _dived(
-        self, diver: Diver, search: PriceSearch, mixture: Fractional, seed: int
-    ) -> Iterator[Claim]:
-        """Round, and dive for machines that hold what the jobs take: not only contents known."""
+    def _dived(self, diver: Diver, search: PriceSearch, mixture: Fractional) -> Iterator[Claim]:
+        """Dive for schedules with any contents, not only those that prices brought up."""
         if search.best is None:
             return
-        tried: set[tuple[int, ...]] = set()
-        for number in range(_ROUNDINGS):
-            if self._met(search.best):
-                return
-            choices = rounded(search, mixture, seed + number, most_boxes=0).choices
-            load = tuple(choices.load())
-            if load in tried:
-                continue
-            tried.add(load)
-            for dived in diver.dives(load, self._least(search.best), self._cost):
-                machines = {
-                    configuration_of(self._problem, row): n for row, n in dived.machines.items()
-                }
-                schedule = choices.schedule(self._jobs, machines)
-                yield Named(self._reduction.restore(schedule), "diving")
+        start = Undecided.of(search, mixture)
+        if len(start.open) > MOST_UNDECIDED:
+            choices = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
+            start = Undecided.none(choices)
+        for dived in diver.dives(start, self._least(search.best), self._cost):
+            machines = {
+                configuration_of(self._problem, row): n for row, n in dived.machines.items()
+            }
+            schedule = dived.choices.schedule(self._jobs, machines)
+            yield Named(self._reduction.restore(schedule), "diving")
 
     def _grown(self, shapes: Shapes, search: PriceSearch, diver: Diver | None) -> Shapes:
         """Take in the machines that the search and the dives have come across since."""

@@ -237,7 +237,7 @@ class _Machine:
         return Found(int(best[-1, -1]), int(best[-1, -1]), counts)
 
     def _steps(self) -> Iterator[tuple[int, int]]:
-        """Yield (type, number): powers of two and a rest, which add up to every count up to most."""
+        """Yield (type, number): powers of two and a rest, which add up to every count."""
         for at, left in enumerate(self._most):
             bit = 1
             while left:

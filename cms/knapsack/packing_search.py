@@ -104,9 +104,7 @@ def fill(
             value -= counts[at] * worth[at]
             left += counts[at] * weight[at]
             fewer = counts[at] - 1
-            most_left = at_most(
-                worth, weight, volumes, values, at + 1, left - fewer * weight[at]
-            )
+            most_left = at_most(worth, weight, volumes, values, at + 1, left - fewer * weight[at])
             ceiling = max(ceiling, value + fewer * worth[at] + most_left)
         at -= 1
     return best, ceiling, nodes
