@@ -45,8 +45,12 @@ _GAIN = 1e-6
 _ROUNDS, _FIRST_ROUNDS = 12, 60
 #: Contents with no block in common that one round looks for in a set, and nodes for each but one.
 _CONTENTS, _PATIENCE = 12, 500
-#: Dives, and at how many first steps the second best is taken, alone or together with another.
-_DIVES, _DEPTH = 40, 12
+#: At which steps dives take the second best: at none, at each of the first, at each two of these.
+_DEPTH = 12
+_DISCREPANCIES = sorted(
+    ((), *((at,) for at in range(_DEPTH)), *combinations(range(_DEPTH), 2)),
+    key=lambda steps: (len(steps), sum(steps)),
+)
 #: What the program has so large a part of is kept together with what it has most of ...
 _NEARLY = 0.75
 #: ... and so is this part of the undecided jobs, or they would take a step each.
@@ -128,7 +132,7 @@ class Diver:
         self.used: dict[Row, None] = {}
 
     def dives(
-        self, start: Undecided, target: Fraction, below: Fraction | None = None
+        self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
     ) -> Iterator[Dived]:
         """Yield cheaper and cheaper schedules.
 
@@ -137,13 +141,16 @@ class Diver:
         start : Undecided
         target : Fraction
             It ends with the first that costs no more, or once no more dives seem worth while.
-        below : Fraction, optional
+        below : Fraction or None
             Only schedules that cost less are of interest.
+        which : slice
+            Of the dives there may be: the first takes what there is most of, the others the second
+            best at one step, then at two.
         """
         blocks = (sum(option) * count for (_, option), count in start.decided.items())
         if sum(blocks) > _MOST_BLOCKS:
             return
-        for skips in _discrepancies():
+        for skips in _DISCREPANCIES[which]:
             if self._budget.stopped:
                 return
             dive = _Dive(self._jobs, self._region, self._rows, start, self._budget)
@@ -154,12 +161,6 @@ class Diver:
                 yield found
             if dive.least is None or dive.least > target or (below or target + 1) <= target:
                 return  # met; or these blocks need more than that, however they are cut
-
-
-def _discrepancies() -> Iterator[tuple[int, ...]]:
-    """Yield at which steps a dive takes the second best: none, each one, each pair."""
-    patterns = [(), *((at,) for at in range(_DEPTH)), *combinations(range(_DEPTH), 2)]
-    yield from sorted(patterns, key=lambda steps: (len(steps), sum(steps)))[:_DIVES]
 
 
 class _Dive:

@@ -53,7 +53,7 @@ class Shapes:
     ) -> None:
         self.problem = problem
         names = [machine.name for machine in problem.machine_types]
-        shapes, left_out = listed(problem, most)
+        shapes, left_out = listed(problem, most // max(1, len(problem.size_bounded_configurations)))
         self.complete = not left_out
         # Below branches an empty machine may count; no schedule needs one.
         found = [

@@ -45,6 +45,8 @@ _LADDER = (
 )
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
+#: Dives before other programs, and after the first of these.
+_FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
@@ -110,11 +112,12 @@ class _Run:
         shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
-        diver = None if shapes.complete else Diver(self._jobs, search.region, budget)
+        sets = self._problem.size_bounded_configurations
+        diver = Diver(self._jobs, search.region, budget) if sets else None
         if diver is None:
             yield from self._first(shapes, start, mixture, "rounding")
         else:
-            yield from self._dived(diver, search, mixture)
+            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
         if self._met(search.best):
             return
         for point in search.refine():
@@ -124,7 +127,7 @@ class _Run:
         shapes = self._grown(shapes, search, diver)
         mixture = fractional(search)
         if diver is not None:
-            yield from self._dived(diver, search, mixture)
+            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             if self._met(search.best):
                 return
         start = rounded(search, mixture, budget.seed)
@@ -133,9 +136,11 @@ class _Run:
             # Boxes of very large numbers, perhaps.
             start = rounded(search, mixture, budget.seed, most_boxes=0)
             yield from self._first(shapes, start, mixture, "rounding")
-        yield from self._close(search, shapes, search.best, mixture)
+        yield from self._close(search, shapes, search.best, mixture, diver)
 
-    def _dived(self, diver: Diver, search: PriceSearch, mixture: Fractional) -> Iterator[Claim]:
+    def _dived(
+        self, diver: Diver, search: PriceSearch, mixture: Fractional, which: slice
+    ) -> Iterator[Claim]:
         """Dive for schedules with any contents, not only those that prices brought up."""
         if search.best is None:
             return
@@ -143,7 +148,7 @@ class _Run:
         if len(start.open) > MOST_UNDECIDED:
             choices = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
             start = Undecided.none(choices)
-        for dived in diver.dives(start, self._least(search.best), self._cost):
+        for dived in diver.dives(start, self._least(search.best), self._cost, which):
             machines = {
                 configuration_of(self._problem, row): n for row, n in dived.machines.items()
             }
@@ -161,10 +166,17 @@ class _Run:
         return grown
 
     def _close(
-        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
+        self,
+        search: PriceSearch,
+        shapes: Shapes,
+        point: PricePoint,
+        mixture: Fractional,
+        diver: Diver | None,
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
         yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
+        if diver is not None:
+            yield from self._dived(diver, search, mixture, _MORE_DIVES)
         task = self._exact_task(shapes, point)
         if task is not None and task.size <= _MOST_LOOKED_AT:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
