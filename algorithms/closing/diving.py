@@ -14,6 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 from math import floor
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from ..prices.fraction import Fractional
     from ..prices.jobs import Jobs
-    from ..prices.region import Bounded, Region
+    from ..prices.region import Region
     from ..prices.search import PriceSearch
 
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -59,6 +60,9 @@ _TOGETHER = 8
 MOST_UNDECIDED = 2_000
 #: Larger numbers of blocks are beyond what floats can count.
 _MOST_BLOCKS = 2**40
+#: Machines that cost more, in the cheapest machines' cost, are left out: beside longer numbers GLOP
+#: may not return.
+_HIGHEST = 1e21
 #: GLOP's parameters, tried in this order.
 _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
@@ -159,8 +163,10 @@ class Diver:
                 below = found.cost
                 self.used.update(dict.fromkeys(found.machines))
                 yield found
-            if dive.least is None or dive.least > target or (below or target + 1) <= target:
-                return  # met; or these blocks need more than that, however they are cut
+            if dive.least is None or dive.least > target:
+                return  # what is decided needs more than that, however machines are cut
+            if below is not None and below <= target:
+                return
 
 
 class _Dive:
@@ -178,7 +184,7 @@ class _Dive:
         self._picked = dict(start.decided)
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
-        self._unit = region.unit
+        self._costs = [near(cost / region.unit) for cost in region.costs]
         self._steps = 0
         self.least: Fraction | None = None
         k = len(region.blocks)
@@ -189,17 +195,27 @@ class _Dive:
                 self._left[i] += n * count
         self._program = LinearProgram()
         # What no machine holds has a price at which any machine is better.
-        dear = 100.0 * max(1.0, near(region.dearest / region.unit))
+        dear = 100.0 * max([1.0, *(cost for cost in self._costs if cost <= _HIGHEST)])
         self._missing = [self._program.variable(dear) for _ in range(k)]
         self._needs = [
             self._program.row([(missing, 1.0)], low=float(left))
             for missing, left in zip(self._missing, self._left, strict=True)
         ]
-        self._room = list(region.limits)
+        # As many machines as there are blocks are always enough.
+        most = _MOST_BLOCKS if start.open else sum(self._left)
+        self._room = [None if limit is None or limit >= most else limit for limit in region.limits]
         self._limits = [
-            None if limit is None else self._program.row([], high=float(limit))
-            for limit in region.limits
+            None if room is None else self._program.row([], high=float(room)) for room in self._room
         ]
+        # What machines that cost nothing have is worth nothing.
+        self._free = {
+            i
+            for row in region.rows
+            if not region.costs[row.machine] and self._room[row.machine] is None
+            for i, n in enumerate(row.counts)
+            if n
+        }
+        self._listed = [row for row in region.rows if row.shape is not None]
         # The contents that fit what is left, with their variables; what those of sets hold.
         self._columns: dict[Row, int] = {}
         self._sets: list[Row] = []
@@ -239,6 +255,8 @@ class _Dive:
             if not any(kept):
                 return None
             self._close_improper()
+        if below is not None and self._cost >= below:
+            return None
         picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
         choices = choices_of(picks, len(self._region.blocks))
         return Dived(self._cost, dict(self._kept), choices)
@@ -297,14 +315,18 @@ class _Dive:
                 self._program.set_low(self._needs[i], float(self._left[i]))
         return True
 
+    def _wanted(self, row: Row) -> Sequence[int]:
+        """Return the blocks of a machine that somebody may take."""
+        return row.counts if self._open else list(map(min, row.counts, self._left))
+
     def _add(self, row: Row) -> bool:
         """Add a content, without blocks that are not needed any more."""
         if row.shape is None and not self._open:
             row = row._replace(counts=tuple(map(min, row.counts, self._left)))
-        if row in self._columns or not any(row.counts):
+        cost = self._costs[row.machine]
+        if row in self._columns or not any(row.counts) or cost > _HIGHEST:
             return False
-        cost = near(self._region.costs[row.machine] / self._unit)
-        terms = [(self._needs[i], float(n)) for i, n in enumerate(row.counts) if n]
+        terms = [(self._needs[i], float(n)) for i, n in enumerate(self._wanted(row)) if n]
         limit = self._limits[row.machine]
         if limit is not None:
             terms.append((limit, 1.0))
@@ -339,39 +361,43 @@ class _Dive:
 
     def _priced(self, rounds: int) -> tuple[dict[Row, float], dict[Pick, float], Fraction] | None:
         """Solve the program with all that prices bring up; return its values and a bound."""
-        for number in range(rounds):
+        while True:
+            rounds -= 1
             answer = self._program.solve(self._budget, _WAYS)
             if answer is None:
                 return None
             x = answer.values
             self._machines = {row: x[at] for row, at in self._columns.items() if x[at] > _GAIN}
             options = {pick: x[at] for pick, at in self._options.items() if x[at] > _GAIN}
-            missing = any(x[at] > _GAIN for at in self._missing)
-            prices = [int(max(0.0, answer.duals[row]) * _GRID) for row in self._needs]
+            prices = [
+                0 if i in self._free else max(0, int(answer.duals[row] * _GRID))
+                for i, row in enumerate(self._needs)
+            ]
             limits = [0.0 if at is None else max(0.0, -answer.duals[at]) for at in self._limits]
-            added, scale = self._new_contents(prices, limits)
-            if self._open:
-                worth = {kind: answer.duals[row] for kind, row in self._choose.items()}
-                added |= self._new_options(prices, worth)
-            if number + 1 == rounds or not added:
+            dual = {kind: answer.duals[row] for kind, row in self._choose.items()}
+            more, worth = self._new_contents(prices, limits)
+            added, paid = self._new_options(prices, dual)
+            if not rounds or not (added or more):
                 break
-        if missing:
+        if any(x[at] > _GAIN for at in self._missing):
             return None  # limits do not allow it
-        bound = Fraction(answer.value / scale * (1 - 1e-9)) * self._unit
-        return self._machines, options, self._cost + bound
+        return self._machines, options, self._cost + self._at_least(prices, worth, paid)
 
-    def _new_contents(self, prices: Sequence[int], limits: Sequence[float]) -> tuple[bool, float]:
-        """Price contents; say whether any was added, and how much too high prices are at most."""
-        added, scale = False, 1.0
+    def _new_contents(
+        self, prices: Sequence[int], limits: Sequence[float]
+    ) -> tuple[bool, list[int]]:
+        """Price contents; say whether any was added, and what machines are worth at most."""
+        added, worth = False, [0] * len(limits)
         for bounded in self._region.bounded:
-            cost = near(self._region.costs[bounded.machine] / self._unit) + limits[bounded.machine]
+            m = bounded.machine
+            cost = self._costs[m] + limits[m]
             mine = [prices[i] for i in bounded.columns]
-            most = self._most(bounded)
+            most = bounded.most if self._open else [self._left[i] for i in bounded.columns]
             patience = None
             for _ in range(_CONTENTS):
                 found = bounded.packing.fullest(mine, most, patience)
-                if patience is None and cost:
-                    scale = max(scale, found.ceiling / _GRID / cost)
+                if patience is None:
+                    worth[m] = max(worth[m], found.ceiling)
                 if found.value <= (cost + _GAIN) * _GRID:
                     break
                 row = self._region.row_of(bounded, found.content)
@@ -379,17 +405,36 @@ class _Dive:
                 added |= self._add(row)
                 most = [n if not c else 0 for n, c in zip(most, found.content, strict=True)]
                 patience = _PATIENCE
-        return added, scale
+        return added, worth
 
-    def _most(self, bounded: Bounded) -> Sequence[int]:
-        return bounded.most if self._open else [self._left[i] for i in bounded.columns]
-
-    def _new_options(self, prices: Sequence[int], worth: Mapping[int, float]) -> bool:
-        """Price options of the jobs that are to choose; say whether any was added."""
-        added = False
-        for kind in self._open:
+    def _new_options(self, prices: Sequence[int], dual: Mapping[int, float]) -> tuple[bool, int]:
+        """Price options of open kinds; say whether any was added, and what these pay."""
+        added, paid = False, 0
+        for kind, count in self._open.items():
             row = self._jobs.row(kind)
-            best: Any = cheapest_option(prices, row.supply, row.demand)
-            if best is not None and best.value < (worth[kind] - _GAIN) * _GRID:
-                added |= self._add_option(kind, best.option)
-        return added
+            best = cheapest_option(prices, row.supply, row.demand)
+            if best is not None:
+                paid += count * best.value
+                if best.value < (dual[kind] - _GAIN) * _GRID:
+                    added |= self._add_option(kind, best.option)
+        return added, paid
+
+    def _at_least(self, prices: Sequence[int], worth: Sequence[int], paid: int) -> Fraction:
+        """Return what is left costs at least, by prices, exactly.
+
+        No machine is worth more than it costs once prices are scaled to that; one of limited number
+        may be, and its limit then counts as often as it is.
+        """
+        worth, costs = list(worth), self._region.costs
+        for row in self._listed:
+            held = sum(map(mul, prices, self._wanted(row)))
+            worth[row.machine] = max(worth[row.machine], held)
+        pairs = list(zip(worth, costs, self._room, strict=True))
+        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
+        scale = max([_GRID / self._region.unit, *ratios])
+        value: int = sum(map(mul, prices, self._left)) + paid
+        least = value / scale
+        for held, cost, room in pairs:
+            if room is not None:
+                least -= room * max(Fraction(0), held / scale - cost)
+        return least

@@ -213,7 +213,8 @@ class Depot:
         The machine that is worth most for its cost comes next, as many of it as stay worth that; or
         all come by best fit decreasing, where that costs less. False if stopped.
         """
-        fitted = None if self._listed or self.limited or any(self.idle) else self._fitted(load)
+        fresh = not any(shape.opened for shape in self._sets)
+        fitted = self._fitted(load) if fresh and not self._listed and not self.limited else None
         if not self._packed(load):
             return False
         if fitted is not None and self._paid(fitted) < self._paid(self._sets):

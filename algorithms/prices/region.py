@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Up to here nobody asks whether a limit binds.
 _LARGE_LIMIT = 10**9
-#: How many types a set has for each further content that a pass looks for; the most of these.
+#: How many types a set has for each further content that a pass looks for, and the most of these.
 _TYPES_A_ROW, _MORE_ROWS = 4, 64
 #: Nodes of the search for one of these.
 _PATIENCE = 500

@@ -156,8 +156,8 @@ class Packing:
                 slots = None  # it never binds
             else:
                 fits = [min(number, slots) for number in fits]
-        columns = ([each[i] for i in order] for each in (worth, weights, fits))
-        machine = _Machine(*columns, self._room, slots)
+        worth, weights, fits = ([each[i] for i in order] for each in (worth, weights, fits))
+        machine = _Machine(worth, weights, fits, self._room, slots)
         found = machine.fullest() if patience is None else machine.searched(patience)
         for i, number in zip(order, found.content, strict=True):
             content[i] = number
@@ -198,8 +198,9 @@ class _Machine:
             from .packing_compiled import filled
 
             return Found(*filled(*arguments))
-        counts, best = [0] * len(types), [0] * len(types)
-        value, ceiling, nodes = fill(*arguments, counts, best)
+        best = [0] * len(types)
+        arguments += [[0] * len(types), best]
+        value, ceiling, nodes = fill(*arguments)
         _nodes_so_far += nodes
         return Found(value, ceiling, best)
 
@@ -208,7 +209,8 @@ class _Machine:
         """Whether no number in a search leaves 62 bits."""
         dearest = max(self._worth)
         pieces = sum(map(mul, self._worth, self._most)), sum(map(mul, self._weights, self._most))
-        return max(*pieces, self._room * dearest) + self._room < SAFE // 4
+        largest: int = max(*pieces, self._room * dearest) + self._room
+        return largest < SAFE // 4
 
     def _by_table(self) -> Found | None:
         """Use dynamic programming over capacities; None if the table would be too large."""
@@ -237,7 +239,7 @@ class _Machine:
         return Found(int(best[-1, -1]), int(best[-1, -1]), counts)
 
     def _steps(self) -> Iterator[tuple[int, int]]:
-        """Yield (type, number): powers of two and a rest, which add up to every count."""
+        """Yield (type, number): powers of two and a rest, which make up every count up to most."""
         for at, left in enumerate(self._most):
             bit = 1
             while left:
