@@ -33,6 +33,7 @@ from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.references.named import EVERY, HARD
+from tests.samples import no_round_up
 
 
 class Proof(NamedTuple):
@@ -74,7 +75,7 @@ def ask_the_second_checker(problem: Problem, certificate: Certificate) -> None:
     assert tree_bound(tree, read_problem(given)) == proved
 
 
-@pytest.mark.parametrize("name", sorted(HARD - {"non-irup"}))
+@pytest.mark.parametrize("name", sorted(HARD))
 def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
     problem, known = EVERY[name].make(), EVERY[name].optimum
     assert proof(problem, known).bound == known
@@ -90,12 +91,12 @@ def test_set_covers_from_nothing_end_with_a_schedule_and_a_tree() -> None:
 
 
 def test_no_tree_tells_machines_of_a_size_bounded_set_apart() -> None:
-    """Cutting stock without round-up: nothing to branch on is fractional, and 2 is all there is."""
-    problem = hard.NON_IRUP.make()
+    """Cutting stock without round-up: nothing to branch on is fractional, and 5 is all there is."""
+    problem = no_round_up()
     found = proof(problem, None)
-    assert found.bound == 2
+    assert found.bound == 5
     assert found.schedule is not None
-    assert found.schedule.cost(problem) == 3
+    assert found.schedule.cost(problem) == 6
 
 
 def test_the_same_with_its_configurations_listed_is_proved() -> None:
