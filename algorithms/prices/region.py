@@ -317,10 +317,11 @@ def configuration_of(problem: MachineProblem, row: Row) -> Configuration:
 
     Examples
     --------
-    >>> from cms import Problem, SizeBoundedConfigurations
-    >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 7))
+    >>> from cms import Job, Problem, SizeBoundedConfigurations
+    >>> shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 7)
+    >>> problem = Problem(configurations=shares, jobs=[Job("x", 5, {"a": 1, "b": 5})])
     >>> [configuration_of(problem, row) for row in Region(problem).rows]
-    [Configuration(3 x a on machine), Configuration(2 x b on machine)]
+    [Configuration(3 x a on machine), Configuration(b on machine)]
     """
     if row.shape is not None:
         return row.shape
