@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import cast
 
 import pytest
 
-import algorithms.closing.diving
-from algorithms.closing.diving import Dived, Diver, _discrepancies, _Dive
+from algorithms.closing.diving import _DISCREPANCIES, Dived, Diver, Undecided, _Dive
 from algorithms.closing.shapes import Shapes
+from algorithms.prices.fraction import fractional
+from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
+from algorithms.prices.search import PriceSearch
 from cms import (
     Configuration,
     Job,
@@ -38,8 +41,24 @@ def needs(load: Sequence[int], problem: Problem) -> Problem:
     )
 
 
+def taken(load: Sequence[int]) -> Undecided:
+    """One job that has decided to take these blocks."""
+    return Undecided({(0, tuple(load)): 1}, {})
+
+
 def first_dive(region: Region, load: Sequence[int]) -> _Dive:
-    return _Dive(region, dict.fromkeys(region.rows), load, Unlimited())
+    jobs = Jobs(cast("Problem", region.problem))
+    return _Dive(jobs, region, dict.fromkeys(region.rows), taken(load), Unlimited())
+
+
+def diver_of(region: Region, budget: Budget | None = None) -> Diver:
+    return Diver(Jobs(cast("Problem", region.problem)), region, budget or Unlimited())
+
+
+def dives(
+    diver: Diver, load: Sequence[int], target: int, below: Fraction | None = None
+) -> Iterator[Dived]:
+    return diver.dives(taken(load), Fraction(target), below, slice(40))
 
 
 def refuse_what_holds_too_little(
@@ -114,7 +133,7 @@ def test_cutting_stock_without_round_up_takes_its_six_machines() -> None:
     problem = no_round_up()
     region = Region(problem)
     load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
-    found = list(Diver(region, Unlimited()).dives(load, Fraction(5)))
+    found = list(dives(diver_of(region), load, 5))
     assert found[-1].cost == 6
     for dived in found:
         refuse_what_holds_too_little(dived, load, problem, region)
@@ -125,7 +144,7 @@ def test_machines_hold_the_blocks_and_are_seldom_dearer_than_any_others(part: in
     best, tasks = 0, 0
     for problem, region, load in list(random_tasks(60 * (part + 1)))[60 * part :]:
         least = optimum(needs(load, problem))
-        found = list(Diver(region, Unlimited()).dives(load, Fraction(0)))
+        found = list(dives(diver_of(region), load, 0))
         for dived in found:
             refuse_what_holds_too_little(dived, load, problem, region)
         costs = [dived.cost for dived in found]
@@ -195,7 +214,7 @@ def test_only_what_costs_less_is_of_interest() -> None:
         if least is None or not any(load):
             continue
         for below in (least, least + 1):
-            found = Diver(region, Unlimited()).dives(load, Fraction(0), below)
+            found = dives(diver_of(region), load, 0, below)
             assert all(least <= dived.cost < below for dived in found)
 
 
@@ -211,24 +230,24 @@ def test_dives_end_once_they_meet_the_target_or_cannot(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(_Dive, "run", counted)
 
-    def dives(target: int, below: Fraction | None = None) -> int:
+    def number(target: int, below: Fraction | None = None) -> int:
         asked.clear()
-        list(Diver(Region(problem), Unlimited()).dives(load, Fraction(target), below))
+        list(dives(diver_of(Region(problem)), load, target, below))
         return len(asked)
 
-    assert dives(6) == 1  # met
-    assert dives(4) == 1  # 655/132 > 4
-    assert dives(5, Fraction(5)) == 1  # met before
-    # All there are; a target of 5 is neither met nor ruled out.
-    assert dives(5) == algorithms.closing.diving._DIVES
-    assert asked == [frozenset(skips) for skips in _discrepancies()]
+    assert number(6) == 1  # met
+    assert number(4) == 1  # 655/132 > 4
+    assert number(5, Fraction(5)) == 1  # met before
+    # All that were asked for; a target of 5 is neither met nor ruled out.
+    assert number(5) == 40
+    assert asked == [frozenset(skips) for skips in _DISCREPANCIES[:40]]
 
 
 def test_the_second_best_is_taken_once_and_early_first() -> None:
-    patterns = list(_discrepancies())
+    patterns = _DISCREPANCIES
     assert patterns[:13] == [(), *((step,) for step in range(12))]
     assert patterns[13:17] == [(0, 1), (0, 2), (0, 3), (1, 2)]
-    assert len(patterns) == len(set(patterns)) == 40
+    assert len(patterns) == len(set(patterns)) == 1 + 12 + 66
     assert all(len(pair) == 2 and pair[0] < pair[1] for pair in patterns[13:])
     assert [sum(pair) for pair in patterns[13:]] == sorted(map(sum, patterns[13:]))
 
@@ -250,15 +269,15 @@ def test_more_blocks_than_floats_can_count_are_refused() -> None:
         configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 6),
         jobs=[Job("x", 2**50, {"a": 1}), Job("y", 2**50, {"b": 1})],
     )
-    diver = Diver(Region(problem), Unlimited())
-    assert list(diver.dives([2**40, 1], Fraction(0))) == []
-    (found,) = diver.dives([3 * 2**30, 2**31], Fraction(2**31))
+    diver = diver_of(Region(problem))
+    assert list(dives(diver, [2**40, 1], 0)) == []
+    (found,) = dives(diver, [3 * 2**30, 2**31], 2**31)
     assert found.cost == 2**31
 
 
 def test_no_blocks_need_no_machines() -> None:
-    (found,) = Diver(Region(no_round_up()), Unlimited()).dives([0, 0, 0], Fraction(0))
-    assert found == Dived(Fraction(0), {})
+    (found,) = dives(diver_of(Region(no_round_up())), [0, 0, 0], 0)
+    assert (found.cost, found.machines) == (0, {})
 
 
 def test_numbers_beyond_floats_beside_the_blocks() -> None:
@@ -278,7 +297,7 @@ def test_numbers_beyond_floats_beside_the_blocks() -> None:
     )
     region = Region(problem)
     load = [100, 2]
-    for dived in Diver(region, Unlimited()).dives(load, Fraction(0)):
+    for dived in dives(diver_of(region), load, 0):
         refuse_what_holds_too_little(dived, load, problem, region)
     assert dived.cost == 3
 
@@ -305,12 +324,12 @@ def test_a_dive_that_is_stopped_ends_without_machines() -> None:
     stopped.stopped = True
     problem = no_round_up()
     load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
-    assert list(Diver(Region(problem), stopped).dives(load, Fraction(0))) == []
+    assert list(dives(diver_of(Region(problem), stopped), load, 0)) == []
     ended = 0
     for questions in range(1, 40, 3):
         region = Region(problem)
         budget: Budget = Counting(questions)
-        found = list(Diver(region, budget).dives(load, Fraction(5)))
+        found = list(dives(diver_of(region, budget), load, 5))
         for dived in found:
             refuse_what_holds_too_little(dived, load, problem, region)
         ended += not found
@@ -320,9 +339,9 @@ def test_a_dive_that_is_stopped_ends_without_machines() -> None:
 def test_contents_that_dives_end_with_are_kept_for_the_programs() -> None:
     problem = shares(3, 12, beside=False)
     region = Region(problem)
-    diver = Diver(region, Unlimited())
+    diver = diver_of(region)
     load = [3] * len(problem.blocks)
-    found = list(diver.dives(load, Fraction(0)))
+    found = list(dives(diver, load, 0))
     assert set(diver.used) == {row for dived in found for row in dived.machines}
     short = Shapes(problem, region.rows)
     long = Shapes(problem, [*region.rows, *diver.used])
@@ -336,3 +355,54 @@ def test_dives_close_what_contents_known_from_prices_leave_open() -> None:
     solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
     assert check(problem, solution.schedule) == ()
     assert "price_and_branch: diving" in [line.source for line in solution.history]
+
+
+def mixed_jobs(seed: int) -> Problem:
+    """A few jobs that several types of blocks serve, on one or two sets."""
+    rng = random.Random(seed)
+    blocks = "abc"
+    types = [MachineType("m", rng.choice([1, 2])), MachineType("n", "3/2", rng.choice([None, 2]))]
+    sets = [
+        SizeBoundedConfigurations({b: rng.randint(2, 7) for b in blocks}, rng.randint(7, 14), name)
+        for name in "mn"
+    ]
+    return Problem(
+        configurations=sets,
+        machine_types=types,
+        jobs=[
+            Job(f"j{j}", rng.randint(4, 12), {b: rng.randint(2, 6) for b in blocks})
+            for j in range(rng.randint(2, 5))
+        ],
+    )
+
+
+def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
+    mixtures = best = 0
+    for seed in range(40):
+        problem = mixed_jobs(seed)
+        jobs = Jobs(problem)
+        search = PriceSearch(jobs, Unlimited())
+        list(search.run())
+        read = Undecided.of(search, fractional(search))
+        assert set(read.open) | {kind for kind, _ in read.decided} == set(range(len(jobs)))
+        options = [
+            tuple({tuple(o[kind].tolist()) for o in search.options}) for kind in range(len(jobs))
+        ]
+        start = Undecided({}, dict(enumerate(options))) if seed % 2 else read
+        mixtures += len(start.open)
+        dive = _Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
+        dived = dive.run(frozenset(), None)
+        assert dived is not None
+        machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+        schedule = dived.choices.schedule(jobs, machines)
+        assert check(problem, schedule) == ()
+        assert schedule.cost(problem) <= dived.cost
+        least = optimum(problem)
+        assert least is not None
+        assert dived.cost >= least
+        best += dived.cost == least
+        if not start.decided and dive.least is not None:
+            # What has been decided may cost more than the best schedule does.
+            assert dive.least <= least
+    assert mixtures > 40
+    assert best > 30
