@@ -121,7 +121,7 @@ class Diver:
     ----------
     jobs : Jobs
     region : Region
-        Of the price search, without branches: its rows are the first contents.
+        Of the price search, without branches: its rows are contents to begin with.
     budget : Budget
 
     Attributes
@@ -132,7 +132,7 @@ class Diver:
 
     def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, region, budget
-        self._rows = dict.fromkeys(row for row in region.rows if any(row.counts))
+        self._rows: dict[Row, None] = {}
         self.used: dict[Row, None] = {}
 
     def dives(
@@ -154,6 +154,7 @@ class Diver:
         blocks = (sum(option) * count for (_, option), count in start.decided.items())
         if sum(blocks) > _MOST_BLOCKS:
             return
+        self._rows.update(dict.fromkeys(row for row in self._region.rows if any(row.counts)))
         for skips in _DISCREPANCIES[which]:
             if self._budget.stopped:
                 return

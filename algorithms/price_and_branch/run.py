@@ -47,6 +47,8 @@ _LADDER = (
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
 _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
+#: In a long search one comes earlier.
+_PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
@@ -105,19 +107,24 @@ class _Run:
             if no_way is not None:
                 yield no_way
         search = PriceSearch(self._jobs, budget)
+        sets = self._problem.size_bounded_configurations
+        diver: Diver | None = None
         for point in search.run():
             yield certificate(self._reduction, search, point)
-        if search.best is None or budget.stopped:
+            if sets and diver is None and search.passes >= _PASSES_BEFORE_A_DIVE:
+                # Prices may take long for their last digits, which a schedule does not need.
+                diver = Diver(self._jobs, search.region, budget)
+                yield from self._dived(diver, search, fractional(search), _ONE_DIVE)
+        if search.best is None or budget.stopped or self._met(search.best):
             return
         shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
-        sets = self._problem.size_bounded_configurations
-        diver = Diver(self._jobs, search.region, budget) if sets else None
-        if diver is None:
-            yield from self._first(shapes, start, mixture, "rounding")
-        else:
+        if sets:
+            diver = diver or Diver(self._jobs, search.region, budget)
             yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+        else:
+            yield from self._first(shapes, start, mixture, "rounding")
         if self._met(search.best):
             return
         for point in search.refine():
