@@ -44,8 +44,9 @@ _GRID = 2**30
 _GAIN = 1e-6
 #: Rounds of pricing after each step, and at first.
 _ROUNDS, _FIRST_ROUNDS = 12, 60
-#: Contents with no block in common that one round looks for in a set, and nodes for each but one.
-_CONTENTS, _PATIENCE = 12, 500
+#: Contents with no block in common that one round looks for in a set; nodes of the search for the
+#: first, which mostly is the best one, and for each of the others.
+_CONTENTS, _FIRST_PATIENCE, _PATIENCE = 12, 30_000, 500
 #: At which steps dives take the second best: at none, at each of the first, at each two of these.
 _DEPTH = 12
 _DISCREPANCIES = sorted(
@@ -394,10 +395,10 @@ class _Dive:
             cost = self._costs[m] + limits[m]
             mine = [prices[i] for i in bounded.columns]
             most = bounded.most if self._open else [self._left[i] for i in bounded.columns]
-            patience = None
-            for _ in range(_CONTENTS):
+            for number in range(_CONTENTS):
+                patience = _PATIENCE if number else _FIRST_PATIENCE
                 found = bounded.packing.fullest(mine, most, patience)
-                if patience is None:
+                if not number:
                     worth[m] = max(worth[m], found.ceiling)
                 if found.value <= (cost + _GAIN) * _GRID:
                     break
@@ -405,7 +406,6 @@ class _Dive:
                 self._rows[row] = None
                 added |= self._add(row)
                 most = [n if not c else 0 for n, c in zip(most, found.content, strict=True)]
-                patience = _PATIENCE
         return added, worth
 
     def _new_options(self, prices: Sequence[int], dual: Mapping[int, float]) -> tuple[bool, int]:
