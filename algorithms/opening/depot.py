@@ -272,7 +272,8 @@ class Depot:
             if self._stopped():
                 return False
             if self.idle[i] < need:
-                self.idle[i] += self.take(i, need)
+                taken = self.take(i, need)  # idle ones among them
+                self.idle[i] += taken
         return True
 
     def _best_listed(self, missing: Sequence[int]) -> tuple[float, int]:

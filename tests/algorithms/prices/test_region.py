@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
+from operator import le, mul
 
 import pytest
 
@@ -157,6 +159,44 @@ def test_a_set_has_no_more_blocks_than_all_jobs_can_use() -> None:
     assert region.worth([Fraction(40), Fraction(99), Fraction(12)]) == [124]
     _, vector = region.fitted([Fraction(40), Fraction(99), Fraction(12)])
     assert region.leaf(vector).proper == {"b": 0, "c": 8}
+
+
+@pytest.mark.parametrize("slots", [None, 3])
+def test_every_row_is_a_proper_content_and_a_pass_finds_several(slots: int | None) -> None:
+    several = 0
+    for seed in range(12):
+        rng = random.Random(seed)
+        sizes = {f"b{i:02}": rng.randint(60, 400) for i in range(24)}
+        shares = SizeBoundedConfigurations(sizes, 1000, max_blocks=slots)
+        jobs = [Job(block, rng.choice([0, 1, 2, 30]), {block: 1}) for block in sizes]
+        problem = Problem(configurations=shares, jobs=jobs)
+        region = Region(problem)
+        useful = problem.useful_blocks()
+        for _ in range(5):
+            before = len(region.rows)
+            prices = [Fraction(sizes[b] * rng.randint(950, 1300), 10**6) for b in region.blocks]
+            (value,) = region.worth(prices)
+            new = region.rows[before:]
+            worths = [sum(map(mul, prices, row.counts)) for row in new]
+            assert all(worth <= value for worth in worths)
+            assert max(sum(map(mul, prices, row.counts)) for row in region.rows) == value
+            # Others have none of its blocks, nor of each other's, and are worth more than 1 too.
+            assert all(worth > 1 for worth in worths[1:])
+            for row, other in itertools.combinations(new, 2):
+                assert not any(map(min, row.counts, other.counts))
+            several += len(new) > 2
+        assert len(set(region.rows)) == len(region.rows)
+        for row in region.rows:
+            assert row.shape is None
+            assert any(row.counts)
+            assert all(map(le, row.counts, useful))
+            assert sum(sizes[b] * n for b, n in zip(region.blocks, row.counts, strict=True)) <= 1000
+            assert slots is None or sum(row.counts) <= slots
+        fits = [min(1000 // sizes[block], slots or 1000) for block in region.blocks]
+        assert region.proper == {
+            i: n for i, (n, most) in enumerate(zip(useful, fits, strict=True)) if n < most
+        }
+    assert several > 10
 
 
 def test_blocks_too_large_for_any_machine_are_no_row() -> None:
