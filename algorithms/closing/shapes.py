@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..prices.region import Region, Vector
 
 #: Maximal multisets of size-bounded sets that are listed one by one; of larger sets only those
-#: machines are used that the prices brought up.
+#: machines are used that prices and dives brought up.
 _MOST_SHAPES = 2_000
 
 

@@ -46,12 +46,13 @@ def best_fit(
     >>> best_fit({0: 6, 1: 4, 2: 3}, 10, None, {0: 2, 1: 1, 2: 3})
     {((0, 1), (1, 1)): 1, ((0, 1), (2, 1)): 1, ((2, 2),): 1}
     """
-    # Machines with room, the fullest first: (room, free slots, content), and how many there are.
+    # How many machines there are of each (room, free slots, content); those with room, the fullest
+    # first.
     found: dict[tuple[int, int, Content], int] = {}
     by_room: list[tuple[int, int, Content]] = []
 
     def put(state: tuple[int, int, Content], number: int) -> None:
-        if state not in found:
+        if state not in found and state[0] and state[1]:
             insort(by_room, state)
         found[state] = found.get(state, 0) + number
 
@@ -81,5 +82,5 @@ def best_fit(
                 found[state] -= taken
                 if not found[state]:
                     del found[state]
-                    by_room.remove(state)
+                    del by_room[bisect_left(by_room, state)]
     return {content: number for (_, _, content), number in found.items()}
