@@ -74,8 +74,7 @@ class Aggregated:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        columns = [Column(cost, row) for cost, row in zip(tables.costs, tables.counts, strict=True)]
-        self._purchase = Purchase(tables, columns)
+        self._purchase = _all_machines(tables)
 
     def solve(
         self,
@@ -104,20 +103,27 @@ class Aggregated:
         return Vertex(machines, bought.edges, bought.value + tables.cost(once), bought.prices)
 
 
+def _all_machines(tables: Tables) -> Purchase:
+    """Buy machines of every configuration."""
+    pairs = zip(tables.costs, tables.counts, strict=True)
+    return Purchase(tables, [Column(cost, row) for cost, row in pairs])
+
+
 class Fixed(NamedTuple):
     """Whether given machines do if blocks can be cut, and what follows if they do not.
 
     Attributes
     ----------
     lacking : Fraction
-        Blocks that have to be added, in parts; 0 if the machines do.
+        What machines that have to be added cost, in parts; 0 if the given ones do.
     free : list of c Fractions
         How many machines of each configuration that costs nothing are used.
     edges : list of (block type, job)
         Who serves whom: a pseudoforest.
     prices : list of k Fractions
-        At these prices the jobs pay ``worth`` for blocks in parts, so that any machines that do
-        are worth no less; the given ones are worth ``lacking`` less.
+        No machine is worth more than it costs. At these prices the jobs pay ``worth`` for blocks in
+        parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
+        less.
     worth : Fraction
     """
 
@@ -129,7 +135,7 @@ class Fixed(NamedTuple):
 
 
 class FixedMachines:
-    """The program over blocks alone: the machines are given, but for those that cost nothing.
+    """The program over blocks alone: the machines are given, and others are added if need be.
 
     Parameters
     ----------
@@ -144,18 +150,12 @@ class FixedMachines:
     ... )
     >>> program = FixedMachines(Tables.of(problem))
     >>> program.solve([1], None).lacking, program.solve([2], None).lacking
-    (Fraction(1, 1), Fraction(0, 1))
+    (Fraction(1, 2), Fraction(0, 1))
     """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._free = [at for at, cost in enumerate(tables.costs) if not cost]
-        columns = [Column(Fraction(0), tables.counts[at]) for at in self._free]
-        columns += [
-            Column(Fraction(1), [int(i == type_) for i in range(tables.k)])
-            for type_ in range(tables.k)
-        ]
-        self._purchase = Purchase(tables, columns)
+        self._purchase = _all_machines(tables)
 
     def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed | None:
         """Solve for given machines; None if the budget has ended."""
@@ -164,9 +164,8 @@ class FixedMachines:
         bought = self._purchase.solve(held, (), budget)
         if bought is None:
             return None
-        free = [Fraction(0)] * tables.c
-        for at, amount in zip(self._free, bought.amounts, strict=False):
-            free[at] = amount
+        pairs = zip(bought.amounts, tables.costs, strict=True)
+        free = [Fraction(0) if cost else amount for amount, cost in pairs]
         there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
         worth = bought.value + there
         return Fixed(bought.value, free, bought.edges, bought.prices, worth)

@@ -13,7 +13,9 @@ import pytest
 
 import algorithms.aggregated.purchase as exact
 from algorithms.aggregated.program import Aggregated, FixedMachines
+from algorithms.aggregated.proposal import Basis, Hint, Proposals, Serving
 from algorithms.aggregated.pseudoforest import exact_assignment
+from algorithms.aggregated.sums import total
 from algorithms.solvers.equations import solved
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
@@ -113,8 +115,8 @@ def test_floats_only_propose(kind: str, few: int, monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_proposal_costs_time_and_nothing_else(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(self: Any, *rest: Any) -> exact.Hint:
-        return exact.Hint(set(), [set() for _ in range(self.tables.n)], None)
+    def nothing(self: Any, *rest: Any) -> Hint:
+        return Hint(set(), Serving.unknown(self.tables.n), None)
 
     monkeypatch.setattr(exact.Purchase, "proposal", nothing)
     for seed in range(20):
@@ -128,17 +130,17 @@ def test_a_wrong_proposal_costs_time_and_nothing_else(
 def test_a_basis_is_taken_only_if_it_passes_all_tests(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = exact.Purchase._basis
+    true = Proposals._basis
 
-    def another(self: exact.Purchase) -> exact.Basis | None:
+    def another(self: Proposals, opened: Sequence[int]) -> Basis | None:
         """The basis with one column exchanged for the next one."""
-        basis = true(self)
+        basis = true(self, opened)
         if basis is None or not basis.columns:
             return basis
-        others = [at for at in range(len(self.columns)) if at not in basis.columns]
+        others = [at for at in opened if at not in basis.columns]
         return basis._replace(columns=[*basis.columns[1:], *others[:1]])
 
-    monkeypatch.setattr(exact.Purchase, "_basis", another)
+    monkeypatch.setattr(Proposals, "_basis", another)
     monkeypatch.setattr(exact, "_FEW_TYPES", 0)
     for seed in range(20):
         tables = drawn(kind, seed)
@@ -225,5 +227,5 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
 
 def test_many_equal_fractions_add_up() -> None:
     parts = [Fraction(1, n) for n in range(1, 40)] * 3
-    assert exact.total(parts) == sum(parts)
-    assert exact.total([]) == 0
+    assert total(parts) == sum(parts)
+    assert total([]) == 0
