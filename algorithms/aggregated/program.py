@@ -170,6 +170,18 @@ class FixedMachines:
         worth = bought.value + there
         return Fixed(bought.value, free, bought.edges, bought.prices, worth)
 
+    def refuted(
+        self, machines: Sequence[Fraction | int], budget: Budget | None
+    ) -> tuple[list[Fraction], Fraction] | None:
+        """Say quickly why machines, whole or in parts, do not do; None if floats do not see it.
+
+        Returns
+        -------
+        prices, worth
+            Like those of :class:`Fixed`, up to a factor, but perhaps not the best ones.
+        """
+        return self._purchase.refuted(self._tables.held(machines), budget)
+
 
 def types(row: Sequence[int]) -> list[int]:
     """List the block types of which a row has something.

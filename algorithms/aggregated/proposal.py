@@ -174,18 +174,39 @@ class Proposals:
         self, held: Sequence[int], closed: Collection[int], budget: Budget | None
     ) -> Hint:
         """Say which columns are bought and which block types serve each job."""
-        tables = self._tables
+        nothing = Hint(set(), Serving.unknown(self._tables.n), None)
+        rough = self._begun([near(number / self._scale) for number in held], closed)
+        for _ in range(_MOST_ROUNDS):
+            answer = self._priced(rough, budget)
+            if answer is None:
+                return nothing
+            if not self._split(answer):
+                break
+        else:
+            answer = self._program.solve(budget)
+            if answer is None:
+                return nothing
+        return self._read(answer, [at for at in range(len(self._costs)) if at not in closed])
+
+    def prices(
+        self, held: Sequence[Fraction | int], budget: Budget | None
+    ) -> NDArray[np.float64] | None:
+        """Return about the best prices, in units of cost; None if the program failed."""
+        rough = self._begun([near(number / self._scale) for number in held], ())
+        return None if self._priced(rough, budget) is None else self._prices
+
+    def _begun(self, held: Sequence[float], closed: Collection[int]) -> NDArray[np.float64]:
+        """Prepare the program for other blocks held and columns closed; return rough prices."""
         if self._rows > _MOST_ROWS and not self._small:
             self._empty()
         program = self._program
-        nothing = Hint(set(), Serving.unknown(tables.n), None)
-        self._held = np.array([near(number / self._scale) for number in held])
-        for i, number in enumerate(self._held.tolist()):
+        self._held = np.array(held)
+        for i, number in enumerate(held):
             program.set_low(i, -number)
         for at, x in enumerate(self._variables):
             program.close(x, at in closed)
         opened = [at for at in range(len(self._variables)) if at not in closed]
-        self._usable = usable = np.zeros(tables.k, dtype=bool)
+        self._usable = usable = np.zeros(self._tables.k, dtype=bool)
         for at in opened:
             usable |= self._counts[at] > 0
         rough = self._rough(opened)
@@ -196,17 +217,7 @@ class Proposals:
                 program.close(load.variable, not usable[load.types].all())
         prices = rough if self._prices is None else self._prices
         self._pass(np.where(usable, prices, np.inf), rough, None)
-        for _ in range(_MOST_ROUNDS):
-            answer = self._priced(rough, budget)
-            if answer is None:
-                return nothing
-            if not self._split(answer):
-                break
-        else:
-            answer = program.solve(budget)
-            if answer is None:
-                return nothing
-        return self._read(answer, opened)
+        return rough
 
     def _rough(self, opened: Sequence[int]) -> NDArray[np.float64]:
         """Price every block as if the machine that it fills most cheaply were full of it."""

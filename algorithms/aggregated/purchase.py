@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from math import floor, fsum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _FEW_TYPES = 12
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
+#: Prices in whole numbers up to this; and what of a sum of floats may be wrong, at most.
+_GRID, _LAST = 2.0**40, Fraction(1, 10**13)
 #: Numbers below this are kept in int64.
 _FITS = 2**62
 
@@ -110,6 +113,10 @@ class Purchase:
         self.demands = _array(self._tables.demands)
         self.supply = _array(self._tables.supply).reshape(self._tables.n, tables.k)
         self.floats = near_table(self._tables.supply).reshape(self._tables.n, tables.k)
+        demands = near_table([self._tables.demands])[0]
+        self._sound = max(demands.max(initial=0.0), self.floats.max(initial=0.0)) < _MOST
+        there = self.floats > 0
+        self._asked = np.where(there, demands[:, None] / np.where(there, self.floats, 1.0), 0.0)
 
     def add(self, column: Column) -> None:
         """Offer one more column."""
@@ -135,6 +142,27 @@ class Purchase:
             return None
         edges = list(self._lined_up(found))
         return Bought(found.amounts, edges, found.prices, found.value)
+
+    def refuted(
+        self, held: Sequence[Fraction | int], budget: Budget | None
+    ) -> tuple[list[Fraction], Fraction] | None:
+        """Find prices at which the jobs pay more than blocks held are worth, if floats find some.
+
+        Returns
+        -------
+        prices, worth
+            No job pays less than its part of the worth, as exact numbers; or None.
+        """
+        found = self._proposals.prices(held, budget)
+        if found is None or not self._sound:
+            return None
+        counted = np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID)
+        asked = np.where(self.floats > 0, self._asked * counted, np.inf).min(axis=1)
+        # Floor: every number is right but for a few units of the last place, and so is the sum.
+        worth = Fraction(fsum(asked.tolist())) * (1 - _LAST)
+        prices = [Fraction(int(number)) for number in counted]
+        there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
+        return (prices, Fraction(floor(worth))) if floor(worth) > there else None
 
     def _lined_up(self, found: _Found) -> Iterator[Edge]:
         """Yield the edges of all jobs: equal ones take what there is for them in turn."""
