@@ -156,11 +156,28 @@ class FixedMachines:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._purchase = _all_machines(tables)
+        self._free = [at for at, cost in enumerate(tables.costs) if not cost]
+        self._wanted = {tuple(types(row)) for row in tables.supply}
 
     def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed | None:
         """Solve for given machines; None if the budget has ended."""
         tables = self._tables
         held = tables.held(machines)
+        found = {i for i, number in enumerate(held) if number}
+        found.update(i for at in self._free for i in types(tables.counts[at]))
+        if all(any(i in found for i in mine) for mine in self._wanted):
+            # What part of the machines would do: where they do no prices are 0, nor do many tie.
+            columns = [Column(Fraction(1), held)]
+            columns += [Column(Fraction(0), tables.counts[at]) for at in self._free]
+            part = Purchase(tables, columns).solve([0] * tables.k, (), budget)
+            if part is None:
+                return None
+            if part.value <= 1:
+                free = [Fraction(0)] * tables.c
+                for at, amount in zip(self._free, part.amounts[1:], strict=True):
+                    free[at] = amount
+                nothing = [Fraction(0)] * tables.k
+                return Fixed(Fraction(0), free, part.edges, nothing, Fraction(0))
         bought = self._purchase.solve(held, (), budget)
         if bought is None:
             return None
@@ -334,6 +351,8 @@ def repaired(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int])
         idle[i] -= number
         lack[j] -= number * tables.supply[j][i]
     for j, row in enumerate(tables.supply):
+        if lack[j] <= 0:
+            continue
         # Large blocks first: they finish the job soonest.
         for i in sorted(range(tables.k), key=lambda i: -row[i]):
             if lack[j] <= 0 or not row[i]:
