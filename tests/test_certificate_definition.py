@@ -110,7 +110,7 @@ def contents(shape: AnyConfiguration, proper: Mapping[str, int]) -> Iterator[dic
 def machines_count(shape: AnyConfiguration, content: dict[str, int], q: Quantity) -> int:
     """How often one machine with this content counts in a quantity."""
     if isinstance(q, MachinesOfType):
-        return int(q.machine == shape.machine)
+        return q.weights.get(shape.machine or "", 0)
     if isinstance(q, MachinesOf):
         return int(isinstance(shape, Configuration) and q.configuration.blocks == shape.blocks
                    and q.configuration.machine in (None, shape.machine))  # fmt: skip
@@ -176,6 +176,8 @@ def trees(draw: st.DrawFn, problem: Problem, above: int = 0) -> Certificate:
             counts[draw(st.sampled_from(sorted(counts)))] = 0
         return BlockPrices(prices, sigma, [draw(SMALL) for _ in range(above)], counts)
     choices: list[Quantity] = [MachinesOfType(m.name) for m in problem.machine_types]
+    names = [m.name for m in problem.machine_types]
+    choices.append(MachinesOfType({name: draw(st.integers(1, 3)) for name in names}))
     choices += [BlocksOf(block) for block in problem.blocks]
     choices += [BlocksOfJob(block, job) for block in problem.blocks for job in problem.job_names]
     choices += [

@@ -90,6 +90,8 @@ def test_a_breach_is_named(certificate: Certificate, message: str | None) -> Non
     [
         (MachinesOfType("DEAR"), "a branch on the machine type 'DEAR', which the problem does not "
                                  "have; nearest: 'dear'"),
+        (MachinesOfType({"dear": 2, "DEAR": 1}), "a branch on the machine type 'DEAR', which the "
+                                                 "problem does not have; nearest: 'dear'"),
         (BlocksOf("c"), "a branch on the block 'c', which the problem does not have"),
         (BlocksOfJob("c", "x"), "a branch on the block 'c', which the problem does not have"),
         (BlocksOfJob("b", "z"), "a branch on the job 'z', which the problem does not have"),
@@ -184,6 +186,28 @@ def test_branches_that_are_none_are_refused(arguments: Any, message: str) -> Non
     ("make", "message"),
     [
         (lambda: MachinesOfType(5), "a branch on a bad name: machine type name is 5"),  # type: ignore[arg-type]
+        (lambda: MachinesOfType({}), "a branch on machines of no type; expected one at least"),
+        (lambda: MachinesOfType({"": 1}), "a branch on a bad name: machine type name is ''"),
+        (
+            lambda: MachinesOfType({"m": 0}),
+            "a branch's weight of machine type 'm' is 0; expected a whole number >= 1",
+        ),
+        (
+            lambda: MachinesOfType({"m": -1}),
+            "a branch's weight of machine type 'm' is -1; expected a whole number >= 1",
+        ),
+        (
+            lambda: MachinesOfType({"m": 1.5}),
+            "a branch's weight of machine type 'm' is 1.5; expected a whole",
+        ),  # type: ignore[dict-item]
+        (
+            lambda: MachinesOfType({"m": "1"}),
+            "a branch's weight of machine type 'm' is '1'; expected a whole",
+        ),  # type: ignore[dict-item]
+        (
+            lambda: MachinesOfType({"m": True}),
+            "a branch's weight of machine type 'm' is True; expected a whole",
+        ),
         (lambda: BlocksOf(""), "a branch on a bad name: block name is ''"),
         (lambda: BlocksOfJob("b", ["x"]), "a branch on a bad name: job name is ['x']"),  # type: ignore[arg-type]
         (lambda: BlocksOfJob(None, "x"), "a branch on a bad name: block name is None"),  # type: ignore[arg-type]

@@ -133,7 +133,8 @@ class Region:
         # What each branch counts: a block of all machines, a machine type, a configuration, or
         # (block, job).
         self.block_terms: list[tuple[int, int]] = []  # (branch, block)
-        self._type_terms: list[tuple[int, int]] = []  # (branch, machine type)
+        # (branch, machine type, how often one counts, with the branch's sign)
+        self._type_terms: list[tuple[int, int, int]] = []
         self._shape_terms: list[tuple[int, Configuration]] = []
         self.job_terms: list[tuple[int, int, int]] = []  # (branch, block, job)
         for at, condition in enumerate(self.path):
@@ -141,7 +142,9 @@ class Region:
             if isinstance(quantity, BlocksOf):
                 self.block_terms.append((at, index[quantity.block]))
             elif isinstance(quantity, MachinesOfType):
-                self._type_terms.append((at, self._names.index(quantity.machine)))
+                for name, times in quantity.weights.items():
+                    machine = self._names.index(name)
+                    self._type_terms.append((at, machine, condition.sign * times))
             elif isinstance(quantity, MachinesOf):
                 self._shape_terms.append((at, problem.own(quantity.configuration)))
             elif isinstance(quantity, BlocksOfJob):
@@ -158,7 +161,7 @@ class Region:
         for row in self.rows:
             if self.limits[row.machine] is None and self.costs[row.machine] == 0:
                 blocks |= {i for i, count in enumerate(row.counts) if count}
-                branches |= {at for at, sign in self.row_terms(row) if sign > 0}
+                branches |= {at for at, times in self.row_terms(row) if times > 0}
         return blocks, branches
 
     def row_terms(self, row: Row) -> list[tuple[int, int]]:
@@ -166,7 +169,7 @@ class Region:
         terms = [
             (at, self.path[at].sign * row.counts[i]) for at, i in self.block_terms if row.counts[i]
         ]
-        terms += [(at, self.path[at].sign) for at, m in self._type_terms if m == row.machine]
+        terms += [(at, times) for at, m, times in self._type_terms if m == row.machine]
         if row.shape is not None:
             terms += [(at, self.path[at].sign) for at, s in self._shape_terms if s == row.shape]
         return terms
@@ -192,7 +195,7 @@ class Region:
         for bounded in self.bounded:
             machine = bounded.machine
             extra = sum(
-                self.path[at].sign * numbers[k + at] for at, m in self._type_terms if m == machine
+                times * numbers[k + at] for at, m, times in self._type_terms if m == machine
             )
             mine = [worth[i] for i in bounded.columns]
             found = bounded.packing.fullest(mine)

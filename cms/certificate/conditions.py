@@ -112,7 +112,8 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
         if isinstance(quantity, BlocksOf):
             worth[quantity.block] += amount
         elif isinstance(quantity, MachinesOfType):
-            of_type[quantity.machine] = of_type.get(quantity.machine, Fraction(0)) + amount
+            for name, times in quantity.weights.items():
+                of_type[name] = of_type.get(name, Fraction(0)) + times * amount
         elif isinstance(quantity, MachinesOf):
             listed = problem.own(quantity.configuration)
             of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount

@@ -55,7 +55,10 @@ def _quantity(node: Node) -> Quantity:
         )
     ((kind, what),) = fields.items()
     if kind == "machines_of_type":
-        return node.build(MachinesOfType, what.name("machine type"))
+        if not isinstance(what.value, dict):
+            return node.build(MachinesOfType, what.name("machine type"))
+        weights = {name: times.integer(minimum=1) for name, times in what.names("machine type")}
+        return what.build(MachinesOfType, weights)
     if kind == "blocks_of":
         return node.build(BlocksOf, what.name("block"))
     if kind == "blocks_of_job":

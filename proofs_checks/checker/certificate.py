@@ -17,6 +17,7 @@ from .reading import ZERO, Fault, as_a, integer, known_name, number, record, sho
 
 # Branches above one another, and leaves, that a tree may have; docs/files.md says so.
 _DEEPEST, _MOST_LEAVES = 200, 20_000
+_OF_TYPE = "machines_of_type"
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,16 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     if len(table) != 1:
         raise Fault(f"a branch is on {show(value)}, not on exactly one quantity")
     ((kind, what),) = table.items()
-    if kind == "machines_of_type":
-        return kind, known_name(problem.machine_types, what, "the machine type of a branch")
+    if kind == _OF_TYPE:
+        # Of one type, or of several, each machine counted so many times.
+        if not isinstance(what, dict):
+            known_name(problem.machine_types, what, "the machine type of a branch")
+            return kind, frozenset({(what, 1)})
+        if not what:
+            raise Fault("a branch is on the machines of no type")
+        table_over(problem.machine_types, what, "the machines of a branch")
+        times = "how often a branch counts the machine type"
+        return kind, frozenset((m, integer(n, times, m, least=1)) for m, n in what.items())
     if kind == "blocks_of":
         return kind, known_name(problem.blocks, what, "the block of a branch")
     if kind == "blocks_of_job":
@@ -97,6 +106,11 @@ class _Leaf:
     def added(self, kind: str, what: object) -> Fraction:
         """The s·μ of the sides on this quantity."""
         return sum((w for side, w in self.weighted if (side.kind, side.what) == (kind, what)), ZERO)
+
+    def of_type(self, machine: str) -> Fraction:
+        """The s·μ of the sides that count machines of this type, as often as they count one."""
+        sides = [(dict(side.what), w) for side, w in self.weighted if side.kind == _OF_TYPE]
+        return sum((w * times.get(machine, 0) for times, w in sides), ZERO)
 
 
 def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Leaf:
@@ -193,7 +207,7 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
     for index, c in enumerate(problem.configurations):
         machine, limit_price = problem.machine_types[c.machine], leaf.limit_price[c.machine]
         allowed = limit_price + (machine.cost if with_costs else ZERO)
-        worth = leaf.added("machines_of_type", c.machine)
+        worth = leaf.of_type(c.machine)
         if isinstance(c, Bounded):
             values = [worth_of[i] for i in c.sizes]
             sizes = list(c.sizes.values())

@@ -145,7 +145,10 @@ def certificates() -> st.SearchStrategy[Certificate]:
         st.none() | names(),
     )
     quantities: st.SearchStrategy[Quantity] = st.one_of(
-        st.builds(MachinesOfType, names()),
+        st.builds(
+            MachinesOfType,
+            names() | st.dictionaries(names(), st.integers(1, 10**20), min_size=1, max_size=3),
+        ),
         st.builds(MachinesOf, listed),
         st.builds(BlocksOf, names()),
         st.builds(BlocksOfJob, names(), names()),

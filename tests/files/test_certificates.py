@@ -42,6 +42,16 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
     }
     assert BlocksOf("3g").to_json() == {"blocks_of": "3g"}
     assert MachinesOfType("a100").to_json() == {"machines_of_type": "a100"}
+    sums = MachinesOfType({"h100": 10, "a100": 3})
+    assert sums.to_json() == {"machines_of_type": {"a100": 3, "h100": 10}}
+    tree = Branch(sums, 4, BlockPrices(multipliers=[1]), BlockPrices(multipliers=["1/3"]))
+    assert certificate_from_json(tree.to_json()) == tree
+    # a type counted once is the same in either form, and is written in the shorter one
+    assert MachinesOfType({"a100": 1}).to_json() == {"machines_of_type": "a100"}
+    long = {**tree.to_json(), "branch": {"machines_of_type": {"a100": 1}}}
+    read = certificate_from_json(long)
+    assert isinstance(read, Branch)
+    assert read.quantity == MachinesOfType("a100")
 
 
 LEAF: dict[str, Any] = {"prices": {}}
@@ -90,6 +100,31 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
             "branch has 0 quantities, expected exactly one of machines_of_type",
         ),
         ({**GOOD, "branch": {"blocks_of": 5}}, "branch.blocks_of is 5, expected a text"),
+        ({**GOOD, "branch": {"machines_of_type": 5}}, "branch.machines_of_type is 5, expected a t"),
+        (
+            {**GOOD, "branch": {"machines_of_type": {}}},
+            "branch.machines_of_type: a branch on machines of no type; expected one at least",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": 0}}},
+            "branch.machines_of_type.m is 0, expected a whole number >= 1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": -1}}},
+            "branch.machines_of_type.m is -1, expected a whole number >= 1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": 1.5}}},
+            "branch.machines_of_type.m is 1.5, expected a whole number >= 1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": "1"}}},
+            'branch.machines_of_type.m is "1", expected a whole number >= 1; write 1 w',
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"": 1}}},
+            "branch.machines_of_type: machine type name is ''; expected a text that is not empty",
+        ),
         ({**GOOD, "branch": {"blocks_of": ""}}, "branch.blocks_of: block name is ''"),
         (
             {**GOOD, "branch": {"blocks_of": "b", "machines_of_type": "m"}},

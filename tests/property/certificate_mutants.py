@@ -168,6 +168,7 @@ def an_unknown_name(case: Case) -> bool:
     case.branch()["branch"] = case.rng.choice(
         [
             {"machines_of_type": name},
+            {"machines_of_type": {case.original.machine_types[0].name: 1, name: 1}},
             {"machines_of": {"machine": name, "blocks": {block: 1}}},
             {"machines_of": {"machine": case.original.machine_types[0].name, "blocks": {name: 1}}},
             {"blocks_of": name},
@@ -189,6 +190,12 @@ def a_malformed_branch(case: Case) -> bool:
                 None,
                 block,
                 {"blocks_of": 1},
+                {"machines_of_type": {}},
+                {"machines_of_type": [case.original.machine_types[0].name]},
+                {"machines_of_type": {case.original.machine_types[0].name: 0}},
+                {"machines_of_type": {case.original.machine_types[0].name: -1}},
+                {"machines_of_type": {case.original.machine_types[0].name: 1.5}},
+                {"machines_of_type": {case.original.machine_types[0].name: "1"}},
                 {"blocks_of": block, "machines_of_type": case.original.machine_types[0].name},
                 {"blocks_of_job": {"block": block}},
                 {"blocks_of_job": [block]},
@@ -243,6 +250,21 @@ def no_whole_threshold(case: Case) -> bool:
     return True
 
 
+def count_machines_otherwise(case: Case) -> bool:
+    """Another weight of a machine type in a branch, or a type more or less."""
+    branches = [node["branch"] for node, _ in case.nodes() if "branch" in node]
+    some = [branch for branch in branches if "machines_of_type" in branch]
+    branch = case.rng.choice(some) if some else _nothing()
+    counted = branch["machines_of_type"]
+    weights = {counted: 1} if isinstance(counted, str) else dict(counted)
+    name = case.rng.choice(case.original.machine_types).name
+    weights[name] = weights.get(name, 0) + case.rng.choice([-1, 1, 1, 10**20])
+    if weights[name] <= 0:
+        del weights[name]
+    branch["machines_of_type"] = weights
+    return not weights
+
+
 def branch_on_something_else(case: Case) -> bool:
     """Any quantity of the right form, listed or not, on any machine type."""
     problem, rng = case.original, case.rng
@@ -255,6 +277,7 @@ def branch_on_something_else(case: Case) -> bool:
     quantities: list[Document] = [
         {"blocks_of": block},
         {"machines_of_type": rng.choice(problem.machine_types).name},
+        {"machines_of_type": {m.name: rng.randint(1, 3) for m in problem.machine_types}},
         {"machines_of": {"machine": machine, "blocks": blocks}},
         {"machines_of": {"machine": shape["machine"], "blocks": blocks}},
         {"blocks_of_job": {"block": block, "job": rng.choice(problem.job_names)}},
@@ -363,6 +386,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     the_same_side_twice,
     change_a_threshold,
     no_whole_threshold,
+    count_machines_otherwise,
     branch_on_something_else,
     another_spelling,
     a_missing_entry,

@@ -50,7 +50,12 @@ def random_certificate(
 
 def random_quantity(rng: random.Random, problem: Problem) -> Quantity | None:
     """An integer a certificate for this problem may branch on."""
-    known: list[Quantity] = [MachinesOfType(rng.choice(problem.machine_types).name)]
+    names = [machine.name for machine in problem.machine_types]
+    some = rng.sample(names, rng.randint(1, len(names)))
+    known: list[Quantity] = [
+        MachinesOfType(rng.choice(names)),
+        MachinesOfType({name: rng.choice([1, 1, 2, 3, 10**20]) for name in some}),
+    ]
     if problem.blocks:
         known.append(BlocksOf(rng.choice(problem.blocks)))
         if problem.n_jobs:

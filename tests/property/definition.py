@@ -60,7 +60,7 @@ def worth(
     for side, multiplier in weighted:
         quantity, counted = side.quantity, 0
         if isinstance(quantity, MachinesOfType):
-            counted = problem.machine_types[machine.type].name == quantity.machine
+            counted = quantity.weights.get(problem.machine_types[machine.type].name, 0)
         elif isinstance(quantity, BlocksOf):
             counted = machine.held[problem.blocks.index(quantity.block)]
         elif isinstance(quantity, MachinesOf) and machine.listed:
@@ -161,7 +161,7 @@ def is_proper(problem: Problem, machine: Machine, proper: Mapping[str, int]) -> 
 def knows(problem: Problem, quantity: Quantity) -> bool:
     """Whether the problem has what a quantity counts, and counts it without doubt."""
     if isinstance(quantity, MachinesOfType):
-        return any(machine.name == quantity.machine for machine in problem.machine_types)
+        return set(quantity.weights) <= {machine.name for machine in problem.machine_types}
     if isinstance(quantity, BlocksOf):
         return quantity.block in problem.blocks
     if isinstance(quantity, BlocksOfJob):

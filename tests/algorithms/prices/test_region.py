@@ -217,10 +217,12 @@ def test_blocks_and_branches_of_free_machines_are_free() -> None:
         Condition(MachinesOfType("gift"), -1, 1),
         Condition(BlocksOf("a"), 1, 1),
         Condition(MachinesOfType("paid"), 1, 1),
+        Condition(MachinesOfType({"gift": 2, "paid": 1}), 1, 1),
+        Condition(MachinesOfType({"gift": 2, "paid": 1}), -1, 1),
     )
-    assert Region(problem, path).free() == ({0}, {0, 2})
+    assert Region(problem, path).free() == ({0}, {0, 2, 4})
     # With all machines free, none of the paid ones' blocks may be worth anything either.
-    assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3})
+    assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3, 4})
 
 
 def test_a_job_with_branches_of_its_own_pays_its_own_prices() -> None:
