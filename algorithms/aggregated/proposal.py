@@ -170,9 +170,7 @@ class Proposals:
             self._buy(at)
         self._groups: list[_Group] = []
 
-    def propose(
-        self, held: Sequence[int], closed: Collection[int], budget: Budget | None
-    ) -> Hint:
+    def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say which columns are bought and which block types serve each job."""
         nothing = Hint(set(), Serving.unknown(self._tables.n), None)
         rough = self._begun([near(number / self._scale) for number in held], closed)

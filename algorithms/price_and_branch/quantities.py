@@ -9,7 +9,8 @@ branch).
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
+from itertools import combinations
+from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from cms.problem.parts import Configuration
 from cms.referee.check import check
 from cms.schedule.schedule import Schedule
 
+from ..closing.diving import Diver
 from ..prices.fraction import exactly
 from ..prices.region import configuration_of
 from ..solvers.floats import near
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.certificate.quantity import Quantity
+    from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
 
     from ..prices.points import Share
@@ -40,8 +43,11 @@ _NEAR = 1e-5
 #: Numbers from here on are worked out in rationals: floats would not tell them from integers.
 _LARGE = 1_000
 
-#: Ranks of splits: totals of machine types, totals of blocks, configurations, single jobs.
-TYPES, BLOCKS, SHAPES, JOBS = range(4)
+#: Ranks of splits: totals of machine types, weighted sums of these, totals of blocks,
+#: configurations, single jobs.
+TYPES, SUMS, BLOCKS, SHAPES, JOBS = range(5)
+#: The largest weight that costs are scaled to, and of how many types all sets are looked at.
+_LARGEST_WEIGHT, _MOST_TYPES = 6, 5
 
 
 class Split(NamedTuple):
@@ -114,6 +120,12 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     for m, value in enumerate(of_type):
         if m not in free_types:
             add(MachinesOfType(problem.machine_types[m].name), value, TYPES, region.costs[m])
+    counted = [m for m, value in enumerate(of_type) if m not in free_types and value]
+    for weights in sums_of(region.costs, counted):
+        value = sum(times * of_type[m] for m, times in weights.items())
+        worth = min(region.costs[m] / times for m, times in weights.items())
+        named = {problem.machine_types[m].name: times for m, times in weights.items()}
+        add(MachinesOfType(named), value, SUMS, worth)
     for i, value in enumerate(of_block):
         if i not in free_blocks:
             add(BlocksOf(region.blocks[i]), value, BLOCKS, prices[i])
@@ -132,7 +144,45 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     return result
 
 
-def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Schedule | None:
+def sums_of(costs: Sequence[Fraction], counted: Sequence[int]) -> list[dict[int, int]]:
+    """List weights of machine types by which their machines are added up: whole in every schedule.
+
+    Sets of types, and the costs in rough units: what a fleet costs is nearly the same everywhere
+    near the best fractional one, so such sums are nearly settled as well.
+
+    Examples
+    --------
+    >>> sums_of([Fraction(1), Fraction(21, 10)], [0, 1])
+    [{0: 1, 1: 1}, {0: 1, 1: 2}, {0: 1, 1: 3}, {0: 2, 1: 4}]
+    """
+    found: dict[tuple[tuple[int, int], ...], None] = {}
+    sizes = range(2, len(counted) + 1) if len(counted) <= _MOST_TYPES else (2, len(counted))
+    for size in sizes:
+        for some in combinations(counted, size):
+            found[tuple((m, 1) for m in some)] = None
+    dearest = max((costs[m] for m in counted), default=Fraction(0))
+    if dearest:
+        for largest in range(2, _LARGEST_WEIGHT + 1):
+            for half in (Fraction(0), Fraction(1, 2)):
+                times = {m: floor(costs[m] * largest / dearest + half) for m in counted}
+                kept = tuple(
+                    (m, n // divisor)
+                    for divisor in [max(1, gcd(*times.values()))]
+                    for m, n in times.items()
+                    if n
+                )
+                if len(kept) > 1:
+                    found[kept] = None
+    return [dict(weights) for weights in found]
+
+
+def schedule_of(
+    search: PriceSearch,
+    found: Mixture,
+    original: Problem,
+    budget: Budget,
+    below: Fraction | None = None,
+) -> Schedule | None:
     """Build the schedule that a fractional solution without splits is; None if it is none.
 
     Parameters
@@ -140,22 +190,25 @@ def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Sched
     search, found : PriceSearch, Mixture
     original : Problem
         With the configurations of the search's problem; it may have more jobs and blocks.
+    budget : Budget
+    below : Fraction, optional
+        Only one that costs less is of interest.
 
     Notes
     -----
-    It is none where machines of a size-bounded set are no integers, or the program's tolerance
-    passed for one what is none.
+    Where machines of a size-bounded set are no integers, others are dived for, of the blocks that
+    whole ones do not hold. There may be none, or the program's tolerance passed for an integer what
+    is none.
     """
     region, jobs = search.region, search.jobs
     problem = jobs.problem
     free = _free_types(search)
-    machines: dict[Configuration, int] = {}
+    kept: dict[Row, int] = {}
     held = [0] * len(region.blocks)
     for row, amount in found.machines:
-        number = ceil(amount - Fraction(_NEAR)) if row.machine in free else round(amount)
+        number = ceil(amount - Fraction(_NEAR)) if row.machine in free else _whole(row, amount)
         if number and any(row.counts):  # an empty machine only meets a branch
-            shape = configuration_of(search.jobs.problem, row)
-            machines[shape] = machines.get(shape, 0) + number
+            kept[row] = kept.get(row, 0) + number
             held = [total + n * number for total, n in zip(held, row.counts, strict=True)]
     given: dict[tuple[str, str], int] = {}
     for job, name in enumerate(problem.job_names):
@@ -166,14 +219,47 @@ def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Sched
         given |= {(b, name): n for b, n in zip(region.blocks, option, strict=True) if n}
         held = [total - n for total, n in zip(held, option, strict=True)]
     for i in region.free()[0]:
-        _buy(search, machines, held, i)
+        _buy(search, kept, held, i)
     if min(held, default=0) < 0:
-        return None
+        more = _dived(search, kept, held, budget, below)
+        if more is None:
+            return None
+        for row, number in more.items():
+            kept[row] = kept.get(row, 0) + number
+    machines: dict[Configuration, int] = {}
+    for row, number in kept.items():
+        shape = configuration_of(problem, row)
+        machines[shape] = machines.get(shape, 0) + number
     schedule = Schedule.from_counts(original, machines, given)
     return None if check(original, schedule) else schedule
 
 
-def _buy(search: PriceSearch, machines: dict[Configuration, int], held: list[int], i: int) -> None:
+def _whole(row: Row, amount: Any) -> int:
+    """Return how many machines there are; of a size-bounded set as many as are whole."""
+    return round(amount) if row.shape is not None else floor(amount + Fraction(_NEAR))
+
+
+def _dived(
+    search: PriceSearch,
+    kept: Mapping[Row, int],
+    held: Sequence[int],
+    budget: Budget,
+    below: Fraction | None,
+) -> Mapping[Row, int] | None:
+    """Dive for machines that hold what those kept do not."""
+    region = search.region
+    if not region.bounded or search.best is None:
+        return None
+    short = [max(0, -number) for number in held]
+    spent = sum((n * region.costs[row.machine] for row, n in kept.items()), Fraction(0))
+    found = None
+    room = None if below is None else below - spent
+    for found in Diver(region, budget).dives(short, search.best.bound - spent, room):
+        pass
+    return None if found is None else found.machines
+
+
+def _buy(search: PriceSearch, kept: dict[Row, int], held: list[int], i: int) -> None:
     """Add machines that cost nothing, which the fractional solution leaves out, for a block."""
     free = _free_types(search)
     row = max(
@@ -181,8 +267,7 @@ def _buy(search: PriceSearch, machines: dict[Configuration, int], held: list[int
     )
     number = -(held[i] // row.counts[i])
     if number > 0:
-        shape = configuration_of(search.jobs.problem, row)
-        machines[shape] = machines.get(shape, 0) + number
+        kept[row] = kept.get(row, 0) + number
         held[:] = [total + n * number for total, n in zip(held, row.counts, strict=True)]
 
 
