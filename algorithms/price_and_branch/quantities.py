@@ -9,7 +9,6 @@ branch).
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
 from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,8 +45,8 @@ _LARGE = 1_000
 #: Ranks of splits: totals of machine types, weighted sums of these, totals of blocks,
 #: configurations, single jobs.
 TYPES, SUMS, BLOCKS, SHAPES, JOBS = range(5)
-#: The largest weight that costs are scaled to, and of how many types all sets are looked at.
-_LARGEST_WEIGHT, _MOST_TYPES = 6, 5
+#: The weights of machine types are their costs in so many parts of the dearest one, at most.
+_FINEST = 100
 
 
 class Split(NamedTuple):
@@ -98,8 +97,8 @@ def mixture(search: PriceSearch) -> Mixture:
     return found if exact is None else _mixed(search, shares, *exact)
 
 
-def splits(search: PriceSearch, found: Mixture) -> list[Split]:
-    """List the fractional quantities."""
+def splits(search: PriceSearch, found: Mixture, gap: Fraction | None = None) -> list[Split]:
+    """List the fractional quantities; ``gap`` is what a bound has to rise by."""
     region, jobs = search.region, search.jobs
     problem = jobs.problem
     prices = search.best.vector.prices if search.best is not None else ()
@@ -120,12 +119,17 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     for m, value in enumerate(of_type):
         if m not in free_types:
             add(MachinesOfType(problem.machine_types[m].name), value, TYPES, region.costs[m])
-    counted = [m for m, value in enumerate(of_type) if m not in free_types and value]
-    for weights in sums_of(region.costs, counted):
+    paid = {m: c for m, c in enumerate(region.costs) if c and m not in free_types}
+    for weights in rough_costs(paid, gap or Fraction(0)):
         value = sum(times * of_type[m] for m, times in weights.items())
-        worth = min(region.costs[m] / times for m, times in weights.items())
-        named = {problem.machine_types[m].name: times for m, times in weights.items()}
-        add(MachinesOfType(named), value, SUMS, worth)
+        if abs(value - round(value)) > _NEAR:
+            named = {problem.machine_types[m].name: times for m, times in weights.items()}
+            # The side below is often empty; on the other one what is missing up to a whole number
+            # costs so much. More than the gap is no better: then the finest sum is.
+            unit = min(paid[m] / times for m, times in weights.items())
+            rise = near(unit) * near(ceil(value) - Fraction(value))
+            weight = rise if gap is None else min(rise, near(gap))
+            result.append(Split(MachinesOfType(named), floor(value), SUMS, weight))
     for i, value in enumerate(of_block):
         if i not in free_blocks:
             add(BlocksOf(region.blocks[i]), value, BLOCKS, prices[i])
@@ -144,35 +148,25 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     return result
 
 
-def sums_of(costs: Sequence[Fraction], counted: Sequence[int]) -> list[dict[int, int]]:
-    """List weights of machine types by which their machines are added up: whole in every schedule.
+def rough_costs(costs: Mapping[int, Fraction], finest: Fraction) -> list[dict[int, int]]:
+    """List machine types' costs in rough units, the finest first but none below ``finest``.
 
-    Sets of types, and the costs in rough units: what a fleet costs is nearly the same everywhere
-    near the best fractional one, so such sums are nearly settled as well.
+    Near the best fractional fleet what fleets cost is nearly the same, and so is such a sum. Of a
+    branch on it one side is often empty, and the other dearer by nearly a unit.
 
     Examples
     --------
-    >>> sums_of([Fraction(1), Fraction(21, 10)], [0, 1])
-    [{0: 1, 1: 1}, {0: 1, 1: 2}, {0: 1, 1: 3}, {0: 2, 1: 4}]
+    >>> rough_costs({0: Fraction(1), 1: Fraction(21, 10)}, Fraction(1, 2))
+    [{0: 1, 1: 3}, {0: 1, 1: 2}]
     """
+    dearest = max(costs.values(), default=Fraction(0))
+    most = min(_FINEST, floor(dearest / finest)) if finest else _FINEST
     found: dict[tuple[tuple[int, int], ...], None] = {}
-    sizes = range(2, len(counted) + 1) if len(counted) <= _MOST_TYPES else (2, len(counted))
-    for size in sizes:
-        for some in combinations(counted, size):
-            found[tuple((m, 1) for m in some)] = None
-    dearest = max((costs[m] for m in counted), default=Fraction(0))
-    if dearest:
-        for largest in range(2, _LARGEST_WEIGHT + 1):
-            for half in (Fraction(0), Fraction(1, 2)):
-                times = {m: floor(costs[m] * largest / dearest + half) for m in counted}
-                kept = tuple(
-                    (m, n // divisor)
-                    for divisor in [max(1, gcd(*times.values()))]
-                    for m, n in times.items()
-                    if n
-                )
-                if len(kept) > 1:
-                    found[kept] = None
+    for largest in range(most, 0, -1):
+        times = {m: round(cost * largest / dearest) for m, cost in costs.items()}
+        kept = tuple((m, n) for m, n in times.items() if n)
+        if len(kept) > 1 and gcd(*times.values()) == 1:
+            found[kept] = None
     return [dict(weights) for weights in found]
 
 
@@ -236,7 +230,8 @@ def schedule_of(
 
 def _whole(row: Row, amount: Any) -> int:
     """Return how many machines there are; of a size-bounded set as many as are whole."""
-    return round(amount) if row.shape is not None else floor(amount + Fraction(_NEAR))
+    whole: int = round(amount) if row.shape is not None else floor(amount + Fraction(_NEAR))
+    return whole
 
 
 def _dived(
@@ -252,11 +247,9 @@ def _dived(
         return None
     short = [max(0, -number) for number in held]
     spent = sum((n * region.costs[row.machine] for row, n in kept.items()), Fraction(0))
-    found = None
     room = None if below is None else below - spent
-    for found in Diver(region, budget).dives(short, search.best.bound - spent, room):
-        pass
-    return None if found is None else found.machines
+    found = [*Diver(region, budget).dives(short, search.best.bound - spent, room)]
+    return found[-1].machines if found else None
 
 
 def _buy(search: PriceSearch, kept: dict[Row, int], held: list[int], i: int) -> None:

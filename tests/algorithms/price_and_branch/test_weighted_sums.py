@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from math import gcd
 
 import pytest
 
-from algorithms.price_and_branch.quantities import sums_of
+from algorithms.price_and_branch.quantities import rough_costs
 from cms import (
     Branch,
     Certificate,
@@ -32,29 +33,33 @@ def sums(certificate: Certificate | None) -> list[MachinesOfType]:
 
 
 def test_one_branch_on_a_sum_instead_of_one_for_every_number_of_small_machines() -> None:
-    # two blocks on a small machine of cost 2, four on a large one of cost 4: small + 2 large >= 51
+    # Two blocks on a small machine of cost 2, four on a large one of cost 4, and one more on the
+    # dear one that k needs: 101 blocks on small and large ones, small + 2 large >= 51.
+    dear = Configuration({"x": 1, "y": 1}, "dear")
     problem = Problem(
-        configurations=[Configuration({"x": n}, m) for m, n in [("s", 2), ("l", 4), ("dear", 1)]],
-        jobs=[Job("j", 101, {"x": 1})],
+        configurations=[Configuration({"x": 2}, "s"), Configuration({"x": 4}, "l"), dear],
+        jobs=[Job("j", 102, {"x": 1}), Job("k", 1, {"y": 1})],
         machine_types=[MachineType("s", 2), MachineType("l", 4), MachineType("dear", 5)],
     )
-    found = proof(problem, None, most_nodes=10)
-    assert found.schedule is not None
-    assert found.schedule.cost(problem) == found.bound == 102
-    assert sums(found.certificate) == [MachinesOfType({"s": 1, "l": 2})]
+    found = proof(problem, 107, most_nodes=10)
+    assert found.bound == 107
+    assert isinstance(found.certificate, Branch)
+    (weighted,) = sums(found.certificate)
+    assert found.certificate.leaf_count == 2
+    assert weighted.weights["l"] == 2 * weighted.weights["s"]
 
 
-def test_sums_of_types_and_of_their_costs_in_rough_units() -> None:
-    costs = [Fraction(1), Fraction(2), Fraction(0), Fraction(61, 10)]
-    found = sums_of(costs, [0, 1, 3])
-    assert found[:4] == [{0: 1, 1: 1}, {0: 1, 3: 1}, {1: 1, 3: 1}, {0: 1, 1: 1, 3: 1}]
-    assert {0: 1, 1: 2, 3: 6} in found
-    assert {1: 1, 3: 3} in found
-    assert all(len(weights) > 1 and min(weights.values()) > 0 for weights in found)
+def test_costs_in_rough_units_have_no_common_divisor_and_are_no_finer_than_wanted() -> None:
+    costs = {0: Fraction(1), 1: Fraction(2), 4: Fraction(61, 10)}
+    found = rough_costs(costs, Fraction(1, 2))
+    assert found[0] == {0: 2, 1: 4, 4: 12} or gcd(*found[0].values()) == 1
+    assert all(max(weights.values()) <= 12 for weights in found)  # 12 halves are 6
+    assert all(gcd(*weights.values()) == 1 for weights in found)
+    assert {1: 1, 4: 2} in found  # what costs little beside the dearest does not count
     assert len({tuple(weights.items()) for weights in found}) == len(found)
-    # of many types not all sets: pairs, and all of them
-    assert len(sums_of([Fraction(1)] * 9, range(9))) == 36 + 1
-    assert sums_of(costs, [0]) == sums_of(costs, []) == []
+    assert max(rough_costs(costs, Fraction(0))[0].values()) == 100
+    assert rough_costs({0: Fraction(1)}, Fraction(0)) == rough_costs({}, Fraction(1)) == []
+    assert rough_costs(costs, Fraction(7)) == []
 
 
 def in_tenths(rng: random.Random) -> Problem:
