@@ -197,13 +197,13 @@ def test_branches_that_are_none_are_refused(arguments: Any, message: str) -> Non
             "a branch's weight of machine type 'm' is -1; expected a whole number >= 1",
         ),
         (
-            lambda: MachinesOfType({"m": 1.5}),
+            lambda: MachinesOfType({"m": 1.5}),  # type: ignore[dict-item]
             "a branch's weight of machine type 'm' is 1.5; expected a whole",
-        ),  # type: ignore[dict-item]
+        ),
         (
-            lambda: MachinesOfType({"m": "1"}),
+            lambda: MachinesOfType({"m": "1"}),  # type: ignore[dict-item]
             "a branch's weight of machine type 'm' is '1'; expected a whole",
-        ),  # type: ignore[dict-item]
+        ),
         (
             lambda: MachinesOfType({"m": True}),
             "a branch's weight of machine type 'm' is True; expected a whole",

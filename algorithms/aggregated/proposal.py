@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -226,7 +226,9 @@ class Proposals:
             prices[there] = np.minimum(prices[there], self._costs[at] / counts[there])
         prices = np.where(self._usable, prices, 0.0)
         # Blocks that cost nothing are counted all the same.
-        return np.maximum(prices, 1e-9 * max(1e-9, float(prices.max(initial=0.0))))
+        least = 1e-9 * max(1e-9, float(prices.max(initial=0.0)))
+        found: NDArray[np.float64] = np.maximum(prices, least)
+        return found
 
     def _start(self, rough: NDArray[np.float64]) -> None:
         """Divide the jobs into groups that prefer the same block types by about as much."""

@@ -98,6 +98,11 @@ class Undecided(NamedTuple):
         return cls(decided, choosing)
 
     @classmethod
+    def of_blocks(cls, load: Sequence[int]) -> Undecided:
+        """Leave nothing open but the machines for some blocks, whoever takes these."""
+        return cls({(0, tuple(load)): 1}, {})
+
+    @classmethod
     def none(cls, choices: Choices) -> Undecided:
         """Leave nothing open."""
         columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())

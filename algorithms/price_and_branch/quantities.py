@@ -19,7 +19,7 @@ from cms.problem.parts import Configuration
 from cms.referee.check import check
 from cms.schedule.schedule import Schedule
 
-from ..closing.diving import Diver
+from ..closing.diving import Diver, Undecided
 from ..prices.fraction import exactly
 from ..prices.region import configuration_of
 from ..solvers.floats import near
@@ -47,6 +47,8 @@ _LARGE = 1_000
 TYPES, SUMS, BLOCKS, SHAPES, JOBS = range(5)
 #: The weights of machine types are their costs in so many parts of the dearest one, at most.
 _FINEST = 100
+#: Dives for the machines that a node's schedule lacks.
+_DIVES = slice(6)
 
 
 class Split(NamedTuple):
@@ -248,7 +250,8 @@ def _dived(
     short = [max(0, -number) for number in held]
     spent = sum((n * region.costs[row.machine] for row, n in kept.items()), Fraction(0))
     room = None if below is None else below - spent
-    found = [*Diver(region, budget).dives(short, search.best.bound - spent, room)]
+    diver, target = Diver(search.jobs, region, budget), search.best.bound - spent
+    found = [*diver.dives(Undecided.of_blocks(short), target, room, _DIVES)]
     return found[-1].machines if found else None
 
 

@@ -41,14 +41,9 @@ def needs(load: Sequence[int], problem: Problem) -> Problem:
     )
 
 
-def taken(load: Sequence[int]) -> Undecided:
-    """One job that has decided to take these blocks."""
-    return Undecided({(0, tuple(load)): 1}, {})
-
-
 def first_dive(region: Region, load: Sequence[int]) -> _Dive:
     jobs = Jobs(cast("Problem", region.problem))
-    return _Dive(jobs, region, dict.fromkeys(region.rows), taken(load), Unlimited())
+    return _Dive(jobs, region, dict.fromkeys(region.rows), Undecided.of_blocks(load), Unlimited())
 
 
 def diver_of(region: Region, budget: Budget | None = None) -> Diver:
@@ -58,7 +53,7 @@ def diver_of(region: Region, budget: Budget | None = None) -> Diver:
 def dives(
     diver: Diver, load: Sequence[int], target: int, below: Fraction | None = None
 ) -> Iterator[Dived]:
-    return diver.dives(taken(load), Fraction(target), below, slice(40))
+    return diver.dives(Undecided.of_blocks(load), Fraction(target), below, slice(40))
 
 
 def refuse_what_holds_too_little(

@@ -65,7 +65,8 @@ def test_costs_in_rough_units_have_no_common_divisor_and_are_no_finer_than_wante
 def in_tenths(rng: random.Random) -> Problem:
     """A few jobs on two to four types of nearly equal cost for what they hold."""
     names = "mnop"[: rng.randint(2, 4)]
-    types, shapes = [], []
+    types: list[MachineType] = []
+    shapes: list[Configuration | SizeBoundedConfigurations] = []
     for name in names:
         size = rng.randint(1, 4)
         cost = Fraction(10 * size + rng.randint(-2, 3), 10)
