@@ -363,7 +363,7 @@ def _leaves_below(node: Document) -> Iterator[Document]:
         yield node
 
 
-def _nothing() -> int:
+def _nothing() -> Any:
     raise LookupError
 
 
