@@ -140,6 +140,11 @@ class Diver:
         self._jobs, self._region, self._budget = jobs, region, budget
         self._rows: dict[Row, None] = {}
         self.used: dict[Row, None] = {}
+        # How often the last dive chose: a dive that takes the second best later on is the same.
+        self._choices = _DEPTH
+        # Machines of each limited type that deciding jobs leave alone, until there is a schedule:
+        # what is to be packed may need them.
+        self._spare = 0
 
     def dives(
         self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
@@ -164,9 +169,15 @@ class Diver:
         for skips in _DISCREPANCIES[which]:
             if self._budget.stopped:
                 return
-            dive = _Dive(self._jobs, self._region, self._rows, start, self._budget)
+            if skips and skips[-1] >= self._choices:
+                continue
+            spare = self._spare if below is None else 0
+            dive = _Dive(self._jobs, self._region, self._rows, start, self._budget, spare)
             found = dive.run(frozenset(skips), below)
+            if dive.short:
+                self._spare = max(1, 2 * self._spare)
             if found is not None:
+                self._choices = dive.steps
                 below = found.cost
                 self.used.update(dict.fromkeys(found.machines))
                 yield found
@@ -186,13 +197,16 @@ class _Dive:
         rows: dict[Row, None],
         start: Undecided,
         budget: Budget,
+        spare: int = 0,
     ) -> None:
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
+        #: Whether it ended for want of machines.
+        self.short = False
         self._picked = dict(start.decided)
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
         self._costs = [near(cost / region.unit) for cost in region.costs]
-        self._steps = 0
+        self.steps = 0
         self.least: Fraction | None = None
         k = len(region.blocks)
         #: Blocks that are needed and on no machine yet.
@@ -211,8 +225,10 @@ class _Dive:
         # As many machines as there are blocks are always enough.
         most = _MOST_BLOCKS if start.open else sum(self._left)
         self._room = [None if limit is None or limit >= most else limit for limit in region.limits]
+        spare = spare if start.open else 0
         self._limits = [
-            None if room is None else self._program.row([], high=float(room)) for room in self._room
+            None if room is None else self._program.row([], high=float(max(0, room - spare)))
+            for room in self._room
         ]
         # What machines that cost nothing have is worth nothing.
         self._free = {
@@ -274,8 +290,8 @@ class _Dive:
         if whole:
             return whole
         order = sorted(values, key=lambda key: (-values[key], key[:2]))
-        self._steps += 1
-        if self._steps - 1 in skips:
+        self.steps += 1
+        if self.steps - 1 in skips:
             order = order[1:2] or order
         else:
             order = [key for at, key in enumerate(order) if at <= more or values[key] >= _NEARLY]
@@ -301,6 +317,9 @@ class _Dive:
                     self._program.close(self._options.pop(pick), True)
         if not self._open:
             self._close_improper()
+            for row, room in zip(self._limits, self._room, strict=True):
+                if row is not None and room is not None:
+                    self._program.set_high(row, float(room))
         return sum(self._open.values()) < before
 
     def _keep(self, row: Row, number: int) -> bool:
@@ -386,8 +405,9 @@ class _Dive:
             added, paid = self._new_options(prices, dual)
             if not rounds or not (added or more):
                 break
-        if any(x[at] > _GAIN for at in self._missing):
-            return None  # limits do not allow it
+        if any(x[at] > _GAIN for at in self._missing) and not self._open:
+            self.short = True
+            return None
         return self._machines, options, self._cost + self._at_least(prices, worth, paid)
 
     def _new_contents(

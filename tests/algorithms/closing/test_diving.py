@@ -233,9 +233,11 @@ def test_dives_end_once_they_meet_the_target_or_cannot(monkeypatch: pytest.Monke
     assert number(6) == 1  # met
     assert number(4) == 1  # 655/132 > 4
     assert number(5, Fraction(5)) == 1  # met before
-    # All that were asked for; a target of 5 is neither met nor ruled out.
-    assert number(5) == 40
-    assert asked == [frozenset(skips) for skips in _DISCREPANCIES[:40]]
+    # All that differ; a target of 5 is neither met nor ruled out.
+    assert 2 < number(5) < 40
+    steps = 1 + max(map(max, asked[1:]))
+    different = [skips for skips in _DISCREPANCIES[:40] if max(skips, default=0) < steps]
+    assert asked == list(map(frozenset, different))
 
 
 def test_the_second_best_is_taken_once_and_early_first() -> None:
