@@ -17,7 +17,8 @@ from cms.plugin.guarantee import Guarantee
 from ..prices.region import Region
 from ..solvers.recognise import recognised
 from .pseudoforest import exact_assignment, round_pseudoforest
-from .purchase import Column, Purchase
+from .purchase import Purchase
+from .serving import Column
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -188,7 +189,7 @@ class FixedMachines:
         return Fixed(bought.value, free, bought.edges, bought.prices, worth)
 
     def refuted(
-        self, machines: Sequence[Fraction | int], budget: Budget | None
+        self, machines: Sequence[Fraction], budget: Budget | None
     ) -> tuple[list[Fraction], Fraction] | None:
         """Say quickly why machines, whole or in parts, do not do; None if floats do not see it.
 
@@ -197,7 +198,9 @@ class FixedMachines:
         prices, worth
             Like those of :class:`Fixed`, up to a factor, but perhaps not the best ones.
         """
-        return self._purchase.refuted(self._tables.held(machines), budget)
+        pairs = [(x, row) for x, row in zip(machines, self._tables.counts, strict=True) if x]
+        held = [sum((x * row[i] for x, row in pairs), Fraction(0)) for i in range(self._tables.k)]
+        return self._purchase.refuted(held, budget)
 
 
 def types(row: Sequence[int]) -> list[int]:

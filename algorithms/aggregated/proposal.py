@@ -11,7 +11,7 @@ Nothing here is taken on trust: it says where an exact program begins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,7 @@ import numpy as np
 
 from ..solvers.floats import near, near_table
 from ..solvers.linear import LinearProgram
+from .serving import Basis, Hint, Serving
 from .sums import total
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from ..solvers.linear import Answer
     from ..tables.integers import Tables
-    from .purchase import Column
+    from .serving import Column
 
 #: A float this near 0, in parts of the whole, is taken for 0 in a proposal.
 _NOTHING = 1e-9
@@ -49,60 +50,6 @@ _MOST_PASSES, _MOST_ROUNDS = 400, 12
 _UNSAFE = 1e90
 #: No divisor is smaller.
 _TINY = 1e-200
-
-
-@dataclass
-class Serving:
-    """Which block types serve each job.
-
-    Attributes
-    ----------
-    main : ndarray of n ints
-        A block type of each job; -1 where none is known.
-    more : dict
-        ``{job: its block types}`` where there are several.
-    """
-
-    main: NDArray[np.int64]
-    more: dict[int, set[int]] = field(default_factory=dict)
-
-    @classmethod
-    def unknown(cls, n: int) -> Serving:
-        """Nothing is known of any job."""
-        return cls(np.full(n, -1, dtype=np.int64))
-
-    def add(self, job: int, block: int) -> None:
-        """Let a block type serve a job as well."""
-        main = int(self.main[job])
-        if main < 0:
-            self.main[job] = block
-        elif main != block:
-            self.more.setdefault(job, {main}).add(block)
-
-
-class Hint(NamedTuple):
-    """What a floating-point solver says.
-
-    Attributes
-    ----------
-    columns : set of int
-        Columns that are bought, or nearly tie.
-    types : Serving
-        Block types that serve each job, or nearly tie.
-    basis : Basis or None
-    """
-
-    columns: set[int]
-    types: Serving
-    basis: Basis | None
-
-
-class Basis(NamedTuple):
-    """Basic columns, each job's basic block types, and the types of which more is there."""
-
-    columns: list[int]
-    types: Serving
-    spare: list[int]
 
 
 class _Load(NamedTuple):
@@ -227,8 +174,7 @@ class Proposals:
         prices = np.where(self._usable, prices, 0.0)
         # Blocks that cost nothing are counted all the same.
         least = 1e-9 * max(1e-9, float(prices.max(initial=0.0)))
-        found: NDArray[np.float64] = np.maximum(prices, least)
-        return found
+        return np.asarray(np.maximum(prices, least), dtype=np.float64)
 
     def _start(self, rough: NDArray[np.float64]) -> None:
         """Divide the jobs into groups that prefer the same block types by about as much."""

@@ -154,7 +154,7 @@ def exact_assignment(
     Examples
     --------
     >>> exact_assignment([(0, 0), (0, 1)], [[2], [3]], [2], {0: Fraction(2), 1: Fraction(3)})
-    {(0, 1): Fraction(1, 1), (0, 0): Fraction(1, 1)}
+    {(0, 0): Fraction(1, 1), (0, 1): Fraction(1, 1)}
     """
     single, others = _by_number(edges)
     left, need = list(map(Fraction, held)), dict(wanted)
