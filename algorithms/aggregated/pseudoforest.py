@@ -96,7 +96,7 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
     """
     rounded = {edge: floor(amount) for edge, amount in blocks.items()}
     single, others = _by_number(edge for edge, amount in blocks.items() if amount.denominator > 1)
-    graph = _graph(others)
+    graph = _graph(reversed(others))
     # Every node owns at most one edge: it is rounded up if its block type owns it.
     owners = set()
     for node, neighbour in _peeled(graph):
@@ -109,7 +109,7 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
                 rounded[_edge(node, following)] += 1
                 owners.add(node[1])
     # A type that owns none yet owns that of a job that has no other type.
-    for i, j in single:
+    for i, j in reversed(single):
         if i not in owners:
             owners.add(i)
             rounded[i, j] += 1
