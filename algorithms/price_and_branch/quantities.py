@@ -122,7 +122,7 @@ def splits(search: PriceSearch, found: Mixture, gap: Fraction | None = None) -> 
         if m not in free_types:
             add(MachinesOfType(problem.machine_types[m].name), value, TYPES, region.costs[m])
     paid = {m: c for m, c in enumerate(region.costs) if c and m not in free_types}
-    for weights in rough_costs(paid, gap or Fraction(0)):
+    for weights in rough_costs(paid, gap or region.unit):
         value = sum(times * of_type[m] for m, times in weights.items())
         if abs(value - round(value)) > _NEAR:
             named = {problem.machine_types[m].name: times for m, times in weights.items()}

@@ -330,10 +330,10 @@ def test_a_lower_bound_that_is_known_is_not_told_again() -> None:
 
 
 def test_leaves_are_written_in_short_numbers() -> None:
-    problem = generate("mixed-fleet", n=10, seed=1, types=5, cost_step="0.01")
-    found = proof(problem, Fraction("11.33"))
+    problem = generate("mixed-fleet", n=12, seed=1, types=5, cost_step="0.01")
+    found = proof(problem, Fraction("11.14"))
     assert found.certificate is not None
-    assert found.bound == Fraction("11.33")
+    assert found.bound == Fraction("11.14")
     numbers = [
         number
         for leaf in found.certificate.leaves()
