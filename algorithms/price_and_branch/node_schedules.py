@@ -9,6 +9,7 @@ import numpy as np
 
 from cms.certificate.certificate import next_below
 
+from ..closing.diving import Diver
 from ..closing.near import NearOptions
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
@@ -16,6 +17,7 @@ from ..closing.rounding import rounded
 from ..closing.shapes import Shapes
 from ..prices.choices import choices_of
 from ..prices.fraction import fractional
+from ..prices.region import configuration_of
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+#: Roundings whose blocks are dived for.
+_ROUNDINGS = 2
 
 
 class NodeSchedules:
@@ -65,6 +69,9 @@ class NodeSchedules:
         point, jobs = search.best, self._jobs
         if point is None:
             return None
+        dived = self._dived(search, point, cost)
+        if dived is not None:
+            return dived
         shapes = Shapes(jobs.problem, search.region.rows)
         target = None if cost is None else next_below(cost, shapes.step)
         if not self.thorough and not search.region.own_priced:
@@ -82,6 +89,26 @@ class NodeSchedules:
         task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)
         answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
         return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
+
+    def _dived(
+        self, search: PriceSearch, point: PricePoint, cost: Fraction | None
+    ) -> Schedule | None:
+        """Round what jobs take at this node, and dive for machines that hold it."""
+        region = search.region
+        if not region.bounded or region.own_priced:
+            return None
+        mixture, diver, best = fractional(search), Diver(region, self._budget), None
+        for _ in range(_ROUNDINGS):
+            self._tries += 1
+            seed = self._budget.seed + self._tries
+            choices = rounded(search, mixture, seed, most_boxes=0).choices
+            for dived in diver.dives(choices.load(), point.bound, cost):
+                machines = {
+                    configuration_of(self._jobs.problem, row): n
+                    for row, n in dived.machines.items()
+                }
+                cost, best = dived.cost, choices.schedule(self._jobs, machines)
+        return best
 
     def _around(
         self, search: PriceSearch, point: PricePoint, shapes: Shapes, target: Fraction | None
