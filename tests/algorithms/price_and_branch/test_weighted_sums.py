@@ -19,6 +19,7 @@ from cms import (
     Problem,
     SizeBoundedConfigurations,
 )
+from instances.families import generate
 from tests.algorithms.price_and_branch.branched import proof
 from tests.oracle import optimum
 
@@ -60,6 +61,18 @@ def test_costs_in_rough_units_have_no_common_divisor_and_are_no_finer_than_wante
     assert max(rough_costs(costs, Fraction(0))[0].values()) == 100
     assert rough_costs({0: Fraction(1)}, Fraction(0)) == rough_costs({}, Fraction(1)) == []
     assert rough_costs(costs, Fraction(7)) == []
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "known", "best"),
+    [(30, 1302238433, "21.3", "21"), (42, 2552819479, "33.8", "33.5")],
+)
+def test_shares_beside_mig_with_costs_in_tenths(n: int, seed: int, known: str, best: str) -> None:
+    # All totals are whole at some node, but contents are not: the rest of the blocks is dived for.
+    problem = generate("size-bounded-mixed", n=n, seed=seed, m=5, mig_cost="0.9")
+    found = proof(problem, Fraction(known))
+    assert found.schedule is not None
+    assert found.schedule.cost(problem) == found.bound == Fraction(best)
 
 
 def in_tenths(rng: random.Random) -> Problem:
