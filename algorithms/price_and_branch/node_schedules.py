@@ -9,7 +9,7 @@ import numpy as np
 
 from cms.certificate.certificate import next_below
 
-from ..closing.diving import Diver
+from ..closing.diving import MOST_UNDECIDED, Diver, Undecided
 from ..closing.near import NearOptions
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
-#: Roundings whose blocks are dived for.
-_ROUNDINGS = 2
+#: Dives at a node.
+_DIVES = slice(2)
 
 
 class NodeSchedules:
@@ -93,21 +93,19 @@ class NodeSchedules:
     def _dived(
         self, search: PriceSearch, point: PricePoint, cost: Fraction | None
     ) -> Schedule | None:
-        """Round what jobs take at this node, and dive for machines that hold it."""
+        """Dive from what is mixed at this node."""
         region = search.region
         if not region.bounded or region.own_priced:
             return None
-        mixture, diver, best = fractional(search), Diver(region, self._budget), None
-        for _ in range(_ROUNDINGS):
-            self._tries += 1
-            seed = self._budget.seed + self._tries
-            choices = rounded(search, mixture, seed, most_boxes=0).choices
-            for dived in diver.dives(choices.load(), point.bound, cost):
-                machines = {
-                    configuration_of(self._jobs.problem, row): n
-                    for row, n in dived.machines.items()
-                }
-                cost, best = dived.cost, choices.schedule(self._jobs, machines)
+        best, diver = None, Diver(self._jobs, region, self._budget)
+        start = Undecided.of(search, fractional(search))
+        if len(start.open) > MOST_UNDECIDED:
+            return None
+        for dived in diver.dives(start, point.bound, cost, _DIVES):
+            machines = {
+                configuration_of(self._jobs.problem, row): n for row, n in dived.machines.items()
+            }
+            best = dived.choices.schedule(self._jobs, machines)
         return best
 
     def _around(
