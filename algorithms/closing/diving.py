@@ -25,16 +25,15 @@ from ..prices.choices import Choices, choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
+from .undecided import Pick, Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
-    from ..prices.fraction import Fractional
     from ..prices.jobs import Jobs
     from ..prices.region import Region
-    from ..prices.search import PriceSearch
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -69,47 +68,6 @@ _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
     "max_number_of_iterations: 20000 use_dual_simplex: true use_preprocessing: true",
 )
-
-#: A kind of jobs and one of its options.
-Pick = tuple[int, tuple[int, ...]]
-
-
-class Undecided(NamedTuple):
-    """Jobs that have an option already, and options of the kinds that are still to choose."""
-
-    decided: Mapping[Pick, int]
-    open: Mapping[int, tuple[tuple[int, ...], ...]]
-
-    @classmethod
-    def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
-        """Read off a fractional schedule which kinds it mixes options of."""
-        decided: dict[Pick, int] = {}
-        choosing: dict[int, tuple[tuple[int, ...], ...]] = {}
-        for group, shares in enumerate(mixture.shares):
-            part = search.kinds_of_group(group)
-            kinds = range(part.start, part.stop)
-            passes = (search.options[number][part].tolist() for number, _ in shares)
-            for kind, *options in zip(kinds, *passes, strict=True):
-                distinct = tuple(dict.fromkeys(map(tuple, options)))
-                if len(distinct) > 1:
-                    choosing[kind] = distinct
-                else:
-                    decided[kind, distinct[0]] = search.jobs.weight(kind)
-        return cls(decided, choosing)
-
-    @classmethod
-    def of_blocks(cls, load: Sequence[int]) -> Undecided:
-        """Leave nothing open but the machines for some blocks, whoever takes these."""
-        return cls({(0, tuple(load)): 1}, {})
-
-    @classmethod
-    def none(cls, choices: Choices) -> Undecided:
-        """Leave nothing open."""
-        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
-        decided: dict[Pick, int] = {}
-        for kind, option, count in zip(*columns, strict=True):
-            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
-        return cls(decided, {})
 
 
 class Dived(NamedTuple):
@@ -162,8 +120,7 @@ class Diver:
             Of the dives there may be: the first takes what there is most of, the others the second
             best at one step, then at two.
         """
-        blocks = (sum(option) * count for (_, option), count in start.decided.items())
-        if sum(blocks) > _MOST_BLOCKS:
+        if start.most_blocks(self._jobs.weights) > _MOST_BLOCKS:
             return
         self._rows.update(dict.fromkeys(row for row in self._region.rows if any(row.counts)))
         for skips in _DISCREPANCIES[which]:

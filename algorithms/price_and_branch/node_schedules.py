@@ -9,12 +9,13 @@ import numpy as np
 
 from cms.certificate.certificate import next_below
 
-from ..closing.diving import MOST_UNDECIDED, Diver, Undecided
+from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.near import NearOptions
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
 from ..closing.rounding import rounded
 from ..closing.shapes import Shapes
+from ..closing.undecided import Undecided
 from ..prices.choices import choices_of
 from ..prices.fraction import fractional
 from ..prices.region import configuration_of

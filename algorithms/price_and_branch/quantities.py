@@ -19,7 +19,8 @@ from cms.problem.parts import Configuration
 from cms.referee.check import check
 from cms.schedule.schedule import Schedule
 
-from ..closing.diving import Diver, Undecided
+from ..closing.diving import Diver
+from ..closing.undecided import Undecided
 from ..prices.fraction import exactly
 from ..prices.region import configuration_of
 from ..solvers.floats import near

@@ -14,12 +14,13 @@ from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 
 from ..closing.covering import covering, filled
-from ..closing.diving import MOST_UNDECIDED, Diver, Undecided
+from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.exact import every_block, every_option, solver_bound
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from ..closing.program import Found, Task, close, schedule_of
 from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
+from ..closing.undecided import Undecided
 from ..opening.first import first_schedule
 from ..prices.certificates import certificate, ray
 from ..prices.fraction import Fractional, fractional

@@ -9,8 +9,9 @@ from typing import cast
 
 import pytest
 
-from algorithms.closing.diving import _DISCREPANCIES, Dived, Diver, Undecided, _Dive
+from algorithms.closing.diving import _DISCREPANCIES, Dived, Diver, _Dive
 from algorithms.closing.shapes import Shapes
+from algorithms.closing.undecided import Undecided
 from algorithms.prices.fraction import fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
