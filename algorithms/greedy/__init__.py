@@ -116,7 +116,8 @@ class Greedy:
 
     **Running time.** A step opens machines until some job gets less than before: about as many
     steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables,
-    LP* at most c n k; its rounding draws about 2 alpha groups of machines of each configuration.
+    LP* at most c n k, of configurations that join as its prices ask for them; its rounding draws
+    about 2 alpha groups of machines of each configuration.
 
     References
     ----------

@@ -89,7 +89,7 @@ class LpStar:
         paid, program = self._paid, self._program
         cost = float(paid.tables.costs[c] / paid.unit)
         x = program.variable(1.0)
-        mine = self._needs[c] = _needs(paid, c)
+        mine = self._needed(c)
         by_type: dict[int, list[tuple[int, float]]] = {}
         by_job: dict[int, list[tuple[int, float]]] = {}
         shares = self._shares[c] = {}
@@ -102,6 +102,11 @@ class LpStar:
             by_job.setdefault(j, []).append((v, -cost / size))
         for terms in (*by_type.values(), *by_job.values()):
             program.row([*terms, (x, 1.0)], low=0.0)
+
+    def _needed(self, c: int) -> dict[Edge, float]:
+        if c not in self._needs:
+            self._needs[c] = _needs(self._paid, c)
+        return self._needs[c]
 
     def solve(self, budget: Budget | None) -> Answer | None:
         """Solve over the configurations that take part; None if stopped."""
@@ -133,7 +138,7 @@ class LpStar:
                 return None
             at = int(np.where(doubtful, above / costs, -np.inf).argmax())
             c = int(others[at])
-            filled = _filled(paid, c, _needs(paid, c), worth, self._costs[c], budget)
+            filled = _filled(paid, c, self._needed(c), worth, self._costs[c], budget)
             if filled is None:
                 return None
             value, prices = filled
