@@ -7,6 +7,7 @@ import operator
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -71,8 +72,8 @@ def use(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     else:
         monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
     # Compiled code takes over at once, or never.
-    nodes = -1 if way == "compiled" else 2**62
-    monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_NODES", nodes)
+    steps = -1 if way == "compiled" else 2**62
+    monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
 
 
 @pytest.fixture(params=["table", "search", "compiled"])
@@ -218,3 +219,39 @@ def test_a_limit_on_blocks_that_cannot_bind_costs_nothing() -> None:
     sizes, capacity = [F(2), F(3)], F(10**12 + 1)
     found = fullest_machine(sizes, sizes, capacity, 10**12)
     assert (found.value, found.exact) == (capacity, True)
+
+
+def test_of_a_thousand_types_compiled_code_takes_over_within_a_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each node may look at all types: so many nodes in plain code would take a minute.
+    sizes = [F(number) for number in range(1, 1_001)]
+    packing = Packing(sizes, F(1_000), None, [1] * 1_000)
+    worth = [number * 10**6 + number % 7 for number in range(1, 1_001)]
+    found = {}
+    for steps in (-1, 3_000, 2**62):
+        monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
+        monkeypatch.setattr(cms.knapsack.packing, "_steps_so_far", 0)
+        found[steps] = packing.fullest(worth, patience=200)
+        assert cms.knapsack.packing._steps_so_far <= max(0, steps) + 1_008
+    assert found[-1] == found[3_000] == found[2**62]
+
+
+def test_types_that_do_not_fit_are_passed_by_without_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = 0
+    plain = cms.knapsack.packing_search.at_most
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return plain(*arguments)
+
+    monkeypatch.setattr(cms.knapsack.packing_search, "at_most", counted)
+    monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", 2**62)
+    # Behind the best one there is room for none of a thousand others, but for the last one.
+    sizes = [F(1_500), *(F(600 + number) for number in range(1_000)), F(1)]
+    packing = Packing(sizes, F(2_000), None, [1] * 1_002)
+    assert packing.fullest([10**6, *[1_000] * 1_000, 1], patience=0).value == 10**6 + 1
+    assert asked < 10

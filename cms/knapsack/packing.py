@@ -28,10 +28,11 @@ _FEW_NODES, _MOST_CELLS = 2**15, 2**25
 #: Where that would be larger, it goes on for so many nodes, if it can be compiled, or so many. Once
 #: it is ended its answer is a proven upper bound instead of the maximum.
 _MANY_NODES, NODE_LIMIT = 2**24, 50_000
-#: Nodes searched in all before compiled code, which may take seconds to make, takes over; what is
-#: found does not depend on that.
-_PLAIN_NODES = 2**14
-_nodes_so_far = 0
+#: Steps in all searches, a node taking about as many as there are types and some, before compiled
+#: code, which may take seconds to make, takes over; what is found does not depend on that.
+_PLAIN_STEPS = 2**18
+_STEPS_A_NODE = 8
+_steps_so_far = 0
 
 
 class Fullest(NamedTuple):
@@ -185,7 +186,7 @@ class _Machine:
         return found
 
     def searched(self, patience: int) -> Found:
-        global _nodes_so_far
+        global _steps_so_far
         types = list(zip(self._worth, self._weights, self._most, strict=True))
         volumes = [0, *accumulate(weight * most for _, weight, most in types)]
         values = [0, *accumulate(worth * most for worth, _, most in types)]
@@ -193,16 +194,21 @@ class _Machine:
         dearest = list(accumulate(reversed(self._worth), max))[::-1]
         slots = -1 if self._slots is None else self._slots
         arguments: Any = [self._worth, self._weights, self._most, volumes, values, lightest]
-        arguments += [dearest, self._room, slots, patience]
-        if self._short and (patience > _FEW_NODES or _nodes_so_far > _PLAIN_NODES):
-            from .packing_compiled import filled
+        arguments += [dearest, self._room, slots]
+        each, plain = _STEPS_A_NODE + len(types), patience
+        if self._short:
+            plain = 0 if patience > _FEW_NODES else (_PLAIN_STEPS - _steps_so_far) // each
+        if plain > 0 or plain >= patience:
+            best = [0] * len(types)
+            scratch = [0] * len(types)
+            limited: Any = [*arguments, min(plain, patience), scratch, best]
+            value, ceiling, nodes = fill(*limited)
+            _steps_so_far += nodes * each
+            if plain >= patience or ceiling == value:
+                return Found(value, ceiling, best)
+        from .packing_compiled import filled
 
-            return Found(*filled(*arguments))
-        best = [0] * len(types)
-        arguments += [[0] * len(types), best]
-        value, ceiling, nodes = fill(*arguments)
-        _nodes_so_far += nodes
-        return Found(value, ceiling, best)
+        return Found(*filled(*arguments, patience))
 
     @property
     def _short(self) -> bool:

@@ -59,6 +59,10 @@ def fill(
     while True:
         first, pruned = at, False
         while at < n and left >= lightest[at] and free != 0:
+            if at > first and left < weight[at]:
+                counts[at] = 0  # no bound is worked out for each of a thousand types
+                at += 1
+                continue
             if value + at_most(worth, weight, volumes, values, at, left) <= best:
                 pruned = True
                 break
