@@ -255,3 +255,23 @@ def test_types_that_do_not_fit_are_passed_by_without_a_bound(
     packing = Packing(sizes, F(2_000), None, [1] * 1_002)
     assert packing.fullest([10**6, *[1_000] * 1_000, 1], patience=0).value == 10**6 + 1
     assert asked < 10
+
+
+def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A search scales prices to what a machine is worth, and a check then asks again.
+    monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 0)
+    monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
+    monkeypatch.setattr(cms.knapsack.packing, "_MANY_NODES", 1)
+    source = random.Random(1)
+    early = 0
+    for _ in range(200):
+        sizes = [F(source.randint(2, 9) * 2) for _ in range(4)]
+        prices = [F(source.randint(1, 99)) for _ in range(4)]
+        scale = F(source.randint(1, 99), source.randint(1, 99))
+        found = fullest_machine(prices, sizes, F(35), None)
+        scaled = fullest_machine([*(scale * p for p in prices), F(0)], [*sizes, F(3)], F(35), None)
+        assert scaled.value == scale * found.value
+        early += not found.exact
+    assert early > 20

@@ -151,18 +151,26 @@ class Packing:
             return Found(0, 0, content)
         # Best value per size first.
         order.sort(key=lambda i: (-(worth[i] << self._bits) // weights[i], weights[i]))
-        slots = self._slots
+        # In common divisors of their own: an upper bound at prices in the same proportions, or beside
+        # types without value, is the same part of what a machine costs.
+        coin, unit = gcd(*(worth[i] for i in order)), gcd(*(weights[i] for i in order))
+        room, slots = self._room // unit, self._slots
         if slots is not None:
             if slots >= self._room // min(weights[i] for i in order):
                 slots = None  # it never binds
             else:
                 fits = [min(number, slots) for number in fits]
-        worth, weights, fits = ([each[i] for i in order] for each in (worth, weights, fits))
-        machine = _Machine(worth, weights, fits, self._room, slots)
+        machine = _Machine(
+            [worth[i] // coin for i in order],
+            [weights[i] // unit for i in order],
+            [fits[i] for i in order],
+            room,
+            slots,
+        )
         found = machine.fullest() if patience is None else machine.searched(patience)
         for i, number in zip(order, found.content, strict=True):
             content[i] = number
-        return found._replace(content=content)
+        return Found(coin * found.value, coin * found.ceiling, content)
 
 
 class _Machine:
