@@ -151,8 +151,8 @@ class Packing:
             return Found(0, 0, content)
         # Best value per size first.
         order.sort(key=lambda i: (-(worth[i] << self._bits) // weights[i], weights[i]))
-        # In common divisors of their own: an upper bound at prices in the same proportions, or beside
-        # types without value, is the same part of what a machine costs.
+        # In common divisors of their own: an upper bound at prices in the same proportions, or with
+        # types without value beside them, is the same part of what a machine costs.
         coin, unit = gcd(*(worth[i] for i in order)), gcd(*(weights[i] for i in order))
         room, slots = self._room // unit, self._slots
         if slots is not None:
