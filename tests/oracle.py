@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
@@ -117,8 +119,18 @@ def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterat
             yield counts
 
 
-def machines(problem: Problem) -> Iterator[tuple[int, Vector]]:
-    """Every content a machine can have, with the position of its machine type."""
+def useful(problem: Problem, block: str) -> int:
+    """How many blocks of a type all jobs have, if each is served by these alone."""
+    supplies = [(job.demand, given(job, block)) for job in problem.jobs]
+    return sum(math.ceil(demand / supply) for demand, supply in supplies if supply)
+
+
+def machines(problem: Problem, *, proper: bool = False) -> Iterator[tuple[int, Vector]]:
+    """Every content a machine can have, with the position of its machine type.
+
+    If they are to be proper, those of a set have no more of any block than all jobs can use.
+    """
+    most = [useful(problem, block) for block in problem.blocks]
     names = [machine.name for machine in problem.machine_types]
     for shape in problem.configurations:
         machine = names.index(shape.machine or names[0])
@@ -126,7 +138,8 @@ def machines(problem: Problem) -> Iterator[tuple[int, Vector]]:
             yield machine, tuple(shape.blocks.get(block, 0) for block in problem.blocks)
         else:
             for counts in multisets(shape, problem.blocks):
-                yield machine, counts
+                if not proper or all(map(operator.le, counts, most)):
+                    yield machine, counts
 
 
 def by_hand(problem: Problem, most_machines: int) -> Fraction | None:

@@ -12,6 +12,7 @@ from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 from cms.problem.rows import Rows
 from cms.schedule.columns import Columns
+from instances.hard import packing
 
 
 def refusal(error: type[Exception], make: Callable[..., object], *args: Any, **named: Any) -> str:
@@ -82,6 +83,14 @@ PAIR = Configuration({"half": 2})
 def halves(*names: str, demand: int = 1) -> Problem:
     """Jobs that each half of a machine gives 1."""
     return Problem(configurations=PAIR, jobs=[Job(name, demand, {"half": 1}) for name in names])
+
+
+def no_round_up() -> Problem:
+    """Cutting stock of 655/132 machines that needs six.
+
+    ``hard.NON_IRUP``, of which proper contents prove 23/11, and what fills three machines more.
+    """
+    return packing((44, 33, 12), 132, (5, 7, 17))
 
 
 def ints(*values: int) -> Any:

@@ -31,6 +31,7 @@ from cms.referee.check import check
 from cms.schedule.columns import Columns
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solve import solve
+from cms.values.frozen import FrozenMap
 from cms.values.names import NumberedNames
 from tests.plugins import OneByOne
 from tests.scripted import HALF, QUARTER, Run, Scripted, serving
@@ -111,7 +112,7 @@ def changes_prices_once_checked(given: Problem, budget: Budget) -> Iterator[Clai
 def changes_a_branch_once_checked(given: Problem, budget: Budget) -> Iterator[Claim]:
     tree = Branch(MachinesOfType("machine"), 0, BlockPrices({"b": 1}, {}, [1]), QUARTER_BELOW)
     yield tree
-    put(tree.quantity, "machine", "moon")
+    put(tree.quantity, "weights", FrozenMap({"moon": 1}))
     put(tree, "above", BlockPrices({"b": 1000}, {}, [0]))
 
 

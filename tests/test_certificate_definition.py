@@ -7,7 +7,7 @@ import itertools
 import json
 import operator
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -45,6 +45,8 @@ def by_definition(
     assert isinstance(certificate, BlockPrices)
     if len(path) != len(certificate.multipliers):
         return None
+    if any(count < most_used(problem, block) for block, count in certificate.proper.items()):
+        return None
     conditions = list(zip(path, certificate.multipliers, strict=True))
     limits = {m.name: m.limit for m in problem.machine_types}
     sigma = {name: certificate.limit_prices.get(name, Fraction(0)) for name in limits}
@@ -58,7 +60,7 @@ def by_definition(
     holds = [True, True]
     for shape in problem.configurations:
         machine = problem.machine_type(shape.machine)
-        for content in contents(shape):
+        for content in contents(shape, certificate.proper):
             worth = (certificate.prices.get(b, Fraction(0)) * n for b, n in content.items())
             value = sum(worth, added(partial(machines_count, shape, content)))
             for at, cost in enumerate((machine.cost, Fraction(0))):
@@ -81,22 +83,34 @@ def by_definition(
     return (total, lost or (holds[1] and total > 0)) if holds[0] else None
 
 
-def contents(shape: AnyConfiguration) -> Iterator[dict[str, int]]:
-    """What one machine may hold; of a size-bounded set also nothing."""
+def most_used(problem: Problem, block: str) -> int:
+    """The most blocks of a type that serve all jobs where no job can do without one of its own."""
+    total = 0
+    for job in problem.jobs:
+        assert isinstance(job.demand_function, DemandFunction)
+        each, number = job.demand_function(block), 0
+        while each and number * each < job.demand:
+            number += 1
+        total += number
+    return total
+
+
+def contents(shape: AnyConfiguration, proper: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """What one machine may hold; of a size-bounded set also nothing, and no more than is proper."""
     if isinstance(shape, Configuration):
         yield dict(shape.blocks)
         return
     ranges = [range(shape.largest_count(block) + 1) for block in shape.sizes]
     for numbers in itertools.product(*ranges):
         content = dict(zip(shape.sizes, numbers, strict=True))
-        if shape.allows(content):
+        if shape.allows(content) and all(content.get(b, 0) <= n for b, n in proper.items()):
             yield content
 
 
 def machines_count(shape: AnyConfiguration, content: dict[str, int], q: Quantity) -> int:
     """How often one machine with this content counts in a quantity."""
     if isinstance(q, MachinesOfType):
-        return int(q.machine == shape.machine)
+        return q.weights.get(shape.machine or "", 0)
     if isinstance(q, MachinesOf):
         return int(isinstance(shape, Configuration) and q.configuration.blocks == shape.blocks
                    and q.configuration.machine in (None, shape.machine))  # fmt: skip
@@ -153,8 +167,17 @@ def trees(draw: st.DrawFn, problem: Problem, above: int = 0) -> Certificate:
         priced = [block for block in problem.blocks if draw(st.booleans())]
         prices = {block: draw(SMALL) / draw(st.sampled_from([1, 2, 8])) for block in priced}
         sigma = {m.name: draw(SMALL) for m in problem.machine_types if m.limit is not None}
-        return BlockPrices(prices, sigma, [draw(SMALL) for _ in range(above)])
+        counts = {
+            block: most_used(problem, block) + draw(st.sampled_from([0, 0, 0, 1, 5]))
+            for block in problem.blocks
+            if draw(st.booleans())
+        }
+        if counts and not draw(st.integers(0, 9)):
+            counts[draw(st.sampled_from(sorted(counts)))] = 0
+        return BlockPrices(prices, sigma, [draw(SMALL) for _ in range(above)], counts)
     choices: list[Quantity] = [MachinesOfType(m.name) for m in problem.machine_types]
+    names = [m.name for m in problem.machine_types]
+    choices.append(MachinesOfType({name: draw(st.integers(1, 3)) for name in names}))
     choices += [BlocksOf(block) for block in problem.blocks]
     choices += [BlocksOfJob(block, job) for block in problem.blocks for job in problem.job_names]
     choices += [

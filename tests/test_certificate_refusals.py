@@ -39,6 +39,14 @@ refused = partial(refusal, InvalidCertificate)
         (BlockPrices({"B": 1}), "a price for the block 'B', which the problem does not have; near"),
         (BlockPrices({"c": 0}), "a price for the block 'c', which the problem does not have"),
         (
+            BlockPrices(proper={"B": 9}),
+            "a proper count for the block 'B', which the problem does not have; nearest: 'b'",
+        ),
+        (
+            BlockPrices(proper={"b": 0}),
+            "a proper count of 0 for the block 'b': all jobs together can use ",
+        ),
+        (
             BlockPrices({}, {"Dear": 0}),
             "a price for the machine type 'Dear', which the problem does not have; nearest: 'dear'",
         ),
@@ -82,6 +90,8 @@ def test_a_breach_is_named(certificate: Certificate, message: str | None) -> Non
     [
         (MachinesOfType("DEAR"), "a branch on the machine type 'DEAR', which the problem does not "
                                  "have; nearest: 'dear'"),
+        (MachinesOfType({"dear": 2, "DEAR": 1}), "a branch on the machine type 'DEAR', which the "
+                                                 "problem does not have; nearest: 'dear'"),
         (BlocksOf("c"), "a branch on the block 'c', which the problem does not have"),
         (BlocksOfJob("c", "x"), "a branch on the block 'c', which the problem does not have"),
         (BlocksOfJob("b", "z"), "a branch on the job 'z', which the problem does not have"),
@@ -114,6 +124,11 @@ def test_a_branch_is_not_on_a_configuration_that_a_set_has_as_well() -> None:
     ("arguments", "message"),
     [
         (({"b": -1},), "price of block 'b' is -1; expected a number >= 0"),
+        (({}, {}, (), {"b": -1}), "proper count of block 'b' is -1; expected a whole number >= 0"),
+        (({}, {}, (), {"b": 1.5}), "proper count of block 'b' is 1.5; expected a whole number >="),
+        (({}, {}, (), {"b": "2"}), "proper count of block 'b' is '2'; expected a whole number >="),
+        (({}, {}, (), ["b"]), "the proper counts of every block are ['b']; expected a mapping of"),
+        (({}, {}, (), {"": 1}), "block name is ''; expected a text that is not empty"),
         (({"b": float("nan")},), "price of block 'b' is nan; expected a finite number"),
         (({"b": "x"},), "price of block 'b': 'x' is not a number"),
         (({"b": None},), "price of block 'b' is None; expected a finite number"),
@@ -171,6 +186,28 @@ def test_branches_that_are_none_are_refused(arguments: Any, message: str) -> Non
     ("make", "message"),
     [
         (lambda: MachinesOfType(5), "a branch on a bad name: machine type name is 5"),  # type: ignore[arg-type]
+        (lambda: MachinesOfType({}), "a branch on machines of no type; expected one at least"),
+        (lambda: MachinesOfType({"": 1}), "a branch on a bad name: machine type name is ''"),
+        (
+            lambda: MachinesOfType({"m": 0}),
+            "a branch's weight of machine type 'm' is 0; expected a whole number >= 1",
+        ),
+        (
+            lambda: MachinesOfType({"m": -1}),
+            "a branch's weight of machine type 'm' is -1; expected a whole number >= 1",
+        ),
+        (
+            lambda: MachinesOfType({"m": 1.5}),  # type: ignore[dict-item]
+            "a branch's weight of machine type 'm' is 1.5; expected a whole",
+        ),
+        (
+            lambda: MachinesOfType({"m": "1"}),  # type: ignore[dict-item]
+            "a branch's weight of machine type 'm' is '1'; expected a whole",
+        ),
+        (
+            lambda: MachinesOfType({"m": True}),
+            "a branch's weight of machine type 'm' is True; expected a whole",
+        ),
         (lambda: BlocksOf(""), "a branch on a bad name: block name is ''"),
         (lambda: BlocksOfJob("b", ["x"]), "a branch on a bad name: job name is ['x']"),  # type: ignore[arg-type]
         (lambda: BlocksOfJob(None, "x"), "a branch on a bad name: block name is None"),  # type: ignore[arg-type]

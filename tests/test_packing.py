@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import cms.knapsack.packing
-from cms.knapsack.packing import fullest_machine
+from cms.knapsack.packing import Packing, fullest_machine
 from proofs_checks.checker import dearest_filling
 
 F = Fraction
@@ -27,10 +29,17 @@ prices_and_sizes = st.lists(
 
 
 def by_listing(
-    prices: Sequence[F], sizes: Sequence[F], capacity: F, max_blocks: int | None
+    prices: Sequence[F],
+    sizes: Sequence[F],
+    capacity: F,
+    max_blocks: int | None,
+    most: Sequence[int] | None = None,
 ) -> Fraction:
     best = F(0)
-    for counts in itertools.product(*(range(int(capacity / size) + 1) for size in sizes)):
+    fits = [int(capacity / size) for size in sizes]
+    if most is not None:
+        fits = list(map(min, fits, most))
+    for counts in itertools.product(*(range(number + 1) for number in fits)):
         if max_blocks is not None and sum(counts) > max_blocks:
             continue
         if sum((s * n for s, n in zip(sizes, counts, strict=True)), F(0)) <= capacity:
@@ -44,21 +53,33 @@ def refuse_false_content(
     sizes: Sequence[F],
     capacity: F,
     max_blocks: int | None,
+    most: Sequence[int] | None = None,
 ) -> None:
     """The content must fit and, where the search was exact, be worth its value."""
     content = found.content
     assert min(content, default=0) >= 0
+    assert most is None or all(map(operator.le, content, most))
     assert sum((s * n for s, n in zip(sizes, content, strict=True)), F(0)) <= capacity
     assert max_blocks is None or sum(content) <= max_blocks
     value = sum((p * n for p, n in zip(prices, content, strict=True)), F(0))
     assert value == found.value if found.exact else value <= found.value
 
 
-@pytest.fixture(params=["table", "search"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to find it: a table over capacities, and the search for what has no short one."""
-    if request.param == "search":
+def use(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find it in one way, whatever the numbers are."""
+    if way == "table":
+        monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 0)
+    else:
         monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
+    # Compiled code takes over at once, or never.
+    steps = -1 if way == "compiled" else 2**62
+    monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
+
+
+@pytest.fixture(params=["table", "search", "compiled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every way to find it: a search, compiled or not, and a table over capacities behind it."""
+    use(request.param, monkeypatch)
     return str(request.param)
 
 
@@ -67,22 +88,41 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     blocks=prices_and_sizes,
     capacity=st.fractions(min_value=0, max_value=9, max_denominator=4),
     max_blocks=st.one_of(st.none(), st.integers(1, 6)),
+    counts=st.one_of(st.none(), st.lists(st.integers(0, 4), min_size=4, max_size=4)),
 )
 @example(
-    blocks=[(F(1, 3), F(44)), (F(1, 4), F(33)), (F(1, 11), F(12))], capacity=F(132), max_blocks=None
+    blocks=[(F(1, 3), F(44)), (F(1, 4), F(33)), (F(1, 11), F(12))],
+    capacity=F(132),
+    max_blocks=None,
+    counts=None,
 )
-@example(blocks=[(F(2), F(1)), (F(3), F(2))], capacity=F(5), max_blocks=2)
-@example(blocks=[(F(0), F(1)), (F(-1), F(2))], capacity=F(5), max_blocks=None)
-@example(blocks=[(F(2 * 10**30), F(1)), (F(3 * 10**30), F(2))], capacity=F(5), max_blocks=4)
-@example(blocks=[], capacity=F(0), max_blocks=None)
+@example(
+    blocks=[(F(4), F(44)), (F(3), F(33)), (F(1), F(12))],
+    capacity=F(132),
+    max_blocks=None,
+    counts=[2, 3, 6],
+)
+@example(blocks=[(F(2), F(1)), (F(3), F(2))], capacity=F(5), max_blocks=2, counts=None)
+@example(blocks=[(F(0), F(1)), (F(-1), F(2))], capacity=F(5), max_blocks=None, counts=None)
+@example(
+    blocks=[(F(2 * 10**30), F(1)), (F(3 * 10**30), F(2))], capacity=F(5), max_blocks=4, counts=None
+)
+@example(blocks=[], capacity=F(0), max_blocks=None, counts=None)
 def test_nothing_that_fits_is_worth_more(
-    way: str, blocks: list[tuple[F, F]], capacity: F, max_blocks: int | None
+    way: str,
+    blocks: list[tuple[F, F]],
+    capacity: F,
+    max_blocks: int | None,
+    counts: list[int] | None,
 ) -> None:
     prices, sizes = [p for p, _ in blocks], [s for _, s in blocks]
-    found = fullest_machine(prices, sizes, capacity, max_blocks)
+    most = None if counts is None else [*counts, *[10**30] * len(blocks)][: len(blocks)]
+    found = fullest_machine(prices, sizes, capacity, max_blocks, most)
     assert found.exact
-    assert found.value == by_listing(prices, sizes, capacity, max_blocks)
-    refuse_false_content(found, prices, sizes, capacity, max_blocks)
+    best = by_listing(prices, sizes, capacity, max_blocks, most)
+    assert found.value == best
+    assert dearest_filling(prices, sizes, capacity, max_blocks, most=most or ()) == best
+    refuse_false_content(found, prices, sizes, capacity, max_blocks, most)
 
 
 @pytest.mark.parametrize("max_blocks", [None, 3, 48])
@@ -99,24 +139,72 @@ def test_shares_of_a_gpu_at_nearly_equal_prices_are_weighed_exactly(
         refuse_false_content(found, prices, sizes, F(100), max_blocks)
 
 
+@pytest.mark.parametrize("most", [None, [2, 3, 1, 9, 2]])
 @pytest.mark.parametrize("max_blocks", [None, 5])
 def test_beyond_the_node_limit_the_value_is_an_upper_bound(
-    max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
+    max_blocks: int | None, most: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut = 0
-    monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
+    use("search", monkeypatch)
     for seed in range(60):
         rng = random.Random(seed)
         sizes = [F(rng.randint(7, 40)) for _ in range(5)]
         prices = [size + F(rng.randint(-3, 3), 10) for size in sizes]
-        monkeypatch.setattr(cms.knapsack.packing, "NODE_LIMIT", rng.randint(0, 6))
-        found = fullest_machine(prices, sizes, F(100), max_blocks)
-        exact = dearest_filling(prices, sizes, F(100), max_blocks)
+        for limit in ("_FEW_NODES", "_MANY_NODES", "NODE_LIMIT"):
+            monkeypatch.setattr(cms.knapsack.packing, limit, rng.randint(0, 6))
+        found = fullest_machine(prices, sizes, F(100), max_blocks, most)
+        exact = dearest_filling(prices, sizes, F(100), max_blocks, most=most or ())
         assert found.value >= exact, seed
         assert not found.exact or found.value == exact, seed
-        refuse_false_content(found, prices, sizes, F(100), max_blocks)
+        refuse_false_content(found, prices, sizes, F(100), max_blocks, most)
         cut += not found.exact
     assert cut > 10
+
+
+@pytest.mark.parametrize("max_blocks", [None, 4])
+def test_compiled_code_searches_as_plain_code_does(
+    max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last count, also where it is ended: what is found must not depend on the code."""
+    ended = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        sizes = [F(rng.randint(20, 400)) for _ in range(12)]
+        worth = [int(size) * 1_000 + rng.randint(-40, 40) for size in sizes]
+        most = [rng.randint(0, 4) for _ in sizes]
+        packing = Packing(sizes, F(1_000), max_blocks, most)
+        for patience in (0, 1, 7, 60, None):
+            both = []
+            for way in ("search", "compiled"):
+                use(way, monkeypatch)
+                both.append(packing.fullest(worth, patience=patience))
+            assert both[0] == both[1], (seed, patience)
+            ended += both[0].ceiling > both[0].value
+    assert ended > 10
+
+
+@pytest.mark.parametrize("way", ["search", "compiled"])
+@pytest.mark.parametrize("max_blocks", [None, 3])
+def test_a_search_with_little_patience_tells_what_it_may_have_missed(
+    way: str, max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(way, monkeypatch)
+    for seed in range(40):
+        rng = random.Random(seed)
+        sizes = [F(rng.randint(3, 30)) for _ in range(6)]
+        worth = [int(size) * 10 + rng.randint(-9, 9) for size in sizes]
+        most, fewer = ([rng.randint(0, 3) for _ in sizes] for _ in range(2))
+        packing = Packing(sizes, F(60), max_blocks, most)
+        limits = list(map(min, most, fewer))
+        best = by_listing([F(w) for w in worth], sizes, F(60), max_blocks, limits)
+        for patience in (0, 1, 3, 10, 10**6):
+            value, ceiling, content = packing.fullest(worth, fewer, patience)
+            assert value == sum(map(operator.mul, worth, content))
+            assert all(map(operator.le, content, limits))
+            assert sum(map(operator.mul, sizes, content)) <= 60
+            assert max_blocks is None or sum(content) <= max_blocks
+            assert value <= best <= ceiling
+        assert value == best == ceiling
 
 
 def test_a_huge_machine_is_filled_at_once() -> None:
@@ -131,3 +219,59 @@ def test_a_limit_on_blocks_that_cannot_bind_costs_nothing() -> None:
     sizes, capacity = [F(2), F(3)], F(10**12 + 1)
     found = fullest_machine(sizes, sizes, capacity, 10**12)
     assert (found.value, found.exact) == (capacity, True)
+
+
+def test_of_a_thousand_types_compiled_code_takes_over_within_a_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each node may look at all types: so many nodes in plain code would take a minute.
+    sizes = [F(number) for number in range(1, 1_001)]
+    packing = Packing(sizes, F(1_000), None, [1] * 1_000)
+    worth = [number * 10**6 + number % 7 for number in range(1, 1_001)]
+    found = {}
+    for steps in (-1, 3_000, 2**62):
+        monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
+        monkeypatch.setattr(cms.knapsack.packing, "_steps_so_far", 0)
+        found[steps] = packing.fullest(worth, patience=200)
+        assert cms.knapsack.packing._steps_so_far <= max(0, steps) + 1_008
+    assert found[-1] == found[3_000] == found[2**62]
+
+
+def test_types_that_do_not_fit_are_passed_by_without_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = 0
+    plain = cms.knapsack.packing_search.at_most
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return plain(*arguments)
+
+    monkeypatch.setattr(cms.knapsack.packing_search, "at_most", counted)
+    monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", 2**62)
+    # Behind the best one there is room for none of a thousand others, but for the last one.
+    sizes = [F(1_500), *(F(600 + number) for number in range(1_000)), F(1)]
+    packing = Packing(sizes, F(2_000), None, [1] * 1_002)
+    assert packing.fullest([10**6, *[1_000] * 1_000, 1], patience=0).value == 10**6 + 1
+    assert asked < 10
+
+
+def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A search scales prices to what a machine is worth, and a check then asks again.
+    monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 0)
+    monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
+    monkeypatch.setattr(cms.knapsack.packing, "_MANY_NODES", 1)
+    source = random.Random(1)
+    early = 0
+    for _ in range(200):
+        sizes = [F(source.randint(2, 9) * 2) for _ in range(4)]
+        prices = [F(source.randint(1, 99)) for _ in range(4)]
+        scale = F(source.randint(1, 99), source.randint(1, 99))
+        found = fullest_machine(prices, sizes, F(35), None)
+        scaled = fullest_machine([*(scale * p for p in prices), F(0)], [*sizes, F(3)], F(35), None)
+        assert scaled.value == scale * found.value
+        early += not found.exact
+    assert early > 20

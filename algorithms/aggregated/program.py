@@ -17,7 +17,8 @@ from cms.plugin.guarantee import Guarantee
 from ..prices.region import Region
 from ..solvers.recognise import recognised
 from .pseudoforest import exact_assignment, round_pseudoforest
-from .purchase import Column, Purchase
+from .purchase import Purchase
+from .serving import Column
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -74,8 +75,7 @@ class Aggregated:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        columns = [Column(cost, row) for cost, row in zip(tables.costs, tables.counts, strict=True)]
-        self._purchase = Purchase(tables, columns)
+        self._purchase = _all_machines(tables)
 
     def solve(
         self,
@@ -104,20 +104,27 @@ class Aggregated:
         return Vertex(machines, bought.edges, bought.value + tables.cost(once), bought.prices)
 
 
+def _all_machines(tables: Tables) -> Purchase:
+    """Buy machines of every configuration."""
+    pairs = zip(tables.costs, tables.counts, strict=True)
+    return Purchase(tables, [Column(cost, row) for cost, row in pairs])
+
+
 class Fixed(NamedTuple):
     """Whether given machines do if blocks can be cut, and what follows if they do not.
 
     Attributes
     ----------
     lacking : Fraction
-        Blocks that have to be added, in parts; 0 if the machines do.
+        What machines that have to be added cost, in parts; 0 if the given ones do.
     free : list of c Fractions
         How many machines of each configuration that costs nothing are used.
     edges : list of (block type, job)
         Who serves whom: a pseudoforest.
     prices : list of k Fractions
-        At these prices the jobs pay ``worth`` for blocks in parts, so that any machines that do
-        are worth no less; the given ones are worth ``lacking`` less.
+        No machine is worth more than it costs. At these prices the jobs pay ``worth`` for blocks in
+        parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
+        less.
     worth : Fraction
     """
 
@@ -129,7 +136,7 @@ class Fixed(NamedTuple):
 
 
 class FixedMachines:
-    """The program over blocks alone: the machines are given, but for those that cost nothing.
+    """The program over blocks alone: the machines are given, and others are added if need be.
 
     Parameters
     ----------
@@ -144,32 +151,56 @@ class FixedMachines:
     ... )
     >>> program = FixedMachines(Tables.of(problem))
     >>> program.solve([1], None).lacking, program.solve([2], None).lacking
-    (Fraction(1, 1), Fraction(0, 1))
+    (Fraction(1, 2), Fraction(0, 1))
     """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._purchase = _all_machines(tables)
         self._free = [at for at, cost in enumerate(tables.costs) if not cost]
-        columns = [Column(Fraction(0), tables.counts[at]) for at in self._free]
-        columns += [
-            Column(Fraction(1), [int(i == type_) for i in range(tables.k)])
-            for type_ in range(tables.k)
-        ]
-        self._purchase = Purchase(tables, columns)
+        self._wanted = {tuple(types(row)) for row in tables.supply}
 
     def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed | None:
         """Solve for given machines; None if the budget has ended."""
         tables = self._tables
         held = tables.held(machines)
+        found = {i for i, number in enumerate(held) if number}
+        found.update(i for at in self._free for i in types(tables.counts[at]))
+        if all(any(i in found for i in mine) for mine in self._wanted):
+            # What part of the machines would do: where they do no prices are 0, nor do many tie.
+            columns = [Column(Fraction(1), held)]
+            columns += [Column(Fraction(0), tables.counts[at]) for at in self._free]
+            part = Purchase(tables, columns).solve([0] * tables.k, (), budget)
+            if part is None:
+                return None
+            if part.value <= 1:
+                free = [Fraction(0)] * tables.c
+                for at, amount in zip(self._free, part.amounts[1:], strict=True):
+                    free[at] = amount
+                nothing = [Fraction(0)] * tables.k
+                return Fixed(Fraction(0), free, part.edges, nothing, Fraction(0))
         bought = self._purchase.solve(held, (), budget)
         if bought is None:
             return None
-        free = [Fraction(0)] * tables.c
-        for at, amount in zip(self._free, bought.amounts, strict=False):
-            free[at] = amount
+        pairs = zip(bought.amounts, tables.costs, strict=True)
+        free = [Fraction(0) if cost else amount for amount, cost in pairs]
         there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
         worth = bought.value + there
         return Fixed(bought.value, free, bought.edges, bought.prices, worth)
+
+    def refuted(
+        self, machines: Sequence[Fraction], budget: Budget | None
+    ) -> tuple[list[Fraction], Fraction] | None:
+        """Say quickly why machines, whole or in parts, do not do; None if floats do not see it.
+
+        Returns
+        -------
+        prices, worth
+            Like those of :class:`Fixed`, up to a factor, but perhaps not the best ones.
+        """
+        pairs = [(x, row) for x, row in zip(machines, self._tables.counts, strict=True) if x]
+        held = [sum((x * row[i] for x, row in pairs), Fraction(0)) for i in range(self._tables.k)]
+        return self._purchase.refuted(held, budget)
 
 
 def types(row: Sequence[int]) -> list[int]:
@@ -323,6 +354,8 @@ def repaired(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int])
         idle[i] -= number
         lack[j] -= number * tables.supply[j][i]
     for j, row in enumerate(tables.supply):
+        if lack[j] <= 0:
+            continue
         # Large blocks first: they finish the job soonest.
         for i in sorted(range(tables.k), key=lambda i: -row[i]):
             if lack[j] <= 0 or not row[i]:

@@ -8,9 +8,12 @@ and no job loses more than a part of one block.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .sums import total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,19 +92,35 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
     --------
     >>> half = Fraction(1, 2)
     >>> round_pseudoforest({(0, 0): 1 + half, (0, 1): half, (1, 1): half})
-    {(0, 0): 2, (0, 1): 0, (1, 1): 1}
+    {(0, 0): 1, (0, 1): 1, (1, 1): 0}
     """
     rounded = {edge: floor(amount) for edge, amount in blocks.items()}
-    graph = _graph(edge for edge, amount in blocks.items() if amount.denominator > 1)
+    single, others = _by_number(edge for edge, amount in blocks.items() if amount.denominator > 1)
+    graph = _graph(reversed(others))
     # Every node owns at most one edge: it is rounded up if its block type owns it.
+    owners = set()
     for node, neighbour in _peeled(graph):
         if neighbour is not None and node[0] == "type":
             rounded[_edge(node, neighbour)] += 1
+            owners.add(node[1])
     for cycle in _cycles(graph):
         for node, following in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             if node[0] == "type":
                 rounded[_edge(node, following)] += 1
+                owners.add(node[1])
+    # A type that owns none yet owns that of a job that has no other type.
+    for i, j in reversed(single):
+        if i not in owners:
+            owners.add(i)
+            rounded[i, j] += 1
     return rounded
+
+
+def _by_number(edges: Iterable[Edge]) -> tuple[list[Edge], list[Edge]]:
+    """Divide edges into those of jobs with one edge, which are most, and the others."""
+    edges = list(edges)
+    number = Counter(j for _, j in edges)
+    return [e for e in edges if number[e[1]] == 1], [e for e in edges if number[e[1]] > 1]
 
 
 def exact_assignment(
@@ -135,11 +154,22 @@ def exact_assignment(
     Examples
     --------
     >>> exact_assignment([(0, 0), (0, 1)], [[2], [3]], [2], {0: Fraction(2), 1: Fraction(3)})
-    {(0, 1): Fraction(1, 1), (0, 0): Fraction(1, 1)}
+    {(0, 0): Fraction(1, 1), (0, 1): Fraction(1, 1)}
     """
-    edges = list(edges)
-    graph = _graph(edges)
-    return _assigned(graph, supply, list(map(Fraction, held)), dict(wanted))
+    single, others = _by_number(edges)
+    left, need = list(map(Fraction, held)), dict(wanted)
+    given = {(i, j): need.pop(j) / supply[j][i] for i, j in single}
+    taken: dict[int, list[Fraction]] = {}
+    for (i, _), amount in given.items():
+        taken.setdefault(i, []).append(amount)
+    for i, amounts in taken.items():
+        left[i] -= total(amounts)
+        if left[i] < 0:
+            return None
+    part = _assigned(_graph(others), supply, left, need)
+    if part is None:
+        return None
+    return {edge: amount for edge, amount in (given | part).items() if amount}
 
 
 def _assigned(

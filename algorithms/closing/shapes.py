@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..prices.region import Region, Vector
 
 #: Maximal multisets of size-bounded sets that are listed one by one; of larger sets only those
-#: machines are used that the prices brought up.
+#: machines are used that prices and dives brought up.
 _MOST_SHAPES = 2_000
 
 
@@ -53,7 +53,7 @@ class Shapes:
     ) -> None:
         self.problem = problem
         names = [machine.name for machine in problem.machine_types]
-        shapes, left_out = listed(problem, most)
+        shapes, left_out = listed(problem, most // max(1, len(problem.size_bounded_configurations)))
         self.complete = not left_out
         # Below branches an empty machine may count; no schedule needs one.
         found = [

@@ -63,23 +63,24 @@ class Run:
             return
         prices = [solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks]
         known = priced(self._given.demands, prices)
-        yield from self._certificates(known)
+        yield from self._certificates(known, solution.leaf)
         machines, blocks = rounded(solution)
         if self._limit is None or sum(machines.values()) <= self._limit:
             schedule = Schedule.from_counts(self._small, machines, blocks)
             yield Named(self._given.reduction.restore(schedule), "rounding (Theorem B)")
         yield from self._decide(known)
 
-    def _certificates(self, known: Priced) -> Iterator[Named]:
+    def _certificates(self, known: Priced, leaf: BlockPrices) -> Iterator[Named]:
         """Prove a bound on the cost and, if that is above the limit, that there is no schedule."""
         reduction, blocks = self._given.reduction, self._small.blocks
         table = dict(zip(blocks, known.prices, strict=True))
         scaled = {block: price * self._cost for block, price in table.items()}
         worth = known.bound * self._cost
-        yield Named(reduction.restore_prices(BlockPrices(scaled), worth), "block prices")
+        prices = BlockPrices(scaled, proper=leaf.proper)
+        yield Named(reduction.restore_prices(prices, worth), "block prices")
         if self._limit is not None and known.bound > self._limit:
             # With machines of cost 0 the price of the limit alone pays for the blocks.
-            ray = BlockPrices(table, {self._name: 1})
+            ray = BlockPrices(table, {self._name: 1}, proper=leaf.proper)
             yield Named(reduction.restore_prices(ray, known.bound), "ray")
 
     def _decide(self, known: Priced | None) -> Iterator[Named]:

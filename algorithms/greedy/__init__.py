@@ -24,6 +24,7 @@ from ..tables.machines import listed
 from . import machinewise, promises
 from .factors import best_inflation
 from .opened import Opened
+from .paid import Paid, usable, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +116,8 @@ class Greedy:
 
     **Running time.** A step opens machines until some job gets less than before: about as many
     steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables,
-    LP* at most c n k; its rounding draws about 2 alpha groups of machines of each configuration.
+    LP* at most c n k, of configurations that join as its prices ask for them; its rounding draws
+    about 2 alpha groups of machines of each configuration.
 
     References
     ----------
@@ -153,7 +155,7 @@ class Greedy:
                 f"offered up to {_MOST_EXACT_BLOCKS}; choose inner='dependent' (3/4) or 'greedy'",
             )
         if options.inner in ("independent", "dependent"):
-            counts = machinewise.usable(Tables.of(reduce(problem).problem))
+            counts = usable(Tables.of(reduce(problem).problem))
             largest = max((count for row in counts for count in row), default=0)
             if largest > _MOST_COUNTED:
                 return Support(
@@ -162,7 +164,7 @@ class Greedy:
                     "which linear programs cannot count; choose inner='greedy'",
                 )
         if options.variant == "lp":
-            size = machinewise.variables(Tables.of(reduce(problem).problem))
+            size = variables(Tables.of(reduce(problem).problem))
             if size > machinewise.MOST_VARIABLES:
                 return Support(
                     False,
@@ -181,7 +183,7 @@ class Greedy:
         if options.variant == "inflated":
             return promises.inflated(tables, inner, _delta(tables, options))
         if options.variant == "lp":
-            return None if tables.unservable else promises.linear(machinewise.Paid.of(tables))
+            return None if tables.unservable else promises.linear(Paid.of(tables))
         return _strongest(tables, options)
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Claim]:
@@ -211,7 +213,7 @@ def _with_program(tables: Tables) -> bool:
 
 def _tiny(tables: Tables) -> bool:
     """Whether LP* is solved in no time."""
-    return not tables.unservable and machinewise.variables(tables) <= _MOST_VARIABLES
+    return not tables.unservable and variables(tables) <= _MOST_VARIABLES
 
 
 def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
@@ -224,7 +226,7 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
     if _with_program(tables):
         statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
         if _tiny(tables):
-            statements.append(promises.linear(machinewise.Paid.of(tables)))
+            statements.append(promises.linear(Paid.of(tables)))
     return promises.strongest(statements, promises.rough_value(tables))
 
 
@@ -294,7 +296,7 @@ class _Run:
                 yield self._answers.named(counts, "aggregated program, T-add"), counts
         if many or self._budget.stopped or (best and not _with_linear(tables, options)):
             return
-        paid = machinewise.Paid.of(tables)
+        paid = Paid.of(tables)
         fractional = machinewise.solve(paid, self._budget)
         rounded = fractional and machinewise.round_machinewise(paid, fractional, self._budget)
         if rounded:

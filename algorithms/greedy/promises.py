@@ -12,7 +12,7 @@ from .inner import FACTORS, MISSED
 
 if TYPE_CHECKING:
     from ..tables.integers import Tables
-    from .machinewise import Paid
+    from .paid import Paid
 
 #: With so many jobs a machine's blocks are the bound, not the demands.
 _MANY = 10_000

@@ -23,7 +23,7 @@ from ..aggregated.program import (
     repaired,
     with_machines,
 )
-from ..aggregated.purchase import total
+from ..aggregated.sums import total
 from ..aggregated.tidy import Answers
 from ..tables.integers import Tables, schedule, without_limits
 from .search import cheapest_support, number_of_vectors, vectors

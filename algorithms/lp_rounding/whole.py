@@ -7,6 +7,7 @@ satisfy. Both steps are over integers and rationals, so that no machine is a mat
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,12 +19,14 @@ from ..solvers.integer import LARGEST, Program, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from cms.plugin.algorithm import Budget
 
     from ..aggregated.program import Fixed, Vertex
     from ..tables.integers import Tables
+
+#: How far from machines in parts that do to whole ones cuts are looked for.
+_BETWEEN = (Fraction(3, 10), Fraction(1))
 
 
 class Cut(NamedTuple):
@@ -126,6 +129,8 @@ def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budge
         machines = search.cheapest(budget)
         if machines is None:
             return None
+        if _cut_off(search, program, machines, vertex, budget):
+            continue
         found = program.solve(machines, budget)
         if found is None:
             return None
@@ -135,6 +140,30 @@ def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budge
         search.exclude(machines)
 
 
+def _cut_off(
+    search: _Search,
+    program: FixedMachines,
+    machines: Sequence[int],
+    vertex: Vertex,
+    budget: Budget,
+) -> bool:
+    """Cut machines off that do not do, as far as floats see it; say whether that was done.
+
+    What cuts a point off between them and machines in parts that do cuts them off as well, and says
+    more of others near there.
+    """
+    for part in _BETWEEN:
+        pairs = zip(machines, vertex.machines, strict=True)
+        refuted = program.refuted([part * x + (1 - part) * y for x, y in pairs], budget)
+        if refuted is not None:
+            cut = cut_by(*refuted, search.tables)
+            if not cut.keeps(machines):
+                search.add(cut)
+                if not search.keeps(machines):
+                    return True
+    return False
+
+
 class _Search:
     """The cheapest machines that keep all cuts.
 
@@ -142,6 +171,7 @@ class _Search:
     """
 
     def __init__(self, tables: Tables, most: Fraction) -> None:
+        self.tables = tables
         self._step = common_step(tables.costs)
         self._costs = tables.costs
         self._highs = {
@@ -159,12 +189,16 @@ class _Search:
             cut = Cut(values, cut.least // scale)
         self._cuts.append(cut)
 
+    def keeps(self, machines: Sequence[int]) -> bool:
+        """Whether machines keep the last cut, which may be weaker than the one that was added."""
+        return self._cuts[-1].keeps(machines)
+
     def exclude(self, machines: list[int]) -> None:
         """Leave out machines that do not do, and all that are no more of any configuration.
 
         Needed only if the cut that says so had to be made weaker.
         """
-        if self._cuts[-1].keeps(machines):
+        if self.keeps(machines):
             self._excluded.append(machines)
 
     def cheapest(self, budget: Budget) -> list[int] | None:

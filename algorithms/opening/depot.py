@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
+
+from .best_fit import best_fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,6 +69,7 @@ class Depot:
                 for m in problem.machine_types
             ]
         )
+        self._exact = [machine.cost for machine in problem.machine_types]
         names = {machine.name: m for m, machine in enumerate(problem.machine_types)}
         index = problem.block_index
         self._sets: list[_Set] = []
@@ -206,9 +210,38 @@ class Depot:
     def pack(self, load: Sequence[int]) -> bool:
         """Open machines until so many blocks of each type are idle, as far as limits allow.
 
-        The machine that is worth most for its cost comes next, as many of it as stay worth that.
-        False if stopped.
+        The machine that is worth most for its cost comes next, as many of it as stay worth that; or
+        all come by best fit decreasing, where that costs less. False if stopped.
         """
+        fresh = not any(shape.opened for shape in self._sets)
+        fitted = self._fitted(load) if fresh and not self._listed and not self.limited else None
+        if not self._packed(load):
+            return False
+        if fitted is not None and self._paid(fitted) < self._paid(self._sets):
+            self._sets, self.idle = fitted, list(load)
+        return True
+
+    def _fitted(self, load: Sequence[int]) -> list[_Set] | None:
+        """Pack by best fit, each type on the machines that are cheapest when full of it."""
+        mine: list[dict[int, int]] = [{} for _ in self._sets]
+        for i, need in enumerate(load):
+            holders = [at for at, shape in enumerate(self._sets) if i in shape.most]
+            if need and not holders:
+                return None
+            if need:
+                at = min(
+                    holders,
+                    key=lambda at: (
+                        self._rank[self._sets[at].machine] / min(self._sets[at].most[i], _CAP)
+                    ),
+                )
+                mine[at][i] = need
+        return [shape.fitted(part) for shape, part in zip(self._sets, mine, strict=True)]
+
+    def _paid(self, sets: Sequence[_Set]) -> Fraction:
+        return sum((self._exact[shape.machine] * shape.opened for shape in sets), Fraction(0))
+
+    def _packed(self, load: Sequence[int]) -> bool:
         for _ in range(_MOST_ROUNDS):
             missing = [max(0, need - have) for need, have in zip(load, self.idle, strict=True)]
             if not any(missing):
@@ -239,7 +272,8 @@ class Depot:
             if self._stopped():
                 return False
             if self.idle[i] < need:
-                self.idle[i] += self.take(i, need)
+                taken = self.take(i, need)  # idle ones among them
+                self.idle[i] += taken
         return True
 
     def _best_listed(self, missing: Sequence[int]) -> tuple[float, int]:
@@ -295,6 +329,20 @@ class _Set:
         self._names = {index[block]: block for block in blocks}
         self._shape = shape
         self.close()
+
+    def fitted(self, load: Mapping[int, int]) -> _Set:
+        """Return the same set with its blocks packed by best fit."""
+        other = copy(self)
+        other.close()
+        found = best_fit(self._sizes, self._capacity, self._shape.max_blocks, load)
+        for content, number in found.items():
+            other.open(dict(content), number)
+        return other
+
+    @property
+    def opened(self) -> int:
+        """How many machines there are."""
+        return sum(self._opened.values()) + bool(self._last)
 
     def close(self) -> None:
         """Forget all machines."""

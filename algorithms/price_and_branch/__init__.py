@@ -33,8 +33,10 @@ class PriceAndBranch:
     at every leaf, so that the proof is checked. Where that ends without a proof CP-SAT's word is
     asked, and what time is left goes into better schedules.
 
-    Of a size-bounded set with thousands of maximal contents only those machines are used that the
-    prices brought up; schedules may then cost more than they need to, which the gap shows.
+    A size-bounded set with thousands of maximal contents is never listed. The blocks of a rounded
+    solution are dived for: a linear program over contents loses blocks as machines are kept, and
+    contents that fit the others are priced anew after each step. Programs after that use the
+    machines that prices and dives brought up, so that a gap may be left.
 
     Notes
     -----
@@ -51,7 +53,8 @@ class PriceAndBranch:
     ----------
     The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
     as in ``docs/performance.md``; certificates are described in ``docs/files.md`` and checked by
-    ``proofs_checks/checker``.
+    ``proofs_checks/checker``. Diving follows Sadykov, Vanderbeck, Pessoa, Tahiri and Uchoa (2019,
+    DOI 10.1287/ijoc.2018.0822).
 
     Examples
     --------

@@ -24,7 +24,7 @@ from ..prices.search import PriceSearch
 from .branchable import branchable
 from .node_schedules import NodeSchedules
 from .pool import Pool
-from .quantities import TYPES, Mixture, Split, mixture, schedule_of, splits
+from .quantities import SUMS, TYPES, Mixture, Split, mixture, schedule_of, splits
 from .tree import Grower, Node, leaves
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Splits of each rank that are tried where the totals of machine types are whole already.
 _TRIED = 2
+#: Weighted sums that are tried beside the total of one machine type.
+_SUMS_TRIED = 3
 #: A schedule for a fleet not seen before is looked for at one in so many nodes.
 _TRY_EVERY = 8
 #: What a side that gains nothing counts as, as a part of what is missing.
@@ -274,9 +276,11 @@ class _Search:
             node.splits = [] if parent is None else _undecided(parent.splits, node.path)
             return
         found = mixture(search)
-        node.splits = _undecided(splits(search, found), node.path)
+        cutoff = self._cutoff()
+        gap = None if cutoff is None or self._free else max(cutoff - node.point.bound, self._step)
+        node.splits = _undecided(splits(search, found, gap), node.path)
         if not node.splits:
-            self._keep(schedule_of(search, found, self._problem))
+            self._keep(schedule_of(search, found, self._problem, self._budget, self._cost))
         if self._closed(node):
             return  # that was as cheap as a schedule below can be
         if (not node.splits or node.splits[0].rank != TYPES) and self._worth_a_try(found):
@@ -366,7 +370,7 @@ def _undecided(found: list[Split], path: tuple[Condition, ...]) -> list[Split]:
 
 
 def _candidates(found: list[Split]) -> list[Split]:
-    """Choose the splits to try: the best total of a machine type, or the best of each other rank.
+    """Choose the splits to try: of machine types the best total and sums, or of each other rank.
 
     Where costs are fine, totals of machine types decide nearly everything.
     """
@@ -374,5 +378,5 @@ def _candidates(found: list[Split]) -> list[Split]:
     for split in sorted(found, key=lambda split: -split.weight):
         ranks.setdefault(split.rank, []).append(split)
     if TYPES in ranks:
-        return ranks[TYPES][:1]
+        return ranks[TYPES][:1] + ranks.get(SUMS, [])[:_SUMS_TRIED]
     return [split for rank in sorted(ranks) for split in ranks[rank][:_TRIED]]

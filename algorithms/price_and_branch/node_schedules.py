@@ -9,13 +9,16 @@ import numpy as np
 
 from cms.certificate.certificate import next_below
 
+from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.near import NearOptions
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
 from ..closing.rounding import rounded
 from ..closing.shapes import Shapes
+from ..closing.undecided import Undecided
 from ..prices.choices import choices_of
 from ..prices.fraction import fractional
+from ..prices.region import configuration_of
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+#: Dives at a node.
+_DIVES = slice(2)
 
 
 class NodeSchedules:
@@ -65,6 +70,9 @@ class NodeSchedules:
         point, jobs = search.best, self._jobs
         if point is None:
             return None
+        dived = self._dived(search, point, cost)
+        if dived is not None:
+            return dived
         shapes = Shapes(jobs.problem, search.region.rows)
         target = None if cost is None else next_below(cost, shapes.step)
         if not self.thorough and not search.region.own_priced:
@@ -82,6 +90,24 @@ class NodeSchedules:
         task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)
         answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
         return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
+
+    def _dived(
+        self, search: PriceSearch, point: PricePoint, cost: Fraction | None
+    ) -> Schedule | None:
+        """Dive from what is mixed at this node."""
+        region = search.region
+        if not region.bounded or region.own_priced:
+            return None
+        best, diver = None, Diver(self._jobs, region, self._budget)
+        start = Undecided.of(search, fractional(search))
+        if len(start.open) > MOST_UNDECIDED:
+            return None
+        for dived in diver.dives(start, point.bound, cost, _DIVES):
+            machines = {
+                configuration_of(self._jobs.problem, row): n for row, n in dived.machines.items()
+            }
+            best = dived.choices.schedule(self._jobs, machines)
+        return best
 
     def _around(
         self, search: PriceSearch, point: PricePoint, shapes: Shapes, target: Fraction | None

@@ -9,7 +9,7 @@ branch).
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from cms.problem.parts import Configuration
 from cms.referee.check import check
 from cms.schedule.schedule import Schedule
 
+from ..closing.diving import Diver
+from ..closing.undecided import Undecided
 from ..prices.fraction import exactly
 from ..prices.region import configuration_of
 from ..solvers.floats import near
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.certificate.quantity import Quantity
+    from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
 
     from ..prices.points import Share
@@ -40,8 +43,13 @@ _NEAR = 1e-5
 #: Numbers from here on are worked out in rationals: floats would not tell them from integers.
 _LARGE = 1_000
 
-#: Ranks of splits: totals of machine types, totals of blocks, configurations, single jobs.
-TYPES, BLOCKS, SHAPES, JOBS = range(4)
+#: Ranks of splits: totals of machine types, weighted sums of these, totals of blocks,
+#: configurations, single jobs.
+TYPES, SUMS, BLOCKS, SHAPES, JOBS = range(5)
+#: The weights of machine types are their costs in so many parts of the dearest one, at most.
+_FINEST = 100
+#: Dives for the machines that a node's schedule lacks.
+_DIVES = slice(6)
 
 
 class Split(NamedTuple):
@@ -92,8 +100,8 @@ def mixture(search: PriceSearch) -> Mixture:
     return found if exact is None else _mixed(search, shares, *exact)
 
 
-def splits(search: PriceSearch, found: Mixture) -> list[Split]:
-    """List the fractional quantities."""
+def splits(search: PriceSearch, found: Mixture, gap: Fraction | None = None) -> list[Split]:
+    """List the fractional quantities; ``gap`` is what a bound has to rise by."""
     region, jobs = search.region, search.jobs
     problem = jobs.problem
     prices = search.best.vector.prices if search.best is not None else ()
@@ -114,6 +122,17 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     for m, value in enumerate(of_type):
         if m not in free_types:
             add(MachinesOfType(problem.machine_types[m].name), value, TYPES, region.costs[m])
+    paid = {m: c for m, c in enumerate(region.costs) if c and m not in free_types}
+    for weights in rough_costs(paid, gap or region.unit):
+        value = sum(times * of_type[m] for m, times in weights.items())
+        if abs(value - round(value)) > _NEAR:
+            named = {problem.machine_types[m].name: times for m, times in weights.items()}
+            # The side below is often empty; on the other one what is missing up to a whole number
+            # costs so much. More than the gap is no better: then the finest sum is.
+            unit = min(paid[m] / times for m, times in weights.items())
+            rise = near(unit) * near(ceil(value) - Fraction(value))
+            weight = rise if gap is None else min(rise, near(gap))
+            result.append(Split(MachinesOfType(named), floor(value), SUMS, weight))
     for i, value in enumerate(of_block):
         if i not in free_blocks:
             add(BlocksOf(region.blocks[i]), value, BLOCKS, prices[i])
@@ -132,7 +151,35 @@ def splits(search: PriceSearch, found: Mixture) -> list[Split]:
     return result
 
 
-def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Schedule | None:
+def rough_costs(costs: Mapping[int, Fraction], finest: Fraction) -> list[dict[int, int]]:
+    """List machine types' costs in rough units, the finest first but none below ``finest``.
+
+    Near the best fractional fleet what fleets cost is nearly the same, and so is such a sum. Of a
+    branch on it one side is often empty, and the other dearer by nearly a unit.
+
+    Examples
+    --------
+    >>> rough_costs({0: Fraction(1), 1: Fraction(21, 10)}, Fraction(1, 2))
+    [{0: 1, 1: 3}, {0: 1, 1: 2}]
+    """
+    dearest = max(costs.values(), default=Fraction(0))
+    most = min(_FINEST, floor(dearest / finest)) if finest else _FINEST
+    found: dict[tuple[tuple[int, int], ...], None] = {}
+    for largest in range(most, 0, -1):
+        times = {m: round(cost * largest / dearest) for m, cost in costs.items()}
+        kept = tuple((m, n) for m, n in times.items() if n)
+        if len(kept) > 1 and gcd(*times.values()) == 1:
+            found[kept] = None
+    return [dict(weights) for weights in found]
+
+
+def schedule_of(
+    search: PriceSearch,
+    found: Mixture,
+    original: Problem,
+    budget: Budget,
+    below: Fraction | None = None,
+) -> Schedule | None:
     """Build the schedule that a fractional solution without splits is; None if it is none.
 
     Parameters
@@ -140,22 +187,25 @@ def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Sched
     search, found : PriceSearch, Mixture
     original : Problem
         With the configurations of the search's problem; it may have more jobs and blocks.
+    budget : Budget
+    below : Fraction, optional
+        Only one that costs less is of interest.
 
     Notes
     -----
-    It is none where machines of a size-bounded set are no integers, or the program's tolerance
-    passed for one what is none.
+    Where machines of a size-bounded set are no integers, others are dived for, of the blocks that
+    whole ones do not hold. There may be none, or the program's tolerance passed for an integer what
+    is none.
     """
     region, jobs = search.region, search.jobs
     problem = jobs.problem
     free = _free_types(search)
-    machines: dict[Configuration, int] = {}
+    kept: dict[Row, int] = {}
     held = [0] * len(region.blocks)
     for row, amount in found.machines:
-        number = ceil(amount - Fraction(_NEAR)) if row.machine in free else round(amount)
+        number = ceil(amount - Fraction(_NEAR)) if row.machine in free else _whole(row, amount)
         if number and any(row.counts):  # an empty machine only meets a branch
-            shape = configuration_of(search.jobs.problem, row)
-            machines[shape] = machines.get(shape, 0) + number
+            kept[row] = kept.get(row, 0) + number
             held = [total + n * number for total, n in zip(held, row.counts, strict=True)]
     given: dict[tuple[str, str], int] = {}
     for job, name in enumerate(problem.job_names):
@@ -166,14 +216,47 @@ def schedule_of(search: PriceSearch, found: Mixture, original: Problem) -> Sched
         given |= {(b, name): n for b, n in zip(region.blocks, option, strict=True) if n}
         held = [total - n for total, n in zip(held, option, strict=True)]
     for i in region.free()[0]:
-        _buy(search, machines, held, i)
+        _buy(search, kept, held, i)
     if min(held, default=0) < 0:
-        return None
+        more = _dived(search, kept, held, budget, below)
+        if more is None:
+            return None
+        for row, number in more.items():
+            kept[row] = kept.get(row, 0) + number
+    machines: dict[Configuration, int] = {}
+    for row, number in kept.items():
+        shape = configuration_of(problem, row)
+        machines[shape] = machines.get(shape, 0) + number
     schedule = Schedule.from_counts(original, machines, given)
     return None if check(original, schedule) else schedule
 
 
-def _buy(search: PriceSearch, machines: dict[Configuration, int], held: list[int], i: int) -> None:
+def _whole(row: Row, amount: Any) -> int:
+    """Return how many machines there are; of a size-bounded set as many as are whole."""
+    whole: int = round(amount) if row.shape is not None else floor(amount + Fraction(_NEAR))
+    return whole
+
+
+def _dived(
+    search: PriceSearch,
+    kept: Mapping[Row, int],
+    held: Sequence[int],
+    budget: Budget,
+    below: Fraction | None,
+) -> Mapping[Row, int] | None:
+    """Dive for machines that hold what those kept do not."""
+    region = search.region
+    if not region.bounded or search.best is None:
+        return None
+    short = [max(0, -number) for number in held]
+    spent = sum((n * region.costs[row.machine] for row, n in kept.items()), Fraction(0))
+    room = None if below is None else below - spent
+    diver, target = Diver(search.jobs, region, budget), search.best.bound - spent
+    found = [*diver.dives(Undecided.of_blocks(short), target, room, _DIVES)]
+    return found[-1].machines if found else None
+
+
+def _buy(search: PriceSearch, kept: dict[Row, int], held: list[int], i: int) -> None:
     """Add machines that cost nothing, which the fractional solution leaves out, for a block."""
     free = _free_types(search)
     row = max(
@@ -181,8 +264,7 @@ def _buy(search: PriceSearch, machines: dict[Configuration, int], held: list[int
     )
     number = -(held[i] // row.counts[i])
     if number > 0:
-        shape = configuration_of(search.jobs.problem, row)
-        machines[shape] = machines.get(shape, 0) + number
+        kept[row] = kept.get(row, 0) + number
         held[:] = [total + n * number for total, n in zip(held, row.counts, strict=True)]
 
 

@@ -14,16 +14,19 @@ from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 
 from ..closing.covering import covering, filled
+from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.exact import every_block, every_option, solver_bound
 from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from ..closing.program import Found, Task, close, schedule_of
 from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
+from ..closing.undecided import Undecided
 from ..opening.first import first_schedule
 from ..prices.certificates import certificate, ray
 from ..prices.fraction import Fractional, fractional
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
+from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
 from .branching import prove_cost, prove_infeasible
 
@@ -43,6 +46,10 @@ _LADDER = (
 )
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
+#: Dives before other programs, and after the first of these.
+_FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
+#: In a long search one comes earlier.
+_PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
@@ -101,45 +108,83 @@ class _Run:
             if no_way is not None:
                 yield no_way
         search = PriceSearch(self._jobs, budget)
+        sets = self._problem.size_bounded_configurations
+        diver: Diver | None = None
         for point in search.run():
             yield certificate(self._reduction, search, point)
-        if search.best is None or budget.stopped:
+            if sets and diver is None and search.passes >= _PASSES_BEFORE_A_DIVE:
+                # Prices may take long for their last digits, which a schedule does not need.
+                diver = Diver(self._jobs, search.region, budget)
+                yield from self._dived(diver, search, fractional(search), _ONE_DIVE)
+        if search.best is None or budget.stopped or self._met(search.best):
             return
         shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
         start = rounded(search, mixture, budget.seed)
-        yield from self._first(shapes, start, mixture, "rounding")
+        if sets:
+            diver = diver or Diver(self._jobs, search.region, budget)
+            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+        else:
+            yield from self._first(shapes, start, mixture, "rounding")
         if self._met(search.best):
             return
         for point in search.refine():
             yield certificate(self._reduction, search, point)
         if self._met(search.best):
             return
-        shapes = self._grown(shapes, search)
+        shapes = self._grown(shapes, search, diver)
         mixture = fractional(search)
+        if diver is not None:
+            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+            if self._met(search.best):
+                return
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
         if self._best is None:
             # Boxes of very large numbers, perhaps.
             start = rounded(search, mixture, budget.seed, most_boxes=0)
             yield from self._first(shapes, start, mixture, "rounding")
-        yield from self._close(search, shapes, search.best, mixture)
+        yield from self._close(search, shapes, search.best, mixture, diver)
 
-    def _grown(self, shapes: Shapes, search: PriceSearch) -> Shapes:
-        """Take in the machines that the search has come across since."""
-        if shapes.complete:
+    def _dived(
+        self, diver: Diver, search: PriceSearch, mixture: Fractional, which: slice
+    ) -> Iterator[Claim]:
+        """Dive for schedules with any contents, not only those that prices brought up."""
+        if search.best is None:
+            return
+        start = Undecided.of(search, mixture)
+        if len(start.open) > MOST_UNDECIDED:
+            choices = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
+            start = Undecided.none(choices)
+        for dived in diver.dives(start, self._least(search.best), self._cost, which):
+            machines = {
+                configuration_of(self._problem, row): n for row, n in dived.machines.items()
+            }
+            schedule = dived.choices.schedule(self._jobs, machines)
+            yield Named(self._reduction.restore(schedule), "diving")
+
+    def _grown(self, shapes: Shapes, search: PriceSearch, diver: Diver | None) -> Shapes:
+        """Take in the machines that the search and the dives have come across since."""
+        if shapes.complete or diver is None:
             return shapes
-        grown = Shapes(self._problem, search.region.rows)
+        grown = Shapes(self._problem, [*search.region.rows, *diver.used])
         if self._best is not None:
             more = (0,) * (len(grown) - len(self._best.machines))
             self._best = self._best._replace(machines=self._best.machines + more)
         return grown
 
     def _close(
-        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
+        self,
+        search: PriceSearch,
+        shapes: Shapes,
+        point: PricePoint,
+        mixture: Fractional,
+        diver: Diver | None,
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
         yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
+        if diver is not None:
+            yield from self._dived(diver, search, mixture, _MORE_DIVES)
         task = self._exact_task(shapes, point)
         if task is not None and task.size <= _MOST_LOOKED_AT:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)

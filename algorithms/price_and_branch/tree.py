@@ -172,7 +172,8 @@ def _named(part: _Part, depths: tuple[int, ...]) -> Certificate:
     """Write a part as a certificate; ``depths`` are those of the branches kept above it."""
     if isinstance(part, _Leaf):
         multipliers = [part.multipliers.get(depth, Fraction(0)) for depth in depths]
-        return BlockPrices(part.prices.prices, part.prices.limit_prices, multipliers)
+        leaf = part.prices
+        return BlockPrices(leaf.prices, leaf.limit_prices, multipliers, leaf.proper)
     split = part.node.split
     if split is None:
         raise AssertionError("a node with children but without a split")

@@ -33,13 +33,20 @@ def full_machines(region: Region) -> list[Fraction]:
     [Fraction(1, 2), Fraction(1, 5)]
     """
     free, _ = region.free()
+    most = [dict[int, int]() for _ in region.blocks]  # of machines of each type, when full of it
+    for row in region.rows:
+        for i, count in enumerate(row.counts):
+            if count:
+                most[i][row.machine] = max(count, most[i].get(row.machine, 0))
+    for bounded in region.bounded:
+        # As many as fit, be that more than anybody needs: there is room for others beside these.
+        for i, needed in zip(bounded.columns, bounded.most, strict=True):
+            fits = bounded.shape.largest_count(region.blocks[i])
+            if needed:
+                most[i][bounded.machine] = max(fits, most[i].get(bounded.machine, 0))
     prices = []
-    for i in range(len(region.blocks)):
-        each = [
-            (region.costs[row.machine] or Fraction(1)) / row.counts[i]
-            for row in region.rows
-            if row.counts[i]
-        ]
+    for i, counts in enumerate(most):
+        each = [(region.costs[m] or Fraction(1)) / count for m, count in counts.items()]
         prices.append(Fraction(0) if i in free else min(each, default=Fraction(0)))
     return prices
 

@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
-from cms.knapsack.packing import fullest_machine
+from cms.knapsack.packing import Found, Packing
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from cms.certificate.conditions import Condition
     from cms.problem.machine_problem import MachineProblem
 
 #: Up to here nobody asks whether a limit binds.
 _LARGE_LIMIT = 10**9
+#: How many types a set has for each further content that a pass looks for, and the most of these.
+_TYPES_A_ROW, _MORE_ROWS = 4, 64
+#: Nodes of the search for one of these.
+_PATIENCE = 500
 #: Exact prices, over a common denominator or not.
 _Price = TypeVar("_Price", int, Fraction)
 
@@ -38,6 +42,28 @@ class Row(NamedTuple):
     counts: tuple[int, ...]
     machine: int
     shape: Configuration | None
+
+
+class Bounded(NamedTuple):
+    """A size-bounded set: its types in columns, with their sizes and how many a machine needs."""
+
+    shape: SizeBoundedConfigurations
+    machine: int
+    columns: tuple[int, ...]
+    most: tuple[int, ...]
+    packing: Packing
+
+    @classmethod
+    def of(cls, problem: MachineProblem, shape: SizeBoundedConfigurations, machine: int) -> Bounded:
+        """Read a set, as far as its types are the problem's."""
+        index, useful = problem.block_index, problem.useful_blocks()
+        blocks = [block for block in shape.sizes if block in index]
+        columns = tuple(index[block] for block in blocks)
+        pairs = zip(blocks, columns, strict=True)
+        most = tuple(min(shape.largest_count(block), useful[i]) for block, i in pairs)
+        sizes = [shape.sizes[block] for block in blocks]
+        packing = Packing(sizes, shape.capacity, shape.max_blocks, most)
+        return cls(shape, machine, columns, most, packing)
 
 
 class Vector(NamedTuple):
@@ -77,7 +103,10 @@ class Region:
         ]
         self.limits = _limits(problem)
         self.rows: list[Row] = []
-        self._bounded: list[tuple[SizeBoundedConfigurations, dict[int, Fraction], int]] = []
+        self.bounded: list[Bounded] = []
+        #: The most blocks of a type that a machine of a size-bounded set needs, where more would
+        #: fit: all that the jobs together can use.
+        self.proper: dict[int, int] = {}
         index = problem.block_index
         for shape in problem.configurations:
             machine = self._names.index(shape.machine or "")
@@ -88,15 +117,15 @@ class Region:
                         counts[index[block]] = count
                 self.rows.append(Row(tuple(counts), machine, shape))
             else:
-                sizes = {index[b]: size for b, size in shape.sizes.items() if b in index}
-                self._bounded.append((shape, sizes, machine))
+                self.bounded.append(Bounded.of(problem, shape, machine))
         # Start each set with the machines filled with one type.
-        for shape, sizes, machine in self._bounded:
-            for column in sizes:
-                count = shape.largest_count(self.blocks[column])
+        for bounded in self.bounded:
+            for column, count in zip(bounded.columns, bounded.most, strict=True):
+                if count < bounded.shape.largest_count(self.blocks[column]):
+                    self.proper[column] = count
                 if count:
-                    unit = tuple(count if i == column else 0 for i in range(len(self.blocks)))
-                    self.rows.append(Row(unit, machine, None))
+                    self.rows.append(Row(self._filled([(column, count)]), bounded.machine, None))
+        self._found = {row for row in self.rows if row.shape is None}
         # The cheapest machine's cost, to count in.
         used = [self.costs[row.machine] for row in self.rows]
         self.unit = min((cost for cost in used if cost), default=Fraction(1))
@@ -104,7 +133,8 @@ class Region:
         # What each branch counts: a block of all machines, a machine type, a configuration, or
         # (block, job).
         self.block_terms: list[tuple[int, int]] = []  # (branch, block)
-        self._type_terms: list[tuple[int, int]] = []  # (branch, machine type)
+        # (branch, machine type, how often one counts, with the branch's sign)
+        self._type_terms: list[tuple[int, int, int]] = []
         self._shape_terms: list[tuple[int, Configuration]] = []
         self.job_terms: list[tuple[int, int, int]] = []  # (branch, block, job)
         for at, condition in enumerate(self.path):
@@ -112,7 +142,9 @@ class Region:
             if isinstance(quantity, BlocksOf):
                 self.block_terms.append((at, index[quantity.block]))
             elif isinstance(quantity, MachinesOfType):
-                self._type_terms.append((at, self._names.index(quantity.machine)))
+                for name, times in quantity.weights.items():
+                    machine = self._names.index(name)
+                    self._type_terms.append((at, machine, condition.sign * times))
             elif isinstance(quantity, MachinesOf):
                 self._shape_terms.append((at, problem.own(quantity.configuration)))
             elif isinstance(quantity, BlocksOfJob):
@@ -129,7 +161,7 @@ class Region:
         for row in self.rows:
             if self.limits[row.machine] is None and self.costs[row.machine] == 0:
                 blocks |= {i for i, count in enumerate(row.counts) if count}
-                branches |= {at for at, sign in self.row_terms(row) if sign > 0}
+                branches |= {at for at, times in self.row_terms(row) if times > 0}
         return blocks, branches
 
     def row_terms(self, row: Row) -> list[tuple[int, int]]:
@@ -137,7 +169,7 @@ class Region:
         terms = [
             (at, self.path[at].sign * row.counts[i]) for at, i in self.block_terms if row.counts[i]
         ]
-        terms += [(at, self.path[at].sign) for at, m in self._type_terms if m == row.machine]
+        terms += [(at, times) for at, m, times in self._type_terms if m == row.machine]
         if row.shape is not None:
             terms += [(at, self.path[at].sign) for at, s in self._shape_terms if s == row.shape]
         return terms
@@ -151,40 +183,50 @@ class Region:
         numbers, denominator = common_denominator([*prices, *multipliers])
         largest = [0] * len(self.costs)
         for row in self.rows:
+            if row.shape is None:
+                continue  # the fullest machine of its set is worth no less
             value = sum(map(mul, numbers, row.counts))
             if self.path:
                 value += sum(c * numbers[k + at] for at, c in self.row_terms(row))
             largest[row.machine] = max(largest[row.machine], value)
-        most = [Fraction(value, denominator) for value in largest]
-        if not self._bounded:
-            return most
-        worth = list(prices)
+        worth = numbers[:k]
         for at, i in self.block_terms:
-            worth[i] += self.path[at].sign * multipliers[at]
-        for shape, sizes, machine in self._bounded:
-            found = fullest_machine(
-                [worth[i] for i in sizes],
-                list(sizes.values()),
-                shape.capacity,
-                shape.max_blocks,
-            )
+            worth[i] += self.path[at].sign * numbers[k + at]
+        for bounded in self.bounded:
+            machine = bounded.machine
             extra = sum(
-                (
-                    self.path[at].sign * multipliers[at]
-                    for at, m in self._type_terms
-                    if m == machine
-                ),
-                Fraction(0),
+                times * numbers[k + at] for at, m, times in self._type_terms if m == machine
             )
-            if found.value + extra > most[machine]:
-                most[machine] = found.value + extra
-                counts = [0] * len(self.blocks)
-                for i, count in zip(sizes, found.content, strict=True):
-                    counts[i] = count
-                row = Row(tuple(counts), machine, None)
-                if row not in self.rows:
-                    self.rows.append(row)
-        return most
+            mine = [worth[i] for i in bounded.columns]
+            found = bounded.packing.fullest(mine)
+            largest[machine] = max(largest[machine], found.ceiling + extra)
+            self._remember(bounded, found)
+            # Of many types most are in no content of one pass: further ones without those before.
+            left = list(bounded.most)
+            for _ in range(min(_MORE_ROWS, len(left) // _TYPES_A_ROW)):
+                left = [n if not c else 0 for n, c in zip(left, found.content, strict=True)]
+                found = bounded.packing.fullest(mine, left, _PATIENCE)
+                if found.value + extra <= self.costs[machine] * denominator:
+                    break
+                self._remember(bounded, found)
+        return [Fraction(value, denominator) for value in largest]
+
+    def _remember(self, bounded: Bounded, found: Found) -> None:
+        row = self.row_of(bounded, found.content)
+        if row not in self._found:
+            self._found.add(row)
+            self.rows.append(row)
+
+    def row_of(self, bounded: Bounded, content: Sequence[int]) -> Row:
+        """Return the row of a content of a size-bounded set."""
+        counts = zip(bounded.columns, content, strict=True)
+        return Row(self._filled(counts), bounded.machine, None)
+
+    def _filled(self, counts: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+        full = [0] * len(self.blocks)
+        for i, count in counts:
+            full[i] = count
+        return tuple(full)
 
     def fitted(
         self,
@@ -242,6 +284,7 @@ class Region:
                 if price
             },
             vector.multipliers,
+            {self.blocks[i]: count for i, count in self.proper.items()},
         )
 
     def prices_of_job(
@@ -277,10 +320,11 @@ def configuration_of(problem: MachineProblem, row: Row) -> Configuration:
 
     Examples
     --------
-    >>> from cms import Problem, SizeBoundedConfigurations
-    >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 7))
+    >>> from cms import Job, Problem, SizeBoundedConfigurations
+    >>> shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 7)
+    >>> problem = Problem(configurations=shares, jobs=[Job("x", 5, {"a": 1, "b": 5})])
     >>> [configuration_of(problem, row) for row in Region(problem).rows]
-    [Configuration(3 x a on machine), Configuration(2 x b on machine)]
+    [Configuration(3 x a on machine), Configuration(b on machine)]
     """
     if row.shape is not None:
         return row.shape

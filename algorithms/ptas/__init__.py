@@ -68,13 +68,15 @@ class PtasOptions(CheckedFields):
 class Ptas:
     """The polynomial-time approximation scheme for few block types of few blocks a machine.
 
-    The linear program over options, LP_DW, is solved first; its prices prove a lower bound. A basic
-    solution of it splits few jobs and rounds to a schedule that costs little more, however many
-    machines there are: with k block types and machines of cost 1 fewer than max(k, (k - 1)^2) more.
-    Where that is at most a part epsilon of the bound, it is the answer. Otherwise there are few
-    machines, and the optimum is found: by dynamic programming over numbers of blocks where the
-    tables are small, else by the compact integer program. (This program counts costs that have no
-    short common step in millionths of the least one, or in parts epsilon of it if those are finer.)
+    The linear program over options and proper contents of machines (of a size-bounded set those
+    with no more of a block type than all jobs can use), LP_DW, is solved first; its prices prove a
+    lower bound. A basic solution of it splits few jobs and rounds to a schedule that costs little
+    more, however many machines there are: with k block types and machines of cost 1 fewer than
+    max(k, (k - 1)^2) more. Where that is at most a part epsilon of the bound, it is the answer.
+    Otherwise there are few machines, and the optimum is found: by dynamic programming over numbers
+    of blocks where the tables are small, else by the compact integer program. (This program counts
+    costs that have no short common step in millionths of the least one, or in parts epsilon of it
+    if those are finer.)
 
     Notes
     -----

@@ -87,6 +87,17 @@ class LinearProgram:
         self._rows.append(row)
         return len(self._rows) - 1
 
+    def column(self, cost: float, terms: Iterable[tuple[int, float]]) -> int:
+        """Add a variable >= 0 to rows that are there; returns its number."""
+        number = self.variable(cost)
+        for row, coefficient in terms:
+            self._rows[row].SetCoefficient(self._variables[number], coefficient)
+        return number
+
+    def set_high(self, row: int, high: float) -> None:
+        """Change what a row may not exceed."""
+        self._rows[row].SetUb(high)
+
     def set_low(self, row: int, low: float) -> None:
         """Change what a row is to reach."""
         self._rows[row].SetLb(low)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ class Tables:
         """Whether some job has no block that serves it."""
         return any(not any(row) for row in self.supply)
 
-    @property
+    @cached_property
     def phi(self) -> Fraction:
         """The largest part of a job's demand that one block can satisfy, at most 1."""
         parts = (

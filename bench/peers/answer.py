@@ -10,7 +10,7 @@ from bench.task import Method
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .compact import CompactProgram
+    from .program import Program
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,11 +43,16 @@ class Peer(Method, Protocol):
         """Whether it solves the integer program, not the linear relaxation alone."""
         ...
 
+    @property
+    def program(self) -> type[Program]:
+        """What it is given of a problem."""
+        ...
+
     def load(self) -> None:
         """Import what it needs, so that it is not measured; ImportError if it is missing."""
         ...
 
-    def prepare(self, program: CompactProgram) -> Any:
+    def prepare(self, program: Program) -> Any:
         """Turn the program into the solver's own model."""
         ...
 

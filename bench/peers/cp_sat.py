@@ -10,9 +10,10 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 
 from .answer import PeerAnswer
+from .compact import CompactProgram
 
 if TYPE_CHECKING:
-    from .compact import CompactProgram
+    from .program import Program
 
 #: CP-SAT's own limit on the values of linear expressions is 2**63; stay clear.
 _LARGEST = 2.0**60
@@ -46,6 +47,7 @@ class CpSat:
     workers: int
     linearization_level: int | None = None
     integer: bool = True
+    program: type[Program] = CompactProgram
 
     @property
     def summary(self) -> str:
@@ -58,7 +60,7 @@ class CpSat:
         """Import the solver's core."""
         from ortools.sat.python import cp_model_helper  # noqa: F401
 
-    def prepare(self, program: CompactProgram) -> Any:
+    def prepare(self, program: Program) -> Any:
         """Make CP-SAT's model; UnsupportedProblem if its numbers could overflow."""
         from ortools.sat.python import cp_model_helper
 

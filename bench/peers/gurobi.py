@@ -11,9 +11,10 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 
 from .answer import PeerAnswer
+from .compact import CompactProgram
 
 if TYPE_CHECKING:
-    from .compact import CompactProgram
+    from .program import Program
 
 # Gurobi's codes of a result
 _OPTIMAL, _INFEASIBLE = 2, 3
@@ -34,12 +35,13 @@ class Gurobi:
     name: str = "gurobi"
     summary: str = "gurobipy, gaps 0"
     integer: bool = True
+    program: type[Program] = CompactProgram
 
     def load(self) -> None:
         """Import gurobipy; ImportError if it is not installed."""
         importlib.import_module("gurobipy")
 
-    def prepare(self, program: CompactProgram) -> Any:
+    def prepare(self, program: Program) -> Any:
         """Make a Gurobi model."""
         gurobi = importlib.import_module("gurobipy")
         environment = gurobi.Env(empty=True)

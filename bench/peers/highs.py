@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .answer import PeerAnswer
+from .compact import CompactProgram
 
 if TYPE_CHECKING:
-    from .compact import CompactProgram
+    from .program import Program
 
 # scipy's codes of a result
 _OPTIMAL, _INFEASIBLE = 0, 2
@@ -38,12 +39,13 @@ class Highs:
     name: str = "highs"
     summary: str = "scipy.optimize.milp, mip_rel_gap 0"
     integer: bool = True
+    program: type[Program] = CompactProgram
 
     def load(self) -> None:
         """Import scipy."""
         import scipy.optimize  # noqa: F401
 
-    def prepare(self, program: CompactProgram) -> dict[str, Any]:
+    def prepare(self, program: Program) -> dict[str, Any]:
         """Make the arguments of ``milp``."""
         from scipy.optimize import Bounds, LinearConstraint
 
@@ -93,6 +95,7 @@ class HighsRelaxation:
     name: str
     method: Literal["highs-ds", "highs-ipm"]
     integer: bool = False
+    program: type[Program] = CompactProgram
 
     @property
     def summary(self) -> str:
@@ -103,7 +106,7 @@ class HighsRelaxation:
         """Import scipy."""
         import scipy.optimize  # noqa: F401
 
-    def prepare(self, program: CompactProgram) -> dict[str, Any]:
+    def prepare(self, program: Program) -> dict[str, Any]:
         """Make the arguments of ``linprog``, which knows only rows with an upper side."""
         from scipy import sparse
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .answer import PeerAnswer
+from .compact import CompactProgram
 
 if TYPE_CHECKING:
-    from .compact import CompactProgram
+    from .program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,13 @@ class Scip:
     name: str = "scip"
     summary: str = "pyscipopt, gap 0, integral objective"
     integer: bool = True
+    program: type[Program] = CompactProgram
 
     def load(self) -> None:
         """Import pyscipopt; ImportError if the extra is not installed."""
         importlib.import_module("pyscipopt")
 
-    def prepare(self, program: CompactProgram) -> tuple[Any, list[Any]]:
+    def prepare(self, program: Program) -> tuple[Any, list[Any]]:
         """Make a SCIP model and its variables."""
         # by name, since its types come and go with the extra
         core = importlib.import_module("pyscipopt.scip")

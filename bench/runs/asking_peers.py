@@ -1,4 +1,4 @@
-"""A run of a general solver on the compact program; its claims are checked before they count."""
+"""A run of a general solver on an integer program; its claims are checked before they count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from bench.peers import PEERS, CompactProgram, PeerAnswer
+from bench.peers import PEERS, PeerAnswer, Program
 from bench.row import Outcome
 from bench.task import Task
 from cms.errors import InvalidSchedule
@@ -37,7 +37,7 @@ def run_peer(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     peer = PEERS[task.method]
     peer.load()
     started = time.perf_counter()
-    program = CompactProgram.of(problem)
+    program = peer.program.of(problem)
     model = peer.prepare(program)
     build_seconds = time.perf_counter() - started
     answer = timed(
@@ -50,7 +50,7 @@ def run_peer(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     return {**found, "check_seconds": time.perf_counter() - started}
 
 
-def _relaxation(program: CompactProgram, answer: PeerAnswer) -> Facts:
+def _relaxation(program: Program, answer: PeerAnswer) -> Facts:
     if answer.status == "infeasible":
         facts = {"status": Status.INFEASIBLE.value, "proof": Proof.SOLVER.value}
         return {"outcome": Outcome.ANSWERED, **facts}
@@ -60,11 +60,12 @@ def _relaxation(program: CompactProgram, answer: PeerAnswer) -> Facts:
     return {"outcome": Outcome.ANSWERED, "measurements": {"relaxation": value}}
 
 
-def judge(problem: Problem, program: CompactProgram, answer: PeerAnswer) -> Facts:
+def judge(problem: Problem, program: Program, answer: PeerAnswer) -> Facts:
     """Turn a peer's claims into fields of a row, the schedule checked exactly.
 
     Examples
     --------
+    >>> from bench.peers import CompactProgram
     >>> from cms import Configuration, Job, Problem
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
     >>> lie = PeerAnswer("optimal", values=[1, 2], objective=1.0, bound=1.0)

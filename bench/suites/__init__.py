@@ -13,13 +13,14 @@ from .ratios import SUITE as RATIOS
 from .scale import SUITE as SCALE
 from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
+from .stock import SUITE as STOCK
 from .suite import Settings, Suite
 
 __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
-    MIG_SERVING,
+    MIG_SERVING, STOCK,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

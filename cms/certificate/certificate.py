@@ -120,7 +120,7 @@ class Certificate(ABC):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Leaf(Certificate):
-    """The leaf of a certificate: prices of blocks, of limits, and the branches' multipliers.
+    """The leaf of a certificate: prices of blocks and limits, multipliers, and proper contents.
 
     A kind of problem derives its own leaf from it, as :class:`BlockPrices`, and says what the jobs
     pay at these prices.
@@ -129,12 +129,14 @@ class Leaf(Certificate):
     prices: FrozenMap[Block, Fraction]
     limit_prices: FrozenMap[str, Fraction]
     multipliers: tuple[Fraction, ...]
+    proper: FrozenMap[Block, int]
 
     def __init__(
         self,
         prices: Mapping[Block, Number] | None = None,
         limit_prices: Mapping[str, Number] | None = None,
         multipliers: Sequence[Number] = (),
+        proper: Mapping[Block, int] | None = None,
     ) -> None:
         object.__setattr__(self, "prices", _table(prices, "block"))
         object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
@@ -142,6 +144,13 @@ class Leaf(Certificate):
             raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
         numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
         object.__setattr__(self, "multipliers", tuple(numbers))
+        most = {
+            block: whole(
+                count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
+            )
+            for block, count in _named_numbers(proper, "block", "proper counts")
+        }
+        object.__setattr__(self, "proper", FrozenMap(most))
 
     def leaves(self) -> Iterator[Leaf]:
         """Iterate over this one leaf."""
@@ -153,6 +162,7 @@ class Leaf(Certificate):
             "prices": {name: _number(price) for name, price in self.prices.items()},
             "limit_prices": {name: _number(price) for name, price in self.limit_prices.items()},
             "multipliers": [_number(multiplier) for multiplier in self.multipliers],
+            **({"proper": dict(self.proper)} if self.proper else {}),
         }
 
     def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
@@ -160,11 +170,11 @@ class Leaf(Certificate):
 
     def private_copy(self) -> Self:
         """Return an equal leaf without a part in common that could be changed."""
-        return type(self)(self.prices, self.limit_prices, self.multipliers)
+        return type(self)(self.prices, self.limit_prices, self.multipliers, self.proper)
 
     def numbers(self) -> Hashable:
         """Return all its numbers but the multipliers: equal ones prove the same below a path."""
-        return self.prices, self.limit_prices
+        return self.prices, self.limit_prices, self.proper
 
     @abstractmethod
     def jobs_worth(
@@ -197,6 +207,9 @@ class BlockPrices(Leaf):
         Price >= 0 of a machine type's limit; 0 where there is no limit.
     multipliers : sequence of numbers
         One >= 0 for each branch above this leaf, from the root down.
+    proper : Mapping[str, int]
+        How many blocks of a type a machine of a size-bounded set is taken to have at most; as many
+        as fit of blocks left out. No count may be smaller than what all jobs together can use.
 
     Notes
     -----
@@ -204,6 +217,12 @@ class BlockPrices(Leaf):
     limit_price_m``; the bound is then the sum over jobs of the cheapest option, less ``limit_m *
     limit_price_m`` over machine types (theory 6.3 and 6.9). If they hold even with all costs 0 and
     the bound is positive, there is no schedule at all.
+
+    Machines of a size-bounded set need no idle block, and jobs no more blocks of a type than serve
+    them by themselves; so some best schedule, if there is any, has only *proper* contents, with no
+    more blocks of a type than these add up to, and its numbers are on some leaf below all branches
+    (for cutting stock: Nitsche, Scheithauer, Terno, "Tighter relaxations for the cutting stock
+    problem", European Journal of Operational Research 112, 1999).
 
     Examples
     --------
@@ -363,21 +382,27 @@ def next_below(cost: Fraction, step: Fraction) -> Fraction:
 
 
 def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
+    return FrozenMap(
+        {
+            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
+            for name, number in _named_numbers(numbers, what, "prices")
+        }
+    )
+
+
+def _named_numbers(
+    numbers: Mapping[str, Any] | None, what: str, of: str
+) -> Iterator[tuple[str, Any]]:
     table = {} if numbers is None else numbers
     if not isinstance(table, Mapping):
         raise InvalidCertificate(
-            f"the prices of every {what} are {numbers!r}; expected a mapping of names to numbers"
+            f"the {of} of every {what} are {numbers!r}; expected a mapping of names to numbers"
         )
     try:
         names = checked_names(table, what)
     except InvalidProblem as fault:
         raise InvalidCertificate(str(fault)) from None
-    return FrozenMap(
-        {
-            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
-            for name, number in zip(names, table.values(), strict=True)
-        }
-    )
+    return zip(names, table.values(), strict=True)
 
 
 def _number(value: Fraction) -> int | str:

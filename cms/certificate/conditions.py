@@ -52,6 +52,10 @@ class Prices(Protocol):
     def multipliers(self) -> Sequence[Fraction]:
         """One for each condition of the path."""
 
+    @property
+    def proper(self) -> Mapping[Block, int]:
+        """The most blocks of a type on a machine of a size-bounded set; none for those left out."""
+
     def numbers(self) -> Hashable:
         """Return all its numbers but the multipliers."""
 
@@ -80,6 +84,16 @@ def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition,
             f"a leaf below {len(path)} branches has {len(leaf.multipliers)} multipliers; "
             "expected one for each branch"
         )
+    _refuse_names(leaf.proper, problem.blocks, "block", "a proper count")
+    if leaf.proper:
+        useful = problem.useful_blocks()
+        for block, count in leaf.proper.items():
+            use = useful[problem.block_index[block]]
+            if count < use:
+                raise InvalidCertificate(
+                    f"a proper count of {shown(count)} for the block {block!r}: all jobs together "
+                    f"can use {shown(use)}, so that a machine may need more"
+                )
 
 
 def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
@@ -98,14 +112,15 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
         if isinstance(quantity, BlocksOf):
             worth[quantity.block] += amount
         elif isinstance(quantity, MachinesOfType):
-            of_type[quantity.machine] = of_type.get(quantity.machine, Fraction(0)) + amount
+            for name, times in quantity.weights.items():
+                of_type[name] = of_type.get(name, Fraction(0)) + times * amount
         elif isinstance(quantity, MachinesOf):
             listed = problem.own(quantity.configuration)
             of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
     also_at_no_cost = True
     for shape in problem.configurations:
         machine = problem.machine_type(shape.machine)
-        value = most_worth(shape, worth) + of_shape.get(shape, Fraction(0))
+        value = most_worth(shape, worth, leaf.proper) + of_shape.get(shape, Fraction(0))
         value += of_type.get(shape.machine, Fraction(0))
         allowed = leaf.limit_prices.get(machine.name, Fraction(0))
         if value > machine.cost + allowed:
@@ -118,8 +133,12 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
     return also_at_no_cost
 
 
-def most_worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Fraction:
-    """Return what the blocks of a machine are worth, at most."""
+def most_worth(
+    shape: AnyConfiguration,
+    worth: Mapping[Block, Fraction],
+    proper: Mapping[Block, int] | None = None,
+) -> Fraction:
+    """Return what the blocks of a machine are worth, at most; of a set those of proper contents."""
     if isinstance(shape, Configuration):
         return sum((worth[block] * n for block, n in shape.blocks.items()), Fraction(0))
     blocks = list(shape.sizes)
@@ -128,6 +147,7 @@ def most_worth(shape: AnyConfiguration, worth: Mapping[Block, Fraction]) -> Frac
         [shape.sizes[block] for block in blocks],
         shape.capacity,
         shape.max_blocks,
+        [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None,
     ).value
 
 
@@ -167,10 +187,12 @@ def prices_of_jobs(
     return general, special
 
 
-def _refuse_names(names: Mapping[str, Fraction], known: Sequence[str], what: str) -> None:
+def _refuse_names(
+    names: Mapping[str, Any], known: Sequence[str], what: str, number: str = "a price"
+) -> None:
     for name in names:
         if name not in known:
             raise InvalidCertificate(
-                f"a price for the {what} {name!r}, which the problem does not have"
+                f"{number} for the {what} {name!r}, which the problem does not have"
                 + nearest(name, known)
             )

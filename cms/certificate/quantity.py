@@ -2,33 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block, Configuration
+from ..values.frozen import FrozenMap
 from ..values.names import checked_name, nearest
+from ..values.numbers import whole
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class MachinesOfType:
-    """How many machines of one type there are."""
+    """How many machines of one type there are, or of several types, each counted so many times.
 
-    machine: str
+    Parameters
+    ----------
+    machine : str or Mapping[str, int]
+        A type's name; or how many times a machine of each type counts, at least once. Types left
+        out do not count.
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "machine", _name(self.machine, "machine type"))
+    Attributes
+    ----------
+    weights : FrozenMap
+        How many times a machine of each type counts.
+
+    Examples
+    --------
+    >>> MachinesOfType("a100") == MachinesOfType({"a100": 1})
+    True
+    >>> MachinesOfType({"h100": 3, "a100": 2}).to_json()
+    {'machines_of_type': {'a100': 2, 'h100': 3}}
+    """
+
+    weights: FrozenMap[str, int]
+
+    def __init__(self, machine: str | Mapping[str, int]) -> None:
+        given = machine if isinstance(machine, Mapping) else {machine: 1}
+        weights: dict[str, int] = {}
+        for key, count in given.items():
+            name = _name(key, "machine type")
+            what = f"a branch's weight of machine type {name!r}"
+            weights[name] = whole(count, what, least=1, error=InvalidCertificate)
+        if not weights:
+            raise InvalidCertificate("a branch on machines of no type; expected one at least")
+        object.__setattr__(self, "weights", FrozenMap(weights))
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type."""
-        _known(self.machine, [m.name for m in problem.machine_types], "machine type")
+        known = [m.name for m in problem.machine_types]
+        for name in self.weights:
+            _known(name, known, "machine type")
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"machines_of_type": name}``."""
-        return {"machines_of_type": self.machine}
+        """Return ``{"machines_of_type": name}``, or a table of how often each type counts."""
+        if [*self.weights.values()] == [1]:
+            return {"machines_of_type": next(iter(self.weights))}
+        return {"machines_of_type": dict(self.weights)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,10 @@ def _quantity(node: Node) -> Quantity:
         )
     ((kind, what),) = fields.items()
     if kind == "machines_of_type":
-        return node.build(MachinesOfType, what.name("machine type"))
+        if not isinstance(what.value, dict):
+            return node.build(MachinesOfType, what.name("machine type"))
+        weights = {name: times.integer(minimum=1) for name, times in what.names("machine type")}
+        return what.build(MachinesOfType, weights)
     if kind == "blocks_of":
         return node.build(BlocksOf, what.name("block"))
     if kind == "blocks_of_job":
@@ -68,12 +71,14 @@ def _quantity(node: Node) -> Quantity:
 
 
 def _leaf(node: Node) -> BlockPrices:
-    fields = node.object(("prices",), ("limit_prices", "multipliers"))
+    fields = node.object(("prices",), ("limit_prices", "multipliers", "proper"))
     limit_prices = fields["limit_prices"].entries() if "limit_prices" in fields else ()
     multipliers = fields["multipliers"].array() if "multipliers" in fields else ()
+    proper = fields["proper"].names("block") if "proper" in fields else ()
     return node.build(
         BlockPrices,
         {block: price.number() for block, price in fields["prices"].entries()},
         {machine: price.number() for machine, price in limit_prices},
         [entry.number() for entry in multipliers],
+        {block: count.integer() for block, count in proper},
     )

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: With this many rows compiling (or loading what was compiled) pays.
 COMPILED_FROM = 4_000
+# ... and with so many numbers of supply, a tenth of a second's work.
+_COMPILED_SUPPLY = 200_000
 #: With this many it pays to use what is loaded already.
 _LOADED_FROM = 64
 # Nodes and list entries, of some seconds' work, after which plain pricing gives up for compiled.
@@ -125,12 +127,14 @@ class _Plain:
         option = [0] * len(self.prices)
         if demand <= 0:
             return Cheapest(0, tuple(option), True)
+        # Of hundreds of types few may serve a job.
+        order = [i for i in self._order if supply[i]]
         while True:
             value, exact, effort = search(
                 self.prices,
                 supply,
                 demand,
-                self._order,
+                order,
                 option,
                 self._work,
                 self._rest,
@@ -215,7 +219,8 @@ def price_jobs(
     if weights is not None:
         weights = _checked(weights, n)
     if compiled is None:
-        compiled = n >= (min(_LOADED_FROM, COMPILED_FROM) if _loaded() else COMPILED_FROM)
+        least = min(_LOADED_FROM, COMPILED_FROM) if _loaded() else COMPILED_FROM
+        compiled = n >= least or n * rows.n_blocks >= _COMPILED_SUPPLY
     tally = _Tally(prices, rows, weights, want_options)
     if not compiled:
         if not tally.price(range(n), special, stopped, undisturbed, patience=_PATIENCE):

@@ -120,7 +120,9 @@ def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) ->
     price, gain, kind = work[_FRONT_PRICE], work[_FRONT_GAIN], work[_FRONT_KIND]
     many, most = 0, 0
     for i in order:
-        f = min(supply[i], demand)
+        f = supply[i]
+        if f > demand:
+            f = demand
         if f > most:
             most = f
             price[many], gain[many], kind[many] = prices[i], f, i

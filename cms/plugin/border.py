@@ -227,7 +227,7 @@ def _rebuilt_certificate(
 
 def _rebuilt_quantity(quantity: Quantity) -> Quantity:
     if type(quantity) is MachinesOfType:
-        return MachinesOfType(quantity.machine)
+        return MachinesOfType(quantity.weights)
     if type(quantity) is BlocksOf:
         return BlocksOf(quantity.block)
     if type(quantity) is BlocksOfJob:

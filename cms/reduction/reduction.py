@@ -59,7 +59,9 @@ class Reduction:
         if not self.lost:
             return leaf
         dear = dict.fromkeys(self.lost, max(1, ceil(worth)))
-        return BlockPrices({**leaf.prices, **dear}, leaf.limit_prices, leaf.multipliers)
+        return BlockPrices(
+            {**leaf.prices, **dear}, leaf.limit_prices, leaf.multipliers, leaf.proper
+        )
 
     def restore(self, schedule: Schedule) -> Schedule:
         """Translate a schedule of the reduced problem into one of the original.

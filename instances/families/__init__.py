@@ -19,13 +19,16 @@ from cms.errors import InvalidOption
 from cms.values.names import nearest
 
 from .a100 import Arbitrary, EqualJobs, HugeDemands, NearTies, Sparse, Sublinear, Superlinear
+from .clusters import ClusterFleet
 from .family import Family
 from .fleets import MixedFleet, MixedFleetInfeasible
 from .listed import RandomConfigurations
 from .measured import RealRows
+from .measured_shares import MeasuredShares, MemoryShares
 from .mig_serving import MigServing
 from .rounding import Rounding
 from .shares import SizeBounded, SizeBoundedMixed
+from .stock import CutGen, Divisible, Residual, Triplets, Uniform
 from .suite import VARIANTS, suite
 
 if TYPE_CHECKING:
@@ -51,6 +54,14 @@ _FAMILIES: dict[str, type[Family]] = {
         EqualJobs,
         Rounding,
         MigServing,
+        Triplets,
+        Uniform,
+        CutGen,
+        Residual,
+        Divisible,
+        MeasuredShares,
+        MemoryShares,
+        ClusterFleet,
     )
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 from cms.fleet.hardware import gpu, mps_shares
 from cms.problem.parts import AnyConfiguration, Block, Configuration, MachineType
 from cms.problem.problem import Problem
+from cms.values.numbers import Number, exact
 
 from .rows import Integers
 
@@ -30,7 +31,7 @@ class Machines(NamedTuple):
     counts : ndarray of int64, shape (c, k)
         Blocks of the listed configurations; of a size-bounded set, as many as fit of one block.
     slices : ndarray of int64, shape (k,)
-        The size of each block, in the unit of its machine type.
+        The size of each block, in a unit of its machine type.
     """
 
     blocks: tuple[Block, ...]
@@ -112,7 +113,7 @@ def mig(key: str = A100, prefix: str = "") -> Machines:
 
 
 @cache
-def mps(machine: str, step: int = 5) -> Machines:
+def mps(machine: str, step: Number = 5) -> Machines:
     """Whole GPUs shared under MPS in steps of so many per cent.
 
     Examples
@@ -122,7 +123,11 @@ def mps(machine: str, step: int = 5) -> Machines:
     (20, ('mps:5', 'mps:10'), np.int64(20))
     >>> mps("gpu", step=30).blocks
     ('mps:30', 'mps:60', 'mps:90')
+    >>> mps("gpu", step="2.5").blocks[:2]
+    ('mps:2.5', 'mps:5')
     """
-    shares = range(step, 101, step)
-    shape = mps_shares(shares, machine=machine)
-    return made([f"mps:{share}" for share in shares], [shape], [MachineType(machine)], shares)
+    unit = exact(step, "step")
+    numbers = range(1, int(100 / unit) + 1)
+    shape = mps_shares([unit * number for number in numbers], machine=machine)
+    blocks = sorted(shape.sizes, key=lambda block: shape.sizes[block])
+    return made(blocks, [shape], [MachineType(machine)], numbers)

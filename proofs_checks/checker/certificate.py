@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +17,7 @@ from .reading import ZERO, Fault, as_a, integer, known_name, number, record, sho
 
 # Branches above one another, and leaves, that a tree may have; docs/files.md says so.
 _DEEPEST, _MOST_LEAVES = 200, 20_000
+_OF_TYPE = "machines_of_type"
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,16 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     if len(table) != 1:
         raise Fault(f"a branch is on {show(value)}, not on exactly one quantity")
     ((kind, what),) = table.items()
-    if kind == "machines_of_type":
-        return kind, known_name(problem.machine_types, what, "the machine type of a branch")
+    if kind == _OF_TYPE:
+        # Of one type, or of several, each machine counted so many times.
+        if not isinstance(what, dict):
+            known_name(problem.machine_types, what, "the machine type of a branch")
+            return kind, frozenset({(what, 1)})
+        if not what:
+            raise Fault("a branch is on the machines of no type")
+        table_over(problem.machine_types, what, "the machines of a branch")
+        times = "how often a branch counts the machine type"
+        return kind, frozenset((m, integer(n, times, m, least=1)) for m, n in what.items())
     if kind == "blocks_of":
         return kind, known_name(problem.blocks, what, "the block of a branch")
     if kind == "blocks_of_job":
@@ -85,19 +95,26 @@ class _Leaf:
     price: dict[str, Fraction]  # of every block: π
     limit_price: dict[str, Fraction]  # of every machine type: σ
     weighted: list[tuple[_Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
+    proper: dict[str, int]  # the most blocks of a type that a machine of a set counts with: u
 
     def key(self) -> tuple[object, ...]:
         """All that its bound depends on."""
         counting = tuple((side, w) for side, w in self.weighted if w)
-        return tuple(self.price.values()), tuple(self.limit_price.values()), counting
+        proper = tuple(sorted(self.proper.items()))
+        return tuple(self.price.values()), tuple(self.limit_price.values()), counting, proper
 
     def added(self, kind: str, what: object) -> Fraction:
         """The s·μ of the sides on this quantity."""
         return sum((w for side, w in self.weighted if (side.kind, side.what) == (kind, what)), ZERO)
 
+    def of_type(self, machine: str) -> Fraction:
+        """The s·μ of the sides that count machines of this type, as often as they count one."""
+        sides = [(dict(side.what), w) for side, w in self.weighted if side.kind == _OF_TYPE]
+        return sum((w * times.get(machine, 0) for times, w in sides), ZERO)
+
 
 def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Leaf:
-    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers")
+    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers proper")
     price = dict.fromkeys(problem.blocks, ZERO)
     for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
         price[i] = number(value, "the price of", i)
@@ -115,7 +132,11 @@ def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Lea
     if len(multipliers) != len(sides):
         raise Fault(f"a leaf has {len(multipliers)} multipliers below {len(sides)} branches")
     weighted = [(side, side.sign * value) for side, value in zip(sides, multipliers, strict=True)]
-    return _Leaf(price, limit_price, weighted)
+    proper = {
+        i: integer(count, "the proper count of", i)
+        for i, count in table_over(problem.blocks, fields.get("proper", {}), "proper").items()
+    }
+    return _Leaf(price, limit_price, weighted, proper)
 
 
 def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
@@ -135,6 +156,12 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
     count the blocks i of job j; these prices must be >= 0. If all this holds even for machines that
     cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
     is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
+
+    A machine of a size-bounded set need only keep to that with at most u_i blocks of type i, if the
+    leaf has such a number and all jobs together can use no more: a job that does not need a block
+    can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij); and a machine
+    of a set can do without blocks that nobody has. A schedule that has come so far costs no more
+    than it did; and whatever its quantities are now, it is on all sides above some leaf.
     """
     bound = sum((w * side.limit for side, w in read.weighted), ZERO)
     bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
@@ -180,11 +207,13 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
     for index, c in enumerate(problem.configurations):
         machine, limit_price = problem.machine_types[c.machine], leaf.limit_price[c.machine]
         allowed = limit_price + (machine.cost if with_costs else ZERO)
-        worth = leaf.added("machines_of_type", c.machine)
+        worth = leaf.of_type(c.machine)
         if isinstance(c, Bounded):
             values = [worth_of[i] for i in c.sizes]
             sizes = list(c.sizes.values())
-            worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, allowed - worth)
+            most = [leaf.proper.get(i) for i in c.sizes]
+            left = allowed - worth
+            worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, left, most)
         else:
             worth += leaf.added("machines_of", (c.machine, frozenset(c.blocks.items())))
             worth += sum((worth_of[i] * n for i, n in c.blocks.items()), ZERO)
@@ -196,6 +225,13 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
     return None
 
 
+def _use(rows: Counter[Row], at: int) -> int:
+    """How many blocks of one type all jobs can use: each as many as serve it without others."""
+    return sum(
+        -(-row.demand // row.supply[at]) * times for row, times in rows.items() if row.supply[at]
+    )
+
+
 def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
     # Equal jobs have equal h. Those of equal supply, one after the other, share what is found out.
@@ -203,8 +239,15 @@ def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     leaves = list(_leaves(tree, problem))
     # Leaves of equal prices, below the same sides that count, prove the same.
     bounds: dict[object, Fraction | None] = {}
+    use = cache(lambda i: _use(rows, problem.blocks.index(i)))
     for leaf, sides in leaves:
         read = _read_leaf(leaf, sides, problem)
+        for i, count in read.proper.items():
+            if count < use(i):
+                raise Fault(
+                    f"the proper count of {show(i)} is {show(count)}; all jobs together can use "
+                    f"{show(use(i))}"
+                )
         key = read.key()
         if key not in bounds:
             bounds[key] = _leaf_bound(read, problem, rows)

@@ -70,7 +70,7 @@ def test_without_a_first_schedule_the_compact_program_decides() -> None:
     feasible = solve(generate("arbitrary", n=5, seed=1), "cp_sat", time_limit=None)
     assert (feasible.status, feasible.proof) == ("optimal", "checked")
     assert parts(feasible)[-1] == "cp_sat: the compact program"
-    lost = solve(instance("infeasible_by_limit", 0), "cp_sat", time_limit=None)
+    lost = solve(instance("infeasible_by_limit", 4), "cp_sat", time_limit=None)
     assert (lost.status, lost.proof) == ("infeasible", "solver")
     assert parts(lost)[-1] == "CP-SAT: the compact program"
 

@@ -21,7 +21,7 @@ def generate(name: str, *, n: int, seed: int, **parameters: Any) -> Problem:
     limit = 0 if "infeasible" in name else None
     types = [MachineType("machine", limit=limit)]
     shapes: list[Configuration | SizeBoundedConfigurations] = [Configuration(s) for s in SHAPES]
-    if "size-bounded" in name:
+    if any(word in name for word in ("size-bounded", "stock", "shares")):
         shapes = [SizeBoundedConfigurations({"s": 1, "m": 2, "l": 5}, capacity=5)]
     jobs = []
     for j in range(n):

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.peers import GROUPS, PEERS, CompactProgram, PeerAnswer
+from bench.peers import GROUPS, PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
 from bench.row import Outcome
 from bench.runs.asking_peers import judge
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
 from cms.errors import UnsupportedProblem
+from instances.families import generate
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 
@@ -26,10 +27,11 @@ PAIR = Configuration({"b": 2})
 THREE = Problem(configurations=PAIR, jobs=[Job("x", 3, {"b": 1})])  # 2 machines
 
 
-def ask(name: str, problem: Problem) -> tuple[CompactProgram, PeerAnswer]:
+def ask(name: str, problem: Problem) -> tuple[Program, PeerAnswer]:
     if name in EXTRA:
         pytest.importorskip(EXTRA[name])
-    peer, program = PEERS[name], CompactProgram.of(problem)
+    peer = PEERS[name]
+    program = peer.program.of(problem)
     peer.load()
     return program, peer.solve(peer.prepare(program), 30.0, seed=0)
 
@@ -90,6 +92,28 @@ def test_peers_agree_with_solve_on_a_problem_of_more_than_a_moment(name: str) ->
     assert judge(problem, program, answer)["cost"] == solve(problem).cost
 
 
+@pytest.mark.parametrize(
+    ("family", "arguments"),
+    [
+        ("stock-triplets", {}),
+        ("stock-uniform", {}),
+        ("stock-residual", {"low": "0.2"}),
+        ("stock-divisible", {}),
+        ("measured-shares", {"m": 1, "step": 10}),
+        ("memory-shares", {"m": 1, "compute": 20, "memory": 20}),
+        ("cluster-fleet", {"types": 2, "blocks": 8, "serving": "rates", "limits": "tight"}),
+    ],
+)
+def test_arc_flow_agrees_with_solve_where_machines_are_cut_at_will(
+    family: str, arguments: dict[str, Any]
+) -> None:
+    problem = generate(family, n=9, seed=1, **arguments)
+    program, answer = ask("highs_arc_flow", problem)
+    facts = judge(problem, program, answer)
+    assert (facts["outcome"], facts["status"]) == (Outcome.ANSWERED, "optimal")
+    assert facts["cost"] == solve(problem, time_limit=None).cost
+
+
 def test_every_peer_belongs_to_one_group() -> None:
     assert sorted(name for group in GROUPS.values() for name in group) == sorted(PEERS)
 
@@ -130,6 +154,54 @@ def test_too_many_contents_of_a_size_bounded_set_are_refused(
     problem = Problem(configurations=shape, jobs=[Job("j", 1, dict.fromkeys(sizes, 1))])
     with pytest.raises(UnsupportedProblem, match="more than 1000 maximal contents"):
         CompactProgram.of(problem)
+
+
+# --- the arc-flow program -------------------------------------------------------------------------
+
+
+def cut(sizes: dict[str, int], capacity: int, max_blocks: int | None = None) -> Problem:
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, capacity, max_blocks=max_blocks),
+        jobs=[Job(f"of-{block}", 2, {block: 1}) for block in sizes],
+    )
+
+
+def test_arcs_go_by_decreasing_size_and_no_type_more_often_than_jobs_can_use_it() -> None:
+    (arcs,) = ArcFlowProgram.of(cut({"a": 3, "b": 1}, 7)).sets
+    steps = zip(arcs.kinds.tolist(), arcs.tails.tolist(), arcs.heads.tolist(), strict=True)
+    assert sorted(steps) == [
+        (0, 0, 3), (0, 3, 6),
+        (1, 0, 1), (1, 1, 2), (1, 3, 4), (1, 4, 5), (1, 6, 7),
+    ]  # fmt: skip
+
+
+def test_a_bound_on_blocks_that_capacity_does_not_imply_is_kept_by_every_path() -> None:
+    problem = cut({"a": 2, "b": 1}, 6, max_blocks=2)
+    program, answer = ask("highs_arc_flow", problem)
+    assert judge(problem, program, answer)["cost"] == 2
+    # so many blocks are told by the nodes where the bound matters, and not where it does not
+    whole = ArcFlowProgram.of(cut({"a": 2, "b": 1}, 6, max_blocks=6))
+    assert max(whole.sets[0].heads) == 6
+
+
+def test_flows_are_taken_apart_into_machines() -> None:
+    problem = cut({"a": 3, "b": 1}, 7)
+    program = ArcFlowProgram.of(problem)
+    (arcs,) = program.sets
+    flow = {(0, 0): 1, (0, 3): 1, (1, 6): 1, (1, 0): 1}
+    steps = zip(arcs.kinds.tolist(), arcs.tails.tolist(), strict=True)
+    whole = np.array([flow.get(step, 0) for step in steps])
+    assert program.machines(whole) == {
+        Configuration({"a": 2, "b": 1}, "machine"): 1, Configuration({"b": 1}, "machine"): 1,
+    }  # fmt: skip
+
+
+def test_a_program_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnsupportedProblem, match="more than 1000000 nodes"):
+        ArcFlowProgram.of(cut({"a": 3, "b": 2}, 10**7))
+    monkeypatch.setattr("bench.peers.arc_flow.MOST_VARIABLES", 8)
+    with pytest.raises(UnsupportedProblem, match="more than 8 variables"):
+        ArcFlowProgram.of(cut({"a": 3, "b": 1}, 7))
 
 
 def test_numbers_of_more_than_63_bits_are_refused_by_name() -> None:

@@ -14,7 +14,15 @@ from bench.rules.parvagpu import ParvaGpu
 from bench.rules.rule import Instance, Placement, Services
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
-from cms import Configuration, Job, MachineType, Problem, check, solve
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    check,
+    solve,
+)
 from cms.errors import UnsupportedProblem
 from cms.fleet import gpu
 from instances.families import families, generate
@@ -47,7 +55,11 @@ def on_a100(rows: list[tuple[int, list[int]]]) -> Problem:
     )
 
 
-@pytest.mark.parametrize("name", RULES)
+def test_every_rule_knows_the_published_scenarios_or_machines_cut_at_will() -> None:
+    assert {*GPUS, "best_fit"} == set(RULES)
+
+
+@pytest.mark.parametrize("name", GPUS)
 def test_the_published_scenarios_need_the_known_gpus(name: str) -> None:
     found = [RULES[name].schedule(scenario(f"S{i}")).machine_count for i in range(1, 7)]
     assert tuple(found) == GPUS[name]
@@ -106,6 +118,7 @@ def test_no_rule_needs_less_than_the_optimum(rows: list[tuple[int, list[int]]]) 
         ("static_mix", "limit"),
         ("first_fit", "limit"),
         ("parvagpu", "limit"),
+        ("best_fit", "limit"),
     ],
 )
 def test_limits_are_refused(name: str, expected: str) -> None:
@@ -126,6 +139,7 @@ def test_limits_are_refused(name: str, expected: str) -> None:
         ("first_fit", [(5, [0, 0, 0, 0, 0])], "no block serves job 'j0'"),
         ("parvagpu", [(10**12, [1, 2, 3, 4, 7])], "one by one"),
         ("static_mix", [(10**12, [1, 2, 3, 4, 7])], "one by one"),
+        ("best_fit", [(5, [1, 2, 3, 4, 7])], "cut at will, no listed ones"),
     ],
 )
 def test_what_a_rule_cannot_do_it_says(
@@ -200,3 +214,68 @@ def test_numbers_beyond_any_float_are_no_crash() -> None:
         except UnsupportedProblem:
             continue
         assert not check(problem, schedule)
+
+
+# --- best fit decreasing --------------------------------------------------------------------------
+
+
+def one_by_one(sizes: list[int], capacity: int) -> int:
+    """Count the bins of best fit decreasing, an item at a time."""
+    bins: list[list[int]] = []
+    for size in sorted(sizes, reverse=True):
+        room = [held for held in bins if sum(held) + size <= capacity]
+        if room:
+            max(room, key=sum).append(size)
+        else:
+            bins.append([size])
+    return len(bins)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.integers(0, 30)), min_size=1, max_size=6),
+    st.none() | st.integers(1, 9),
+)
+def test_best_fit_is_that_of_an_item_at_a_time(
+    wanted: list[tuple[int, int]], most: int | None
+) -> None:
+    sizes = {f"size-{size}": size for size, _ in wanted}
+    problem = Problem(
+        configurations=SizeBoundedConfigurations(sizes, 20, max_blocks=most),
+        jobs=[Job(f"j{j}", n, {f"size-{size}": 1}) for j, (size, n) in enumerate(wanted)],
+    )
+    schedule = RULES["best_fit"].schedule(problem)
+    assert not check(problem, schedule)
+    items = [size for size, number in wanted for _ in range(number)]
+    if most is None:
+        assert schedule.machine_count == one_by_one(items, 20)
+    best = solve(problem).cost
+    assert best is not None
+    assert schedule.cost(problem) >= best
+
+
+def test_best_fit_takes_the_block_that_costs_a_job_least() -> None:
+    problem = Problem(
+        configurations=[
+            SizeBoundedConfigurations({"a-half": 1, "a-whole": 2}, 2, "a"),
+            SizeBoundedConfigurations({"b-third": 1}, 3, "b"),
+        ],
+        jobs=[
+            Job("halves", 4, {"a-half": 2, "a-whole": 3}),  # 2 halves, not 2 wholes
+            Job("whole", 4, {"a-half": 1, "a-whole": 4}),
+            Job("third", 5, {"a-whole": 5, "b-third": 3}),  # 2 thirds of 1, not a whole of 1
+            Job("nothing", 0, {"b-third": 1}),
+        ],
+        machine_types=[MachineType("a"), MachineType("b")],
+    )
+    schedule = RULES["best_fit"].schedule(problem)
+    assert not check(problem, schedule)
+    assert schedule.machine_count == 3
+    many = Problem(
+        configurations=SizeBoundedConfigurations({"b": 2}, 5), jobs=[Job("x", 10**15, {"b": 1})]
+    )
+    assert RULES["best_fit"].schedule(many).machine_count == 5 * 10**14
+    lost = Problem(
+        configurations=SizeBoundedConfigurations({"b": 2}, 5), jobs=[Job("x", 1, {"b": 0})]
+    )
+    with pytest.raises(UnsupportedProblem, match="no block serves job 'x'"):
+        RULES["best_fit"].schedule(lost)

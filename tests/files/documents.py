@@ -147,7 +147,10 @@ def certificates() -> st.SearchStrategy[Certificate]:
         st.none() | NAMES,
     )
     quantities: st.SearchStrategy[Quantity] = st.one_of(
-        st.builds(MachinesOfType, NAMES),
+        st.builds(
+            MachinesOfType,
+            NAMES | st.dictionaries(NAMES, st.integers(1, 10**20), min_size=1, max_size=3),
+        ),
         st.builds(MachinesOf, listed),
         st.builds(BlocksOf, NAMES),
         st.builds(BlocksOfJob, NAMES, NAMES),

@@ -21,7 +21,7 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
     tree = Branch(
         MachinesOf(Configuration({"3g": 2, "1g": 1}, "a100")),
         3,
-        BlockPrices({"1g": "1/7", "3g": 0.5}, {"a100": 2}, [0]),
+        BlockPrices({"1g": "1/7", "3g": 0.5}, {"a100": 2}, [0], {"3g": 12}),
         Branch(BlocksOfJob("3g", "bert"), -1, BlockPrices(multipliers=[1, "0.25"]), BlockPrices()),
     )
     assert tree.to_json() == {
@@ -31,6 +31,7 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
             "prices": {"1g": "1/7", "3g": "0.5"},
             "limit_prices": {"a100": 2},
             "multipliers": [0],
+            "proper": {"3g": 12},
         },
         "above": {
             "branch": {"blocks_of_job": {"block": "3g", "job": "bert"}},
@@ -41,6 +42,16 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
     }
     assert BlocksOf("3g").to_json() == {"blocks_of": "3g"}
     assert MachinesOfType("a100").to_json() == {"machines_of_type": "a100"}
+    sums = MachinesOfType({"h100": 10, "a100": 3})
+    assert sums.to_json() == {"machines_of_type": {"a100": 3, "h100": 10}}
+    tree = Branch(sums, 4, BlockPrices(multipliers=[1]), BlockPrices(multipliers=["1/3"]))
+    assert certificate_from_json(tree.to_json()) == tree
+    # a type counted once is the same in either form, and is written in the shorter one
+    assert MachinesOfType({"a100": 1}).to_json() == {"machines_of_type": "a100"}
+    long = {**tree.to_json(), "branch": {"machines_of_type": {"a100": 1}}}
+    read = certificate_from_json(long)
+    assert isinstance(read, Branch)
+    assert read.quantity == MachinesOfType("a100")
 
 
 LEAF: dict[str, Any] = {"prices": {}}
@@ -55,7 +66,7 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
         ("prices", 'the document is "prices", expected an object'),
         (
             {"price": {}},
-            'unknown key "price", expected only prices, limit_prices, multipliers; nea',
+            'unknown key "price", expected only prices, limit_prices, multipliers, proper; n',
         ),
         ({}, 'the document has no "prices"'),
         ({"prices": []}, "prices is an array, expected an object"),
@@ -66,6 +77,17 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
         ({**LEAF, "multipliers": {}}, "multipliers is an object, expected an array"),
         ({**LEAF, "multipliers": "12"}, 'multipliers is "12", expected an array'),
         ({**LEAF, "multipliers": [None]}, "multipliers[0] is null, expected a number such as"),
+        ({**LEAF, "proper": [1]}, "proper is an array, expected an object"),
+        ({**LEAF, "proper": {"b": -1}}, "proper.b is -1, expected a whole number >= 0"),
+        ({**LEAF, "proper": {"b": 1.5}}, "proper.b is 1.5, expected a whole number >= 0"),
+        (
+            {**LEAF, "proper": {"b": "7"}},
+            'proper.b is "7", expected a whole number >= 0; write 7 w',
+        ),
+        (
+            {**LEAF, "proper": {"": 1}},
+            "proper: block name is ''; expected a text that is not empty",
+        ),
         ({"branch": {"blocks_of": "b"}}, 'the document has no "at_most"'),
         ({**GOOD, "prices": {}}, 'the document has the unknown key "prices"'),
         ({**GOOD, "at_most": 1.5}, "at_most is 1.5, expected a whole number"),
@@ -78,6 +100,31 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
             "branch has 0 quantities, expected exactly one of machines_of_type",
         ),
         ({**GOOD, "branch": {"blocks_of": 5}}, "branch.blocks_of is 5, expected a text"),
+        ({**GOOD, "branch": {"machines_of_type": 5}}, "branch.machines_of_type is 5, expected a t"),
+        (
+            {**GOOD, "branch": {"machines_of_type": {}}},
+            "branch.machines_of_type: a branch on machines of no type; expected one at least",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": 0}}},
+            "branch.machines_of_type.m is 0, expected a whole number >= 1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": -1}}},
+            "branch.machines_of_type.m is -1, expected a whole number >= 1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": 1.5}}},
+            "branch.machines_of_type.m is 1.5, expected a whole number >= 1",
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"m": "1"}}},
+            'branch.machines_of_type.m is "1", expected a whole number >= 1; write 1 w',
+        ),
+        (
+            {**GOOD, "branch": {"machines_of_type": {"": 1}}},
+            "branch.machines_of_type: machine type name is ''; expected a text that is not empty",
+        ),
         ({**GOOD, "branch": {"blocks_of": ""}}, "branch.blocks_of: block name is ''"),
         (
             {**GOOD, "branch": {"blocks_of": "b", "machines_of_type": "m"}},
@@ -129,8 +176,9 @@ def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:
         lambda inner: st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["prices", "limit_prices", "multipliers", "branch", "at_most", "below", "above",
-                 "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine", "blocks"]
+                ["prices", "limit_prices", "multipliers", "proper", "branch", "at_most", "below",
+                 "above", "blocks_of", "machines_of", "blocks_of_job", "block", "job", "machine",
+                 "blocks"]
             ),
             inner, max_size=4,
         ),

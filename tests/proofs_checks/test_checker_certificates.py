@@ -139,6 +139,9 @@ TWO = {"a": 2}
         # at least 2: the machine's cost itself is the multiplier, 2 * 2
         ({"machines_of": {"machine": "m", "blocks": TWO}}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
         ({"machines_of_type": "m"}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
+        ({"machines_of_type": {"m": 1}}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
+        # the same with those of n counted twice as well, which have no block of a: 2 * 2 <= 5
+        ({"machines_of_type": {"m": 1, "n": 2}}, 1, leaf({"a": 1}, 2), leaf({}, 2)),
         # at most 2 blocks: they are worth 1 - 1 each, and 3 - 1 * 2 > 0: impossible
         # at least 3: worth 1 each, 3 in all: the integrality of machines is not in it, so 3
         ({"blocks_of": "a"}, 2, leaf({"a": 1}, 1), leaf({}, 1)),
@@ -185,6 +188,26 @@ def test_multipliers_that_do_not_hold_are_refused() -> None:
         (branch({"blocks_of": "c"}, 0, leaf({}, 0), leaf({}, 0)), "the block of a branch is 'c'"),
         (branch({"blocks_of": "a"}, 0.5, leaf({}, 0), leaf({}, 0)), "is 0.5, not an integer"),  # type: ignore[arg-type]
         (branch({"machines_of_type": "h"}, 0, leaf({}, 0), leaf({}, 0)), "type of a branch is 'h'"),
+        (
+            branch({"machines_of_type": {"m": 1, "h": 2}}, 0, leaf({}, 0), leaf({}, 0)),
+            "a key of the machines of a branch is 'h', which the problem does not have",
+        ),
+        (
+            branch({"machines_of_type": {}}, 0, leaf({}, 0), leaf({}, 0)),
+            "a branch is on the machines of no type",
+        ),
+        (
+            branch({"machines_of_type": {"m": 0}}, 0, leaf({}, 0), leaf({}, 0)),
+            "how often a branch counts the machine type 'm' is 0, less than 1",
+        ),
+        (
+            branch({"machines_of_type": {"n": 1, "m": "1"}}, 0, leaf({}, 0), leaf({}, 0)),
+            "how often a branch counts the machine type 'm' is '1', not an integer",
+        ),
+        (
+            branch({"machines_of_type": ["m"]}, 0, leaf({}, 0), leaf({}, 0)),
+            "the machine type of a branch is ['m']",
+        ),
         (branch({"luck": 1}, 0, leaf({}, 0), leaf({}, 0)), "has the unknown key 'luck'"),
         (branch({}, 0, leaf({}, 0), leaf({}, 0)), "not on exactly one quantity"),
         (
@@ -294,6 +317,8 @@ quantities = st.sampled_from(
     [
         {"machines_of_type": "m"},
         {"machines_of_type": "n"},
+        {"machines_of_type": {"m": 1, "n": 1}},
+        {"machines_of_type": {"m": 2, "n": 3}},
         {"machines_of": {"machine": "m", "blocks": {"a": 2, "b": 1}}},
         {"blocks_of": "a"},
         {"blocks_of": "b"},

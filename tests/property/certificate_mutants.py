@@ -10,6 +10,7 @@ from typing import Any
 
 from cms import Certificate, Problem
 from cms.files import number_to_json, problem_to_json
+from tests.oracle import given, useful
 from tests.property.schedules import Document, Mutant
 
 NO_NUMBERS = ["-1/3", -1, "abc", "", "1/0", None, True, [1], {}, "NaN", "inf", float("nan")]
@@ -105,6 +106,27 @@ def change_a_limit_price(case: Case) -> bool:
     return limit is None and Fraction(table[name]) > 0
 
 
+def too_small_a_proper_count(case: Case) -> bool:
+    """Count on fewer blocks than all jobs can use, if only by one, or by a job's."""
+    problem, counts = case.original, case.leaf().setdefault("proper", {})
+    used = [block for block in problem.blocks if useful(problem, block)]
+    block = case.rng.choice(used)
+    own = [-(-job.demand // f) for job in problem.jobs if (f := given(job, block))]
+    counts[block] = useful(problem, block) - case.rng.choice([1, *(int(n) for n in own if n)])
+    return True
+
+
+def change_the_proper_counts(case: Case) -> bool:
+    """More of some, for prices that hold for fewer; or none at all."""
+    leaf = case.leaf()
+    counts = leaf["proper"]
+    if case.rng.random() < 0.3:
+        del leaf["proper"]
+    else:
+        counts[case.some(counts)] += case.rng.choice([1, 2, 10**20])
+    return False
+
+
 def change_a_multiplier(case: Case) -> bool:
     multipliers = case.leaf()["multipliers"]
     at = case.rng.randrange(len(multipliers)) if multipliers else _nothing()
@@ -123,26 +145,30 @@ def one_multiplier_more_or_less(case: Case) -> bool:
 
 def a_number_that_is_none(case: Case) -> bool:
     leaf, junk = case.leaf(), case.rng.choice(NO_NUMBERS)
-    where = case.rng.randrange(3)
+    where = case.rng.randrange(4)
     if where == 0:
         leaf["prices"][case.rng.choice(case.original.blocks)] = junk
     elif where == 1:
         leaf["limit_prices"][case.rng.choice(case.original.machine_types).name] = junk
-    else:
+    elif where == 2:
         leaf["multipliers"][:1] = [junk]
+    else:
+        counts = leaf.setdefault("proper", {})
+        counts[case.rng.choice(case.original.blocks)] = case.rng.choice([junk, "9", 99.5])
     return True
 
 
 def an_unknown_name(case: Case) -> bool:
     name = case.rng.choice(["nobody", "", "B0"])
-    kind = case.rng.choice(["prices", "limit_prices", "branch"])
+    kind = case.rng.choice(["prices", "limit_prices", "proper", "branch"])
     if kind != "branch":
-        case.leaf()[kind][name] = case.rng.choice([0, 1])
+        case.leaf().setdefault(kind, {})[name] = case.rng.choice([0, 1])
         return True
     block, job = case.rng.choice(case.original.blocks), case.rng.choice(case.original.job_names)
     case.branch()["branch"] = case.rng.choice(
         [
             {"machines_of_type": name},
+            {"machines_of_type": {case.original.machine_types[0].name: 1, name: 1}},
             {"machines_of": {"machine": name, "blocks": {block: 1}}},
             {"machines_of": {"machine": case.original.machine_types[0].name, "blocks": {name: 1}}},
             {"blocks_of": name},
@@ -164,6 +190,12 @@ def a_malformed_branch(case: Case) -> bool:
                 None,
                 block,
                 {"blocks_of": 1},
+                {"machines_of_type": {}},
+                {"machines_of_type": [case.original.machine_types[0].name]},
+                {"machines_of_type": {case.original.machine_types[0].name: 0}},
+                {"machines_of_type": {case.original.machine_types[0].name: -1}},
+                {"machines_of_type": {case.original.machine_types[0].name: 1.5}},
+                {"machines_of_type": {case.original.machine_types[0].name: "1"}},
                 {"blocks_of": block, "machines_of_type": case.original.machine_types[0].name},
                 {"blocks_of_job": {"block": block}},
                 {"blocks_of_job": [block]},
@@ -218,6 +250,21 @@ def no_whole_threshold(case: Case) -> bool:
     return True
 
 
+def count_machines_otherwise(case: Case) -> bool:
+    """Another weight of a machine type in a branch, or a type more or less."""
+    branches = [node["branch"] for node, _ in case.nodes() if "branch" in node]
+    some = [branch for branch in branches if "machines_of_type" in branch]
+    branch = case.rng.choice(some) if some else _nothing()
+    counted = branch["machines_of_type"]
+    weights = {counted: 1} if isinstance(counted, str) else dict(counted)
+    name = case.rng.choice(case.original.machine_types).name
+    weights[name] = weights.get(name, 0) + case.rng.choice([-1, 1, 1, 10**20])
+    if weights[name] <= 0:
+        del weights[name]
+    branch["machines_of_type"] = weights
+    return not weights
+
+
 def branch_on_something_else(case: Case) -> bool:
     """Any quantity of the right form, listed or not, on any machine type."""
     problem, rng = case.original, case.rng
@@ -230,6 +277,7 @@ def branch_on_something_else(case: Case) -> bool:
     quantities: list[Document] = [
         {"blocks_of": block},
         {"machines_of_type": rng.choice(problem.machine_types).name},
+        {"machines_of_type": {m.name: rng.randint(1, 3) for m in problem.machine_types}},
         {"machines_of": {"machine": machine, "blocks": blocks}},
         {"machines_of": {"machine": shape["machine"], "blocks": blocks}},
         {"blocks_of_job": {"block": block, "job": rng.choice(problem.job_names)}},
@@ -315,7 +363,7 @@ def _leaves_below(node: Document) -> Iterator[Document]:
         yield node
 
 
-def _nothing() -> int:
+def _nothing() -> Any:
     raise LookupError
 
 
@@ -325,6 +373,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     scale_a_leaf,
     drop_a_price,
     change_a_limit_price,
+    too_small_a_proper_count,
+    change_the_proper_counts,
     change_a_multiplier,
     one_multiplier_more_or_less,
     a_number_that_is_none,
@@ -336,6 +386,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     the_same_side_twice,
     change_a_threshold,
     no_whole_threshold,
+    count_machines_otherwise,
     branch_on_something_else,
     another_spelling,
     a_missing_entry,

@@ -13,7 +13,15 @@ from fractions import Fraction
 
 from cms import BlockPrices, Branch, Certificate, Problem
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
-from tests.property.definition import Side, job_prices, knows, machines_of, worth
+from tests.oracle import useful
+from tests.property.definition import (
+    Side,
+    is_proper,
+    job_prices,
+    knows,
+    machines_of,
+    worth,
+)
 
 #: A little more than 1, to leave prices that are tight.
 NEAR = Fraction(21, 20)
@@ -42,7 +50,12 @@ def random_certificate(
 
 def random_quantity(rng: random.Random, problem: Problem) -> Quantity | None:
     """An integer a certificate for this problem may branch on."""
-    known: list[Quantity] = [MachinesOfType(rng.choice(problem.machine_types).name)]
+    names = [machine.name for machine in problem.machine_types]
+    some = rng.sample(names, rng.randint(1, len(names)))
+    known: list[Quantity] = [
+        MachinesOfType(rng.choice(names)),
+        MachinesOfType({name: rng.choice([1, 1, 2, 3, 10**20]) for name in some}),
+    ]
     if problem.blocks:
         known.append(BlocksOf(rng.choice(problem.blocks)))
         if problem.n_jobs:
@@ -78,8 +91,15 @@ def random_leaf(
         Fraction(0) if machine.limit is None or rng.random() < 0.3 else _number(rng)
         for machine in types
     ]
+    proper = {
+        block: useful(problem, block) + rng.choice([0, 0, 0, 1, 10**20])
+        for block in problem.blocks
+        if rng.random() < 0.6
+    }
     most = [Fraction(0)] * len(types)
     for machine in machines_of(problem):
+        if not is_proper(problem, machine, proper):
+            continue
         value = worth(problem, machine, prices, weighted)
         most[machine.type] = max(most[machine.type], value)
     if rng.random() < 0.4:  # a ray, if no unlimited machine is worth anything
@@ -101,7 +121,8 @@ def random_leaf(
         for machine, price in zip(types, limit_prices, strict=True)
         if price
     }
-    return BlockPrices(named, limited, [multiplier * scale for _, multiplier in weighted])
+    multipliers = [multiplier * scale for _, multiplier in weighted]
+    return BlockPrices(named, limited, multipliers, proper)
 
 
 def _number(rng: random.Random) -> Fraction:

@@ -6,13 +6,13 @@ Every machine a problem allows, every option of every job: no knapsacks, no comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from cms import BlockPrices, Branch, Certificate, Configuration, Problem
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
-from tests.oracle import Vector, given, multisets, options
+from tests.oracle import Vector, given, multisets, options, useful
 
 INVALID, INFEASIBLE = "invalid", "infeasible"
 #: A certificate's bound, or one of the two words.
@@ -60,7 +60,7 @@ def worth(
     for side, multiplier in weighted:
         quantity, counted = side.quantity, 0
         if isinstance(quantity, MachinesOfType):
-            counted = problem.machine_types[machine.type].name == quantity.machine
+            counted = quantity.weights.get(problem.machine_types[machine.type].name, 0)
         elif isinstance(quantity, BlocksOf):
             counted = machine.held[problem.blocks.index(quantity.block)]
         elif isinstance(quantity, MachinesOf) and machine.listed:
@@ -116,6 +116,8 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
         and set(leaf.limit_prices) <= set(limits)
         and all(limits[name] is not None for name, price in leaf.limit_prices.items() if price)
         and len(leaf.multipliers) == len(path)
+        and set(leaf.proper) <= set(problem.blocks)
+        and all(count >= useful(problem, block) for block, count in leaf.proper.items())
         and all(knows(problem, side.quantity) for side in path)
     )
     if not names_fit:
@@ -138,6 +140,8 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
         value += min(costs, default=Fraction(0))
     free = True
     for machine in machines_of(problem):
+        if not is_proper(problem, machine, leaf.proper):
+            continue
         machine_type = problem.machine_types[machine.type]
         beyond = worth(problem, machine, prices, weighted) - leaf.limit_prices.get(
             machine_type.name, Fraction(0)
@@ -148,10 +152,16 @@ def evaluate_leaf(problem: Problem, leaf: BlockPrices, path: tuple[Side, ...]) -
     return INFEASIBLE if nobody_can or (free and value > 0) else value
 
 
+def is_proper(problem: Problem, machine: Machine, proper: Mapping[str, int]) -> bool:
+    """Whether a leaf that counts on so many blocks at most speaks of such a machine."""
+    held = zip(problem.blocks, machine.held, strict=True)
+    return machine.listed or all(n <= proper.get(block, n) for block, n in held)
+
+
 def knows(problem: Problem, quantity: Quantity) -> bool:
     """Whether the problem has what a quantity counts, and counts it without doubt."""
     if isinstance(quantity, MachinesOfType):
-        return any(machine.name == quantity.machine for machine in problem.machine_types)
+        return set(quantity.weights) <= {machine.name for machine in problem.machine_types}
     if isinstance(quantity, BlocksOf):
         return quantity.block in problem.blocks
     if isinstance(quantity, BlocksOfJob):

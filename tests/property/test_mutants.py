@@ -17,32 +17,23 @@ from typing import Any
 import pytest
 
 from cms import BlockPrices, Certificate, Problem, check, solve
-from cms.errors import FileError, InvalidCertificate
+from cms.errors import FileError
 from cms.files import (
-    Node,
-    Source,
-    certificate_from_json,
-    parse_json,
     problem_from_json,
     problem_to_json,
     schedule_from_json,
     schedule_to_json,
 )
-from proofs_checks.checker import Fault, certificate_bound, check_schedule, parse_document
+from proofs_checks.checker import check_schedule, parse_document
 from tests.families import FAMILIES, instance
-from tests.oracle import optimum
 from tests.property import certificate_mutants, schedules
 from tests.property.certificates import random_certificate
-from tests.property.definition import INFEASIBLE, INVALID, Verdict, evaluate
+from tests.property.definition import INVALID
 from tests.property.schedules import Mutant, random_schedule
+from tests.property.verdicts import judge_certificate, read
 from tests.samples import few
 
 FEW, MANY = 2, 45
-
-
-def read(document: Any) -> Node:
-    source = Source("a file", json.dumps(document))
-    return Node(parse_json(source), source)
 
 
 def generator(*seed: object) -> random.Random:
@@ -95,44 +86,6 @@ def test_both_checkers_say_the_same_of_every_mutant_of_a_schedule(family: str) -
 
 
 # --- certificates ---------------------------------------------------------------------------------
-
-
-def proved_thrice(problem: Any, tree: Any) -> tuple[Problem, tuple[Verdict, Verdict, Verdict]]:
-    """What each side, and the definition, says a certificate proves."""
-    about = problem_from_json(read(problem))
-    mine: Verdict = INVALID
-    definition: Verdict = INVALID
-    try:
-        certificate = certificate_from_json(read(tree))
-        definition = evaluate(about, certificate)
-        bound = certificate.bound(about)
-        mine = INFEASIBLE if certificate.proves_infeasible(about) else bound
-    except (FileError, InvalidCertificate):
-        pass
-    theirs: Verdict = INVALID
-    try:
-        value = certificate_bound(
-            parse_document(json.dumps(problem)), parse_document(json.dumps(tree))
-        )
-        theirs = INFEASIBLE if value is None else value
-    except Fault:
-        pass
-    return about, (mine, theirs, definition)
-
-
-def judge_certificate(problem: Any, tree: Any, *, wrong: bool) -> str:
-    """Compare all sides, and an accepted bound with the optimum; say what the verdict was."""
-    about, (mine, theirs, definition) = proved_thrice(problem, tree)
-    assert mine == theirs == definition
-    if mine == INVALID:
-        return INVALID
-    assert not wrong
-    best = optimum(about)
-    if mine == INFEASIBLE:
-        assert best is None
-        return INFEASIBLE
-    assert best is None or (not isinstance(mine, str) and mine <= best)
-    return "tight" if mine == best else "bound"
 
 
 def valid_certificates(problem: Problem, rng: random.Random) -> Iterator[Certificate]:

@@ -153,10 +153,13 @@ def lp_star(a: Arrays) -> float:
     return float(minimum(cost, np.array(rows), right).fun)
 
 
-def lp_dw(problem: Problem) -> float | None:
-    """LP_DW with limits, every machine and every option listed; None if it has no solution."""
+def lp_dw(problem: Problem, *, proper: bool = False) -> float | None:
+    """LP_DW with limits, every machine and every option listed; None if it has no solution.
+
+    If machines are to have proper contents, this is the bound that certificates come to.
+    """
     k, types = len(problem.blocks), problem.machine_types
-    contents = list(machines(problem))
+    contents = list(machines(problem, proper=proper))
     columns: list[Vector] = [tuple(-n for n in held) for _, held in contents]
     costs: list[Fraction | int] = [types[at].cost for at, _ in contents]
     type_of, job_of = [at for at, _ in contents], [-1] * len(contents)

@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import algorithms.aggregated.purchase as exact
+from algorithms.aggregated import exact, proposal
 from algorithms.aggregated.program import Aggregated, FixedMachines
+from algorithms.aggregated.proposal import Proposals
 from algorithms.aggregated.pseudoforest import exact_assignment
+from algorithms.aggregated.serving import Basis, Hint, Serving
+from algorithms.aggregated.sums import total
 from algorithms.solvers.equations import solved
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem
+from cms import Configuration, Job, MachineType, Problem, reduce
+from instances.families import generate
 
 KINDS = ["small", "costs", "demands", "hair", "blocks"]
 
@@ -113,10 +117,10 @@ def test_floats_only_propose(kind: str, few: int, monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_proposal_costs_time_and_nothing_else(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(self: Any, *rest: Any) -> exact.Hint:
-        return exact.Hint(set(), [set() for _ in range(self.tables.n)], None)
+    def nothing(self: Any, *rest: Any) -> Hint:
+        return Hint(set(), Serving.unknown(self._tables.n), None)
 
-    monkeypatch.setattr(exact.Purchase, "proposal", nothing)
+    monkeypatch.setattr(Proposals, "propose", nothing)
     for seed in range(20):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
@@ -128,17 +132,17 @@ def test_a_wrong_proposal_costs_time_and_nothing_else(
 def test_a_basis_is_taken_only_if_it_passes_all_tests(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = exact.Purchase._basis
+    true = Proposals._basis
 
-    def another(self: exact.Purchase) -> exact.Basis | None:
+    def another(self: Proposals, opened: Sequence[int]) -> Basis | None:
         """The basis with one column exchanged for the next one."""
-        basis = true(self)
+        basis = true(self, opened)
         if basis is None or not basis.columns:
             return basis
-        others = [at for at in range(len(self.columns)) if at not in basis.columns]
+        others = [at for at in opened if at not in basis.columns]
         return basis._replace(columns=[*basis.columns[1:], *others[:1]])
 
-    monkeypatch.setattr(exact.Purchase, "_basis", another)
+    monkeypatch.setattr(Proposals, "_basis", another)
     monkeypatch.setattr(exact, "_FEW_TYPES", 0)
     for seed in range(20):
         tables = drawn(kind, seed)
@@ -225,5 +229,94 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
 
 def test_many_equal_fractions_add_up() -> None:
     parts = [Fraction(1, n) for n in range(1, 40)] * 3
-    assert exact.total(parts) == sum(parts)
-    assert exact.total([]) == 0
+    assert total(parts) == sum(parts)
+    assert total([]) == 0
+
+
+def many(family: str, n: int, **parameters: object) -> Tables:
+    """The tables of a problem of many jobs."""
+    return Tables.of(reduce(generate(family, n=n, seed=3, **parameters)).problem)
+
+
+MANY = [
+    ("real-rows", {"m": 30}),
+    ("near-ties", {"m": 5}),
+    ("equal-jobs", {"kinds": 3}),
+    ("random-configurations", {"k": 10, "configurations": 20}),
+    ("mixed-fleet", {"types": 3, "limits": "none"}),
+]
+
+
+@pytest.mark.parametrize(("family", "parameters"), MANY, ids=[name for name, _ in MANY])
+def test_jobs_in_groups_end_at_a_vertex_as_well(
+    family: str, parameters: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = many(family, 300, **parameters)
+    one_by_one = Aggregated(tables).solve(None)
+    monkeypatch.setattr(proposal, "_FEW_SHARES", 0)
+    monkeypatch.setattr(proposal, "_GROUPS", 8)
+    monkeypatch.setattr(proposal, "_SPLIT", 3)
+    vertex = Aggregated(tables).solve(None)
+    assert one_by_one is not None
+    assert vertex is not None
+    assert vertex.value == one_by_one.value
+    is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
+    opened = [-(-x.numerator // x.denominator) for x in vertex.machines]
+    wanted = dict(enumerate(map(Fraction, tables.demands)))
+    found = exact_assignment(vertex.edges, tables.supply, tables.held(opened), wanted)
+    assert found is not None
+
+
+def test_groups_tell_who_takes_part_but_for_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact programs of a dozen rows, and few of them, however many jobs there are."""
+    sizes: list[int] = []
+    true = cheapest
+
+    def watched(costs: Any, rows: Any, *rest: Any) -> Basic | None:
+        sizes.append(len(rows))
+        return true(costs, rows, *rest)
+
+    monkeypatch.setattr(exact, "cheapest", watched)
+    tables = many("real-rows", 5_000)
+    assert Aggregated(tables).solve(None) is not None
+    assert len(sizes) <= 4
+    assert max(sizes) <= 6 * tables.k
+
+
+def test_equal_jobs_line_up_for_the_blocks_of_their_kind() -> None:
+    tables = many("equal-jobs", 600, kinds=2)
+    vertex = Aggregated(tables).solve(None)
+    assert vertex is not None
+    types = [0] * tables.n
+    for _, j in set(vertex.edges):
+        types[j] += 1
+    assert min(types) == 1
+    # As many edges as a basic solution has beside one a job.
+    assert len(vertex.edges) == sum(types) <= tables.n + tables.k
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
+    refuted = 0
+    for seed in range(30):
+        tables = drawn(kind, seed)
+        vertex = Aggregated(tables).solve(None)
+        assert vertex is not None
+        program = FixedMachines(tables)
+        assert program.refuted(vertex.machines, None) is None
+        for part in (Fraction(1, 2), Fraction(99, 100)):
+            fewer = [part * x for x in vertex.machines]
+            found = program.refuted(fewer, None)
+            if found is None:
+                continue
+            refuted += 1
+            prices, worth = found
+            least = [
+                min(prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
+                for d, row in zip(tables.demands, tables.supply, strict=True)
+            ]
+            pairs = list(zip(fewer, tables.counts, strict=True))
+            held = [sum(x * row[i] for x, row in pairs) for i in range(tables.k)]
+            there = sum(p * x for p, x in zip(prices, held, strict=True))
+            assert there < worth <= sum(least)
+    assert refuted > 20

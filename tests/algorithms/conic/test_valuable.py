@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -84,8 +85,12 @@ def test_the_contents_that_prices_leave_are_enough() -> None:
 
 @pytest.mark.usefixtures("many")
 def test_a_bound_that_does_not_round_up_is_closed() -> None:
-    solution = solved(hard.NON_IRUP.make())
-    assert (solution.cost, solution.status, solution.proof) == (3, "optimal", "solver")
+    # The demands of three whole machines more, so that no count of proper contents binds.
+    sizes, demands = {"a": 44, "b": 33, "c": 12}, {"a": 5, "b": 7, "c": 17}
+    jobs = {block: (number, {block: 1}) for block, number in demands.items()}
+    solution = solved(of(sizes, 132, jobs))
+    assert (solution.cost, solution.status, solution.proof) == (6, "optimal", "solver")
+    assert solution.certificate.bound(of(sizes, 132, jobs)) == Fraction(655, 132)
 
 
 @pytest.mark.usefixtures("many")

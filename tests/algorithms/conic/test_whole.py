@@ -195,11 +195,18 @@ def test_a_job_that_only_a_block_too_large_could_serve_is_beyond_help() -> None:
     assert (solution.status, solution.proof) == ("infeasible", "checked")
 
 
+# Cutting stock of 655/132 machines that needs six: NON_IRUP, and what fills three machines more.
+# (Of NON_IRUP itself proper contents prove 23/11.)
+SIZES = {"a": 44, "b": 33, "c": 12}
+NO_ROUND_UP: dict[str, tuple[Any, Any]] = {
+    block: (demand, {block: 1}) for block, demand in zip("abc", (5, 7, 17), strict=True)
+}
+
+
 def test_costs_scale_the_answer() -> None:
     machine = MachineType("machine", cost="7/3")
-    jobs = {"a": (2, {"a": 1}), "b": (3, {"b": 1}), "c": (6, {"c": 1})}
-    solution = solved(of({"a": 44, "b": 33, "c": 12}, 132, jobs, machine=machine))
-    assert (solution.cost, solution.status, solution.proof) == (7, "optimal", "solver")
+    solution = solved(of(SIZES, 132, NO_ROUND_UP, machine=machine))
+    assert (solution.cost, solution.status, solution.proof) == (14, "optimal", "solver")
 
 
 def test_machines_that_cost_nothing_cost_nothing() -> None:
@@ -209,13 +216,19 @@ def test_machines_that_cost_nothing_cost_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "status", "proof"),
-    [(1, "infeasible", "checked"), (2, "infeasible", "solver"), (3, "optimal", "solver")],
+    [(4, "infeasible", "checked"), (5, "infeasible", "solver"), (6, "optimal", "solver")],
 )
 def test_a_limit_is_kept_or_proved_too_low(limit: int, status: str, proof: str) -> None:
-    jobs = {"a": (2, {"a": 1}), "b": (3, {"b": 1}), "c": (6, {"c": 1})}
     machine = MachineType("machine", limit=limit)
-    solution = solved(of({"a": 44, "b": 33, "c": 12}, 132, jobs, machine=machine))
+    solution = solved(of(SIZES, 132, NO_ROUND_UP, machine=machine))
     assert (solution.status, solution.proof) == (status, proof)
+
+
+@pytest.mark.parametrize(("limit", "status"), [(2, "infeasible"), (3, "optimal")])
+def test_proper_contents_prove_what_took_a_solver_s_word(limit: int, status: str) -> None:
+    problem = hard.NON_IRUP.make()
+    solution = solved(problem.replace(machine_types=[MachineType("machine", limit=limit)]))
+    assert (solution.status, solution.proof) == (status, "checked")
 
 
 def test_a_limit_of_none_at_all_is_too_low() -> None:
@@ -233,7 +246,7 @@ def test_a_start_that_is_optimal_is_proved_so() -> None:
 
 
 def test_the_history_tells_the_parts() -> None:
-    parts = [line.source for line in solved(hard.NON_IRUP.make()).history]
+    parts = [line.source for line in solved(of(SIZES, 132, NO_ROUND_UP)).history]
     assert parts[0] == "conic: block prices"
     assert parts[-1].startswith("CP-SAT: integer program, ")
 

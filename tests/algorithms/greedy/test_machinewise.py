@@ -15,7 +15,9 @@ import pytest
 import algorithms.greedy as greedy
 from algorithms.greedy import machinewise, promises
 from algorithms.greedy.draws import Draws
-from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, solve, usable
+from algorithms.greedy.lp_star import LpStar
+from algorithms.greedy.machinewise import Rounding, round_machinewise, solve
+from algorithms.greedy.paid import Paid, usable
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, Reference, StopReason, check
@@ -65,6 +67,48 @@ def cost_of_many_small_jobs() -> tuple[Fraction, Fraction]:
 
 
 # --- LP* ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["random_configurations", "a100", "costs", "size_bounded"])
+def test_configurations_that_join_as_prices_ask_for_them_say_the_same(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = joined = 0
+    for number in range(30):
+        tables = Tables.of(reduce(instance(family, number)).problem)
+        if not tables.n or tables.unservable:
+            continue
+        paid = Paid.of(tables)
+        with monkeypatch.context() as patched:
+            patched.setattr(machinewise, "_AT_ONCE", 10**9)
+            every = solve(paid, None)
+            patched.setattr(machinewise, "_AT_ONCE", -1)
+            some = solve(paid, None)
+        assert every is not None
+        assert some is not None
+        assert float(some.value) == pytest.approx(float(every.value), rel=1e-5)
+        seen += 1
+        joined += bool(set(some.machines) - set(machinewise._first(paid)))
+    assert seen > 10
+    assert joined > 0
+
+
+def test_lp_star_of_hundreds_of_contents_is_found_by_few_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables = Tables.of(reduce(generate("size-bounded", n=12, seed=1)).problem)
+    added: list[int] = []
+    true = LpStar.add
+
+    def counted(self: LpStar, c: int) -> None:
+        added.append(c)
+        true(self, c)
+
+    monkeypatch.setattr(LpStar, "add", counted)
+    fractional = solve(Paid.of(tables), None)
+    assert fractional is not None
+    assert len(added) == len(set(added)) < tables.c / 3
+    assert float(fractional.value) == pytest.approx(11.0979870737)
 
 
 @pytest.mark.parametrize("family", ["random_configurations", "a100", "costs"])

@@ -10,8 +10,9 @@ import pytest
 
 from algorithms.greedy import opened, steps
 from algorithms.greedy.inner import INNER
-from algorithms.greedy.machinewise import Paid, Rounding, round_machinewise, solve
+from algorithms.greedy.machinewise import Rounding, round_machinewise, solve
 from algorithms.greedy.opened import Opened
+from algorithms.greedy.paid import Paid
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce

@@ -210,6 +210,19 @@ def test_packing_goes_on_type_by_type_after_many_rounds(monkeypatch: pytest.Monk
     assert found(problem) is not None
 
 
+def test_no_more_blocks_are_idle_than_machines_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round brings one b; of the three packed type by type it is the first."""
+    monkeypatch.setattr(depots, "_MOST_ROUNDS", 1)
+    problem = Problem(
+        configurations=Configuration({"a": 2, "b": 1}),
+        jobs=[Job("x", 9, {"a": 1}), Job("y", 9, {"b": 1})],
+    )
+    depot = Depot(problem, never)
+    assert depot.pack([2, 3])
+    assert sum(depot.machines().values()) == 3
+    assert depot.idle == [6, 3]
+
+
 # --- liveness -------------------------------------------------------------------------------------
 
 

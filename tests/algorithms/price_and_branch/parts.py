@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from cms import Configuration, Job, MachineType, Problem, Schedule
+from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations
 from cms.reduction.reduction import reduce
 from cms.values.numbers import common_step
 
@@ -120,3 +121,19 @@ def held(mixture: Fractional, k: int) -> list[Fraction]:
 def cost(search: PriceSearch, mixture: Fractional) -> Fraction:
     """What a mixture's machines cost, exactly."""
     return sum((search.region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))
+
+
+def shares(seed: int, n: int, *, beside: bool) -> Problem:
+    """Ten sizes in a capacity of 1000, some beside listed configurations that nobody wants."""
+    rng = random.Random(seed)
+    sizes = {f"b{i}": rng.randint(40, 200) for i in range(10)}
+    jobs = [
+        Job(f"j{j}", rng.randint(100, 3000), {b: s + rng.randint(-9, 9) for b, s in sizes.items()})
+        for j in range(n)
+    ]
+    large = SizeBoundedConfigurations(sizes, 1000, "m")
+    if not beside:
+        return Problem(configurations=large, jobs=jobs, machine_types=[MachineType("m")])
+    useless = [Configuration({"z": 3}, "n"), Configuration({"b0": 9, "z": 1}, "n")]
+    types = [MachineType("m", 2), MachineType("n", 3)]
+    return Problem(configurations=[large, *useless], jobs=jobs, machine_types=types)

@@ -191,7 +191,7 @@ def examine(search: PriceSearch) -> None:
 def test_mixtures_are_exact(family: str) -> None:
     for number in range(8):
         problem = without_a_step(instance(family, number))
-        if not problem.blocks or not len(reduced(problem)) or lp_dw(problem) is None:
+        if not problem.blocks or not len(reduced(problem)) or lp_dw(problem, proper=True) is None:
             continue
         search = searched(problem)
         examine(search)

@@ -12,7 +12,7 @@ import pytest
 from algorithms.prices.guesses import full_machines, whole
 from algorithms.prices.jobs import Jobs, group_totals, ranges
 from algorithms.prices.region import Region
-from cms import Configuration, Job, MachineType, Problem
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.knapsack.pricing import COMPILED_FROM
 
 
@@ -91,3 +91,13 @@ def test_a_machine_full_of_a_type_is_worth_its_cost() -> None:
         ],
     )
     assert full_machines(Region(problem)) == [2, Fraction(1, 4), 0]
+
+
+def test_blocks_that_few_need_start_at_their_share_of_a_machine() -> None:
+    # One block each is needed, and seven fit beside one another: not a machine each.
+    sizes = {"a": 10, "b": 11, "c": 12}
+    problem = Problem(
+        configurations=SizeBoundedConfigurations(sizes, 84),
+        jobs=[Job(name, 1, {name: 1}) for name in sizes],
+    )
+    assert full_machines(Region(problem)) == [Fraction(1, 8), Fraction(1, 7), Fraction(1, 7)]

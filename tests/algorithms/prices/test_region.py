@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
+from operator import le, mul
 
 import pytest
 
@@ -121,8 +123,9 @@ def test_without_the_limit_the_same_prices_are_scaled_down() -> None:
 
 def test_machines_of_a_set_are_rows_once_they_are_worth_most() -> None:
     shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    problem = Problem(configurations=shares, jobs=[Job("x", 9, {"a": 3, "b": 2, "c": 1})])
+    problem = Problem(configurations=shares, jobs=[Job("x", 11, {"a": 3, "b": 2, "c": 1})])
     region = Region(problem)
+    assert region.proper == {}
     units = [row.counts for row in region.rows]
     assert units == [(3, 0, 0), (0, 4, 0), (0, 0, 11)]
     # 2 x 44 + 33 leave no room; 44 + 2 x 33 + 12 fills 122 of 132
@@ -144,6 +147,58 @@ def test_machines_of_a_set_are_rows_once_they_are_worth_most() -> None:
     assert all(row.shape is None for row in region.rows)
 
 
+def test_a_set_has_no_more_blocks_than_all_jobs_can_use() -> None:
+    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
+    jobs = [Job("x", 5, {"a": 3, "c": 1}), Job("y", 1, {"a": 9, "c": "1/3"})]
+    region = Region(Problem(configurations=shares, jobs=jobs))
+    assert region.proper == {1: 0, 2: 8}
+    assert [row.counts for row in region.rows] == [(3, 0, 0), (0, 0, 8)]
+    # 44 + 7 x 12 = 128, where 11 of 12 would be worth 132
+    assert region.worth([Fraction(44), Fraction(99), Fraction(12)]) == [132]
+    assert region.worth([Fraction(43), Fraction(99), Fraction(12)]) == [129]
+    assert region.worth([Fraction(40), Fraction(99), Fraction(12)]) == [124]
+    _, vector = region.fitted([Fraction(40), Fraction(99), Fraction(12)])
+    assert region.leaf(vector).proper == {"b": 0, "c": 8}
+
+
+@pytest.mark.parametrize("slots", [None, 3])
+def test_every_row_is_a_proper_content_and_a_pass_finds_several(slots: int | None) -> None:
+    several = 0
+    for seed in range(12):
+        rng = random.Random(seed)
+        sizes = {f"b{i:02}": rng.randint(60, 400) for i in range(24)}
+        shares = SizeBoundedConfigurations(sizes, 1000, max_blocks=slots)
+        jobs = [Job(block, rng.choice([0, 1, 2, 30]), {block: 1}) for block in sizes]
+        problem = Problem(configurations=shares, jobs=jobs)
+        region = Region(problem)
+        useful = problem.useful_blocks()
+        for _ in range(5):
+            before = len(region.rows)
+            prices = [Fraction(sizes[b] * rng.randint(950, 1300), 10**6) for b in region.blocks]
+            (value,) = region.worth(prices)
+            new = region.rows[before:]
+            worths = [sum(map(mul, prices, row.counts)) for row in new]
+            assert all(worth <= value for worth in worths)
+            assert max(sum(map(mul, prices, row.counts)) for row in region.rows) == value
+            # Others have none of its blocks, nor of each other's, and are worth more than 1 too.
+            assert all(worth > 1 for worth in worths[1:])
+            for row, other in itertools.combinations(new, 2):
+                assert not any(map(min, row.counts, other.counts))
+            several += len(new) > 2
+        assert len(set(region.rows)) == len(region.rows)
+        for row in region.rows:
+            assert row.shape is None
+            assert any(row.counts)
+            assert all(map(le, row.counts, useful))
+            assert sum(sizes[b] * n for b, n in zip(region.blocks, row.counts, strict=True)) <= 1000
+            assert slots is None or sum(row.counts) <= slots
+        fits = [min(1000 // sizes[block], slots or 1000) for block in region.blocks]
+        assert region.proper == {
+            i: n for i, (n, most) in enumerate(zip(useful, fits, strict=True)) if n < most
+        }
+    assert several > 10
+
+
 def test_blocks_too_large_for_any_machine_are_no_row() -> None:
     tiny = SizeBoundedConfigurations({"a": 5, "b": 3}, 4)
     region = Region(Problem(configurations=tiny, jobs=[Job("x", 5, {"a": 1, "b": 2})]))
@@ -162,10 +217,12 @@ def test_blocks_and_branches_of_free_machines_are_free() -> None:
         Condition(MachinesOfType("gift"), -1, 1),
         Condition(BlocksOf("a"), 1, 1),
         Condition(MachinesOfType("paid"), 1, 1),
+        Condition(MachinesOfType({"gift": 2, "paid": 1}), 1, 1),
+        Condition(MachinesOfType({"gift": 2, "paid": 1}), -1, 1),
     )
-    assert Region(problem, path).free() == ({0}, {0, 2})
+    assert Region(problem, path).free() == ({0}, {0, 2, 4})
     # With all machines free, none of the paid ones' blocks may be worth anything either.
-    assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3})
+    assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3, 4})
 
 
 def test_a_job_with_branches_of_its_own_pays_its_own_prices() -> None:

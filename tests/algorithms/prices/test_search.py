@@ -38,7 +38,7 @@ def served(family: str, number: int) -> tuple[Problem, float] | None:
     problem = instance(family, number)
     if not problem.blocks or not problem.configurations or not reduced(problem).problem.n_jobs:
         return None
-    value = lp_dw(problem)
+    value = lp_dw(problem, proper=True)
     return None if value is None else (problem, value)
 
 
@@ -140,7 +140,7 @@ def test_a_ray_is_found_just_where_lp_dw_has_no_solution(family: str) -> None:
         ray = search.best.bound > 0
         if ray:
             assert search.region.leaf(search.best.vector).proves_infeasible(problem)
-        assert ray == (lp_dw(problem) is None), (family, number)
+        assert ray == (lp_dw(problem, proper=True) is None), (family, number)
         found.append(ray)
     assert set(found) == {True, False}
 
@@ -192,7 +192,7 @@ def test_a_stopped_search_ends_with_what_it_has() -> None:
     problem = generate("size-bounded", n=60, seed=1)
     full = PriceSearch(reduced(problem), Unlimited())
     assert list(full.run())
-    assert full.passes >= 10
+    assert full.passes > 300 // 60
     for questions in (0, 10, 70, 200, 300):
         search = PriceSearch(reduced(problem), Counting(questions))
         list(search.run())

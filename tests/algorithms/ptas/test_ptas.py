@@ -32,6 +32,7 @@ from instances.families import generate
 from tests.algorithms.prices.parts import cases, every_case
 from tests.algorithms.ptas.parts import run, schedules, sources, watch
 from tests.families import FAMILIES, instance
+from tests.samples import no_round_up
 
 FEW = 4
 EPSILONS = ("1/2", "1/4", "1/10")
@@ -86,9 +87,9 @@ def test_named_instances_are_within_the_guarantee(one: Any, epsilon: str) -> Non
 
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
 def test_where_the_bound_does_not_round_up_the_exact_part_has_the_last_word(way: str) -> None:
-    solution = run(hard.NON_IRUP.make(), exact=way, epsilon="1/10")
-    assert (solution.status, solution.proof, solution.cost) == ("optimal", "solver", 3)
-    assert (solution.lower_bound, solution.claimed_bound) == (2, 3)
+    solution = run(no_round_up(), exact=way, epsilon="1/10")
+    assert (solution.status, solution.proof, solution.cost) == ("optimal", "solver", 6)
+    assert (solution.lower_bound, solution.claimed_bound) == (5, 6)
     assert sources(solution)[-1].endswith(": exact part")
 
 
@@ -149,17 +150,19 @@ def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
 ) -> None:
     monkeypatch.setattr(algorithms.ptas.dynamic, "MOST_CELLS", 1)
     advice = (
-        'cells .*; take exact = "program", or epsilon = 1/2, which the rounding keeps to, or the '
+        'cells .*; take exact = "program", or epsilon = 1/5, which the rounding keeps to, or the '
         "method price_and_branch"
     )
     with pytest.raises(UnsupportedProblem, match=advice):
-        run(hard.NON_IRUP.make(), exact="dynamic", epsilon="1/10")
-    assert run(hard.NON_IRUP.make(), exact="program", epsilon="1/10").cost == 3
-    solution = run(hard.NON_IRUP.make(), exact="dynamic", epsilon="1/2")
-    assert (solution.cost, solution.stop_reason) == (3, "finished")
+        run(no_round_up(), exact="dynamic", epsilon="1/10")
+    assert run(no_round_up(), exact="program", epsilon="1/10").cost == 6
+    solution = run(no_round_up(), exact="dynamic", epsilon="1/5")
+    assert (solution.cost, solution.stop_reason) == (6, "finished")
     # The bare algorithm has no other check than the theorem: 2 machines and 4 - 1 more are 5.
+    two = hard.packing((44, 33, 12), 132, (2, 2, 4))
+    assert run(two, exact="dynamic", epsilon="1/10").cost == 2
     with pytest.raises(UnsupportedProblem, match='"program", or the method price_and_branch'):
-        run(hard.NON_IRUP.make(), exact="dynamic", epsilon=1, plain=True)
+        run(two, exact="dynamic", epsilon=1, plain=True)
 
 
 def test_a_program_out_of_range_is_named_with_what_would_do() -> None:

@@ -1,0 +1,315 @@
+"""One program in rationals: columns and jobs' block types join as its prices ask for them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cms.knapsack.pricing import common_denominator
+
+from ..solvers.equations import solved
+from ..solvers.floats import near
+from ..solvers.simplex import cheapest
+from .sums import total_of_quotients
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from cms.plugin.algorithm import Budget
+
+    from ..tables.integers import Tables
+    from .pseudoforest import Edge
+    from .serving import Basis, Column, Hint, Serving
+
+#: With no more block types the exact program takes milliseconds from scratch; where optima tie it
+#: then ends at machines of which clean-up mostly leaves fewer than of the floats' own.
+_FEW_TYPES = 12
+#: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
+_WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
+
+
+class Found(NamedTuple):
+    """A vertex: blocks of jobs that are split, the block types of the others."""
+
+    amounts: list[Fraction]
+    shares: dict[int, list[tuple[int, Fraction]]]
+    main: NDArray[np.int64]
+    prices: list[Fraction]
+    value: Fraction
+
+
+class Arrays(NamedTuple):
+    """Demands and supply as whole numbers, and supply as floats."""
+
+    demands: NDArray[Any]
+    supply: NDArray[Any]
+    floats: NDArray[np.float64]
+
+
+class Exact:
+    """One program in rationals; columns and jobs' block types join it as its prices ask for them.
+
+    Parameters
+    ----------
+    tables : Tables
+    arrays : Arrays
+        Of the tables.
+    columns : sequence of Column
+    held, closed
+        Blocks that are there already, and columns that are not to be bought.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        arrays: Arrays,
+        columns: Sequence[Column],
+        held: Sequence[int],
+        closed: Collection[int],
+    ) -> None:
+        self._tables, self._arrays, self._columns = tables, arrays, columns
+        self._held, self._closed = held, closed
+        self._open = [at for at in range(len(self._columns)) if at not in closed]
+        k = self._tables.k
+        # The cheapest way to a block of each type; None if there is none.
+        self._cheapest: list[int | None] = [
+            min(
+                (at for at in self._open if self._columns[at].counts[i]),
+                key=lambda at: (Fraction(self._columns[at].cost, self._columns[at].counts[i]), at),
+                default=None,
+            )
+            for i in range(k)
+        ]
+        self._usable = [at is not None for at in self._cheapest]
+        # What jobs want of each type, if everybody takes the main one; of these jobs.
+        self._wanted: tuple[NDArray[np.int64], list[Fraction]] | None = None
+
+    def solve(self, hint: Hint, budget: Budget | None) -> Found | None:
+        """Solve, beginning with what floats propose; None if stopped."""
+        active, types, basis = hint
+        if basis is not None and self._tables.k > _FEW_TYPES:
+            worked_out = self._worked_out(basis)
+            if worked_out is not None and not self._joined(*worked_out, set(), basis.types, 1):
+                return worked_out[0]
+        active.update(at for at in self._cheapest if at is not None)
+        self._complete(types)
+        rounds = 0
+        while True:
+            if budget is not None and budget.stopped:
+                return None
+            found = self._restricted(sorted(active), types, budget)
+            if found is None:
+                return None
+            bought, paid = found
+            if not self._joined(bought, paid, active, types, 2**rounds):
+                return bought
+            rounds += 1
+
+    def _complete(self, types: Serving) -> None:
+        """Give every job a block type that can be had, and none that cannot."""
+        usable = np.array(self._usable)
+        for j, mine in list(types.more.items()):
+            mine.intersection_update(usable.nonzero()[0].tolist())
+            types.main[j] = min(mine, default=-1)
+            if len(mine) < 2:
+                del types.more[j]
+        known = types.main >= 0
+        known[known] = usable[types.main[known]]
+        for j in (~known).nonzero()[0].tolist():
+            types.main[j] = self._plainest(j)
+
+    def _plainest(self, j: int) -> int:
+        """Return the block type that serves a job most cheaply if nothing else is bought."""
+
+        def cost(i: int) -> Fraction:
+            column = self._columns[self._cheapest[i] or 0]
+            return Fraction(column.cost, column.counts[i] * row[i])
+
+        row = self._tables.supply[j]
+        return min((i for i, f in enumerate(row) if f and self._usable[i]), key=cost)
+
+    def _parts(self, types: Serving) -> tuple[list[Edge], list[Fraction]]:
+        """Return the edges of jobs with several block types, and blocks still wanted.
+
+        The last are what the other jobs want of each type beyond the blocks there are.
+        """
+        tables = self._tables
+        wanted = self._mainly(types.main)
+        pairs: list[Edge] = []
+        for j in sorted(types.more):
+            i = int(types.main[j])
+            wanted[i] -= Fraction(tables.demands[j], tables.supply[j][i])
+            pairs += [(i, j) for i in sorted(types.more[j])]
+        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
+        return pairs, least
+
+    def _mainly(self, main: NDArray[np.int64]) -> list[Fraction]:
+        """Return how many blocks of each type are wanted if every job takes its main one."""
+        if self._wanted is None or not np.array_equal(self._wanted[0], main):
+            demands, supply, _ = self._arrays
+            sums = []
+            for i in range(self._tables.k):
+                jobs = (main == i).nonzero()[0]
+                sums.append(total_of_quotients(demands[jobs], supply[jobs, i]))
+            self._wanted = main.copy(), sums
+        return list(self._wanted[1])
+
+    def _worked_out(self, basis: Basis) -> tuple[Found, dict[int, Fraction]] | None:
+        """Work a basis out; None if it is none, or none of a solution with prices >= 0."""
+        tables, k = self._tables, self._tables.k
+        if (basis.types.main < 0).any():
+            return None
+        pairs, least = self._parts(basis.types)
+        split = list(dict.fromkeys(j for _, j in pairs))
+        row_of = {j: k + r for r, j in enumerate(split)}
+        columns: list[dict[int, int | Fraction]] = [
+            dict(filled(self._columns[at].counts)) for at in basis.columns
+        ]
+        columns += [{i: -1, row_of[j]: tables.supply[j][i]} for i, j in pairs]
+        columns += [{i: -1} for i in basis.spare]
+        if len(columns) != k + len(split) or any(at in self._closed for at in basis.columns):
+            return None
+        rows: list[dict[int, int | Fraction]] = [{} for _ in columns]
+        for at, column in enumerate(columns):
+            for r, a in column.items():
+                rows[r][at] = a
+        right, unit = common_denominator([*least, *(Fraction(tables.demands[j]) for j in split)])
+        values = solved(rows, right)
+        if values is None or min(values, default=0) < 0:
+            return None
+        costs = [self._columns[at].cost for at in basis.columns]
+        prices = solved(columns, costs + [Fraction(0)] * (len(columns) - len(costs)))
+        if prices is None or min(prices, default=0) < 0:
+            return None
+        values = [value / unit for value in values]
+        found = self._named(basis.columns, pairs, values, basis.types, prices[:k])
+        return found, dict(zip(split, prices[k:], strict=True))
+
+    def _restricted(
+        self, active: Sequence[int], types: Serving, budget: Budget | None
+    ) -> tuple[Found, dict[int, Fraction]] | None:
+        """Solve over the columns and block types that take part; with what split jobs pay a unit.
+
+        Returns
+        -------
+        Found, and a dict from job to Fraction; None if stopped
+        """
+        tables, k = self._tables, self._tables.k
+        pairs, least = self._parts(types)
+        split = list(dict.fromkeys(j for _, j in pairs))
+        row_of = {j: k + r for r, j in enumerate(split)}
+        size = len(active) + len(pairs)
+        rows = [[0] * size for _ in range(k + len(split))]
+        for at, column in enumerate(active):
+            for i, count in filled(self._columns[column].counts):
+                rows[i][at] = count
+        for at, (i, j) in enumerate(pairs, start=len(active)):
+            rows[i][at] = -1
+            rows[row_of[j]][at] = tables.supply[j][i]
+        costs = [self._columns[at].cost for at in active] + [Fraction(0)] * len(pairs)
+        # Whole numbers on the right: with many jobs their common denominator is long.
+        right, unit = common_denominator([*least, *(Fraction(tables.demands[j]) for j in split)])
+        stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
+        basic = cheapest(costs, rows, right, stopped)
+        if basic is None:
+            return None
+        values = [value / unit for value in basic.values]
+        found = self._named(active, pairs, values, types, basic.prices[:k])
+        return found, dict(zip(split, basic.prices[k:], strict=True))
+
+    def _named(
+        self,
+        columns: Sequence[int],
+        pairs: Sequence[Edge],
+        values: Sequence[Fraction],
+        types: Serving,
+        prices: list[Fraction],
+    ) -> Found:
+        """Name the values of columns and pairs."""
+        amounts = [Fraction(0)] * len(self._columns)
+        cost = Fraction(0)
+        for at, value in zip(columns, values, strict=False):
+            amounts[at] = value
+            cost += self._columns[at].cost * value
+        shares: dict[int, list[tuple[int, Fraction]]] = {}
+        for (i, j), value in zip(pairs, values[len(columns) :], strict=False):
+            shares.setdefault(j, []).append((i, value))
+        return Found(amounts, shares, types.main, prices, cost)
+
+    def _joined(
+        self,
+        found: Found,
+        paid: dict[int, Fraction],
+        active: set[int],
+        types: Serving,
+        most: int,
+    ) -> bool:
+        """Let join what the prices find missing; whether anything was.
+
+        Of the jobs that a block type would serve more cheaply those that would pay most for it
+        join, and of the columns worth more than they cost those worth most.
+        """
+        tables = self._tables
+        prices, denominator = common_denominator(found.prices)
+        wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
+        for j in (*self._doubtful(found.prices, types.main, paid), *paid):
+            if j in paid:
+                over, under = paid[j].numerator * denominator, paid[j].denominator
+            else:
+                i = int(types.main[j])
+                over, under = prices[i], tables.supply[j][i]
+            for i, f in enumerate(tables.supply[j]):
+                if f and over * f > prices[i] * under and self._usable[i]:
+                    wish[i].append((Fraction(over * f, under), j))
+        joined = False
+        for i, jobs in enumerate(wish):
+            for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
+                types.add(j, i)
+                joined = True
+        above = []
+        for at in self._open:
+            column = self._columns[at]
+            worth = sum(p * a for p, a in zip(prices, column.counts, strict=True) if a)
+            beyond = worth - column.cost * denominator
+            if beyond > 0:
+                above.append((beyond / column.cost if column.cost else Fraction(worth), at))
+        for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
+            active.add(at)
+            joined = True
+        return joined
+
+    def _doubtful(
+        self, prices: Sequence[Fraction], main: NDArray[np.int64], split: Collection[int]
+    ) -> list[int]:
+        """List jobs with one type of which floats do not say for certain that it is the best."""
+        asked = np.array([near(price) for price in prices])
+        supply = self._arrays.floats
+        sure = supply.max(initial=0.0) < _MOST and all(
+            not price or _LEAST < number < _MOST
+            for price, number in zip(prices, asked.tolist(), strict=True)
+        )
+        doubtful = np.ones(len(main), dtype=bool)
+        if sure:
+            rows = np.arange(len(main))
+            mine, gives = asked[main], supply[rows, main]
+            better = asked * gives[:, None] <= (mine * (1 + _WRONG))[:, None] * supply
+            better[rows, main] = False
+            # Who pays nothing pays for no other type.
+            doubtful = (better & (supply > 0)).any(axis=1) & (mine > 0)
+        doubtful[list(split)] = False
+        return [int(j) for j in doubtful.nonzero()[0]]
+
+
+def filled(row: Sequence[int]) -> list[tuple[int, int]]:
+    """List the numbers of a row that are not 0, with their places.
+
+    Examples
+    --------
+    >>> filled([2, 0, 1])
+    [(0, 2), (2, 1)]
+    """
+    return [(at, number) for at, number in enumerate(row) if number]

@@ -1,0 +1,420 @@
+"""Who takes part in a purchase, as floats say: jobs in groups, each group's loads as columns.
+
+At given prices every job takes the block type that serves it most cheaply; what a group of jobs
+takes together is a column of a linear program with a row a block type and one a group, whose dual
+values are the next prices. Groups that share different columns out are split, until only single
+jobs are. So the program stays small however many jobs there are, and a pass over them is a few
+operations on arrays. In a small problem every job is a group with all its block types.
+
+Nothing here is taken on trust: it says where an exact program begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..solvers.floats import near, near_table
+from ..solvers.linear import LinearProgram
+from .serving import Basis, Hint, Serving
+from .sums import total
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from cms.plugin.algorithm import Budget
+
+    from ..solvers.linear import Answer
+    from ..tables.integers import Tables
+    from .serving import Column
+
+#: A float this near 0, in parts of the whole, is taken for 0 in a proposal.
+_NOTHING = 1e-9
+#: Columns that nearly tie take part from the start: so many jobs a block type.
+_TIED = 2
+#: Up to so many shares (block type, job) all of them are columns from the start.
+_FEW_SHARES = 4_000
+#: Groups at the start, and those into which one is split.
+_GROUPS, _SPLIT = 64, 16
+#: Groups and types of a program beyond which it begins anew; with so many groups of one job a type.
+_MOST_ROWS, _NEAREST = 400, 4
+#: Passes over the jobs, and rounds of splitting, after which the exact program takes over.
+_MOST_PASSES, _MOST_ROUNDS = 400, 12
+#: Floats beyond this may have been cut.
+_UNSAFE = 1e90
+#: No divisor is smaller.
+_TINY = 1e-200
+
+
+class _Load(NamedTuple):
+    """What a group takes: its variable, each member's block type, and which types these are."""
+
+    variable: int
+    served: NDArray[np.int64]
+    types: NDArray[np.int64]
+
+
+@dataclass
+class _Group:
+    """Jobs that take part together: their numbers, their row, and the loads known."""
+
+    members: NDArray[np.int64]
+    row: int
+    loads: list[_Load]
+    seen: set[bytes]
+
+
+class Proposals:
+    """The program in floats, solved again and again for other blocks held.
+
+    Parameters
+    ----------
+    tables : Tables
+        Every job has a block.
+    unit : Fraction
+        What costs are counted in.
+    """
+
+    def __init__(self, tables: Tables, unit: Fraction) -> None:
+        self._tables, self._unit = tables, unit
+        n, k = tables.n, tables.k
+        self._small = sum(map(bool, chain.from_iterable(tables.supply))) <= _FEW_SHARES
+        parts, self._scale = _parts(tables, self._small)
+        self._has = np.isfinite(parts)
+        self._parts = np.where(self._has, parts, 0.0)
+        self._costs: list[float] = []
+        self._counts: list[NDArray[np.float64]] = []
+        self._empty()
+        self._group_of = np.zeros(n, dtype=np.int64)
+        self._prices: NDArray[np.float64] | None = None
+        self._usable, self._held = np.ones(k, dtype=bool), np.zeros(k)
+
+    def add(self, column: Column) -> None:
+        """Add something that can be bought."""
+        self._costs.append(near(column.cost / self._unit))
+        self._counts.append(near_table([column.counts])[0])
+        self._buy(len(self._costs) - 1)
+
+    def _buy(self, at: int) -> None:
+        counts = self._counts[at]
+        terms = [(int(i), float(counts[i])) for i in counts.nonzero()[0]]
+        self._variables.append(self._program.column(self._costs[at], terms))
+
+    def _empty(self) -> None:
+        """Begin a program without groups."""
+        self._program = LinearProgram()
+        self._rows = self._tables.k
+        for _ in range(self._rows):
+            self._program.row([], low=0.0)
+        self._variables: list[int] = []
+        for at in range(len(self._costs)):
+            self._buy(at)
+        self._groups: list[_Group] = []
+
+    def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
+        """Say which columns are bought and which block types serve each job."""
+        nothing = Hint(set(), Serving.unknown(self._tables.n), None)
+        rough = self._begun([near(number / self._scale) for number in held], closed)
+        for _ in range(_MOST_ROUNDS):
+            answer = self._priced(rough, budget)
+            if answer is None:
+                return nothing
+            if not self._split(answer):
+                break
+        else:
+            answer = self._program.solve(budget)
+            if answer is None:
+                return nothing
+        return self._read(answer, [at for at in range(len(self._costs)) if at not in closed])
+
+    def prices(
+        self, held: Sequence[Fraction | int], budget: Budget | None
+    ) -> NDArray[np.float64] | None:
+        """Return about the best prices, in units of cost; None if the program failed."""
+        rough = self._begun([near(number / self._scale) for number in held], ())
+        return None if self._priced(rough, budget) is None else self._prices
+
+    def _begun(self, held: Sequence[float], closed: Collection[int]) -> NDArray[np.float64]:
+        """Prepare the program for other blocks held and columns closed; return rough prices."""
+        if self._rows > _MOST_ROWS and not self._small:
+            self._empty()
+        program = self._program
+        self._held = np.array(held)
+        for i, number in enumerate(held):
+            program.set_low(i, -number)
+        for at, x in enumerate(self._variables):
+            program.close(x, at in closed)
+        opened = [at for at in range(len(self._variables)) if at not in closed]
+        self._usable = usable = np.zeros(self._tables.k, dtype=bool)
+        for at in opened:
+            usable |= self._counts[at] > 0
+        rough = self._rough(opened)
+        if not self._groups:
+            self._start(rough)
+        for group in self._groups:
+            for load in group.loads:
+                program.close(load.variable, not usable[load.types].all())
+        prices = rough if self._prices is None else self._prices
+        self._pass(np.where(usable, prices, np.inf), rough, None)
+        return rough
+
+    def _rough(self, opened: Sequence[int]) -> NDArray[np.float64]:
+        """Price every block as if the machine that it fills most cheaply were full of it."""
+        prices = np.full(self._tables.k, np.inf)
+        for at in opened:
+            counts = self._counts[at]
+            there = counts > 0
+            prices[there] = np.minimum(prices[there], self._costs[at] / counts[there])
+        prices = np.where(self._usable, prices, 0.0)
+        # Blocks that cost nothing are counted all the same.
+        least = 1e-9 * max(1e-9, float(prices.max(initial=0.0)))
+        return np.asarray(np.maximum(prices, least), dtype=np.float64)
+
+    def _start(self, rough: NDArray[np.float64]) -> None:
+        """Divide the jobs into groups that prefer the same block types by about as much."""
+        n = self._tables.n
+        if self._small:
+            parts = [np.array([j]) for j in range(n)]
+        else:
+            prices = rough if self._prices is None else np.maximum(self._prices, _NOTHING * rough)
+            worth = np.where(self._has & self._usable, self._parts * prices, np.inf)
+            first = worth.argmin(axis=1)
+            least = worth[np.arange(n), first]
+            worth[np.arange(n), first] = np.inf
+            second = worth.argmin(axis=1)
+            # Where there is no second type the gap is nothing.
+            gap = least / np.maximum(_TINY, worth[np.arange(n), second])
+            parts = []
+            if self._prices is not None:
+                # Those that nearly tie at the last prices will share themselves out.
+                near_ties = np.argsort(-gap, kind="stable")[: _NEAREST * self._tables.k]
+                parts = [np.array([j]) for j in near_ties.tolist()]
+                gap[near_ties] = np.nan
+            order = np.lexsort((gap, second, first))
+            order = order[~np.isnan(gap[order])]
+            parts += [part for part in np.array_split(order, _GROUPS) if len(part)]
+        self._groups = [self._group(np.sort(part)) for part in parts]
+        self._number()
+        if self._small:
+            for j, group in enumerate(self._groups):
+                for i in self._has[j].nonzero()[0]:
+                    self._load(group, np.array([i]))
+
+    def _group(self, members: NDArray[np.int64]) -> _Group:
+        group = _Group(members, self._rows, [], set())
+        self._program.row([], low=1.0)
+        self._rows += 1
+        return group
+
+    def _number(self) -> None:
+        for at, group in enumerate(self._groups):
+            self._group_of[group.members] = at
+
+    def _load(self, group: _Group, served: NDArray[np.int64]) -> bool:
+        """Let a group's members be served by given types; False if that is known already."""
+        served = served.astype(np.int64)
+        key = served.tobytes()
+        if key in group.seen:
+            return False
+        group.seen.add(key)
+        parts = self._parts[group.members, served]
+        sums = np.bincount(served, weights=parts, minlength=self._tables.k)
+        types = np.unique(served)
+        terms = [(int(i), -float(sums[i])) for i in types]
+        variable = self._program.column(0.0, [*terms, (group.row, 1.0)])
+        if not self._usable[types].all():
+            self._program.close(variable, True)
+        group.loads.append(_Load(variable, served, types))
+        return True
+
+    def _pass(
+        self,
+        prices: NDArray[np.float64],
+        rough: NDArray[np.float64],
+        paid: NDArray[np.float64] | None,
+    ) -> tuple[bool, float]:
+        """Let every job take its cheapest type; whether a load is new, and what all would pay.
+
+        Parameters
+        ----------
+        prices : ndarray of k floats
+            Infinite for types that cannot be had.
+        rough : ndarray of k floats
+            Between types that cost nothing these decide.
+        paid : ndarray of floats, optional
+            What each group pays so far: only loads that are cheaper join.
+        """
+        n = self._tables.n
+        finite = np.isfinite(prices)
+        top = float(prices[finite].max(initial=0.0))
+        asked = np.where(prices > 1e-12 * top, prices, 1e-12 * max(top, 1e-12) * rough)
+        asked = np.where(finite, asked, 0.0)
+        worth = np.where(self._has & finite, self._parts * asked, np.inf)
+        best = worth.argmin(axis=1)
+        mine = self._parts[np.arange(n), best] * np.where(finite, prices, 0.0)[best]
+        sums = np.bincount(self._group_of, weights=mine, minlength=len(self._groups))
+        new = False
+        for at, group in enumerate(self._groups):
+            if paid is None or sums[at] < paid[at] - _NOTHING * abs(paid[at]):
+                new |= self._load(group, best[group.members])
+        return new, float(sums.sum())
+
+    def _priced(self, rough: NDArray[np.float64], budget: Budget | None) -> Answer | None:
+        """Add loads until the prices ask for none; None if the program failed, or if stopped."""
+        centre, highest = self._prices, -np.inf
+        for number in range(_MOST_PASSES):
+            answer = self._program.solve(budget)
+            if answer is None:
+                return None
+            duals = np.array(answer.duals)
+            self._prices = prices = np.maximum(0.0, duals[: self._tables.k])
+            if self._small:
+                return answer
+            paid = duals[[group.row for group in self._groups]]
+            # Every second pass goes halfway at first, which tames the oscillation.
+            halfway = [] if centre is None or not number % 2 else [(prices + centre) / 2]
+            new = False
+            for tried in (*halfway, prices):
+                new, value = self._pass(np.where(self._usable, tried, np.inf), rough, paid)
+                value -= float(tried @ self._held)
+                if value > highest:
+                    centre, highest = tried, value
+                if new:
+                    break
+            if not new:
+                return answer
+        return None
+
+    def _taken(self, answer: Answer, group: _Group) -> list[_Load]:
+        return [load for load in group.loads if answer.values[load.variable] > _NOTHING]
+
+    def _split(self, answer: Answer) -> bool:
+        """Split groups that share several loads out; whether there was any."""
+        kept: list[_Group] = []
+        split = False
+        for group in self._groups:
+            taken = self._taken(answer, group)
+            parts = self._divided(group, taken) if len(group.members) > 1 else []
+            if len(parts) < 2:
+                kept.append(group)
+                continue
+            split = True
+            self._program.set_low(group.row, 0.0)
+            for load in group.loads:
+                self._program.close(load.variable, True)
+            for part in parts:
+                finer = self._group(group.members[part])
+                for load in group.loads:
+                    self._load(finer, load.served[part])
+                kept.append(finer)
+        if split:
+            self._groups = kept
+            self._number()
+        return split
+
+    def _divided(self, group: _Group, taken: list[_Load]) -> list[NDArray[np.int64]]:
+        """Divide a group's members: those on whom its loads agree, and others who are alike."""
+        if len(taken) < 2:
+            return []
+        served = np.stack([load.served for load in taken])
+        agree = (served == served[0]).all(axis=0)
+        parts = [agree.nonzero()[0]] if agree.any() else []
+        others = (~agree).nonzero()[0]
+        # Of two types that tie the first is dearer for jobs further on.
+        jobs = group.members[others]
+        one = served[0, others]
+        other = served[(served[:, others] != one).argmax(axis=0), others]
+        ratio = self._parts[jobs, one] / np.maximum(_TINY, self._parts[jobs, other])
+        order = others[np.lexsort((ratio, other, one))]
+        parts += np.array_split(order, min(len(order), _SPLIT))
+        return [np.sort(part) for part in parts]
+
+    def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
+        tables = self._tables
+        k = tables.k
+        values = answer.values
+        bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
+        prices = np.array(answer.duals[:k])
+        types = Serving.unknown(tables.n)
+        for group in self._groups:
+            taken = self._taken(answer, group)
+            if taken:
+                largest = max(taken, key=lambda load: values[load.variable])
+                types.main[group.members] = largest.served
+                for load in taken:
+                    if load is not largest:
+                        for at in (load.served != largest.served).nonzero()[0].tolist():
+                            types.add(int(group.members[at]), int(load.served[at]))
+        self._tie(types, prices)
+        worth = []
+        for at in opened:
+            if at not in bought:
+                left = self._costs[at] - float(self._counts[at] @ prices)
+                if left <= _NOTHING:
+                    worth.append((left, at))
+        bought.update(at for _, at in sorted(worth)[:k])
+        return Hint(bought, types, self._basis(opened))
+
+    def _tie(self, types: Serving, prices: NDArray[np.float64]) -> None:
+        """Let take part of the shares that nearly tie those nearest."""
+        known = types.main >= 0
+        rows = np.arange(self._tables.n)
+        worth = np.where(self._has, self._parts * np.maximum(0.0, prices), np.inf)
+        paid = np.where(known, worth[rows, np.maximum(0, types.main)], -np.inf)
+        tied = (worth <= (paid * (1 + _NOTHING))[:, None]) & known[:, None]
+        tied[rows, np.maximum(0, types.main)] = False
+        over = worth - paid[:, None]
+        for i in range(self._tables.k):
+            jobs = tied[:, i].nonzero()[0]
+            jobs = np.array([j for j in jobs.tolist() if i not in types.more.get(j, ())], dtype=int)
+            for j in jobs[np.lexsort((jobs, over[jobs, i]))][:_TIED].tolist():
+                types.add(j, i)
+
+    def _basis(self, opened: Sequence[int]) -> Basis | None:
+        tables = self._tables
+        basic, slack = self._program.basis()
+        types = Serving.unknown(tables.n)
+        for group in self._groups:
+            loads = [load for load in group.loads if basic[load.variable]]
+            if slack[group.row] or not loads or (len(loads) > 1 and len(group.members) > 1):
+                return None  # someone is served for nothing, or several differ at once
+            for load in loads:
+                if len(group.members) > 1:
+                    types.main[group.members] = load.served
+                else:
+                    types.add(int(group.members[0]), int(load.served[0]))
+        columns = [at for at in opened if basic[self._variables[at]]]
+        return Basis(columns, types, [i for i in range(tables.k) if slack[i]])
+
+
+def _parts(tables: Tables, few: bool) -> tuple[NDArray[np.float64], Fraction]:
+    """Return how many blocks of each type serve each job alone, over a scale; and this scale.
+
+    Infinitely many where none do. The scale is what all jobs need, at least 1; unless they are few,
+    what a group of them needs.
+    """
+    n, k = tables.n, tables.k
+    if not n:
+        return np.zeros((0, k)), Fraction(1)
+    demands, supply = near_table([tables.demands])[0], near_table(tables.supply)
+    share = 1 if few else _GROUPS
+    if max(demands.max(initial=0.0), supply.max(initial=0.0)) < _UNSAFE:
+        with np.errstate(divide="ignore"):
+            parts = np.where(supply > 0, demands[:, None] / supply, np.inf)
+        scale = max(1.0, float(parts.min(axis=1).sum()) / share)
+        return parts / scale, Fraction(scale)
+    # Beyond the floats: one by one.
+    exactly = [
+        [Fraction(d, f) if f else None for f in row]
+        for d, row in zip(tables.demands, tables.supply, strict=True)
+    ]
+    needed = total([min(part for part in row if part is not None) for row in exactly])
+    unit = max(Fraction(1), needed / share)
+    rows = [[np.inf if part is None else near(part / unit) for part in row] for row in exactly]
+    return np.array(rows), unit

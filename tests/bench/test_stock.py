@@ -1,0 +1,113 @@
+"""The suite about machines cut at will: its tasks, and what its table makes of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from bench.row import Outcome, RunRow
+from bench.suites import SUITES
+from bench.suites.stock import LINES, Drawn
+from bench.task import Kind, Source, Task
+from instances.families import family
+
+SUITE = SUITES["stock"]
+KINDS = {"best_fit": Kind.RULE, "highs_arc_flow": Kind.PEER}
+
+
+def row(method: str, seed: int, cost: Any = None, bound: Any = None, **found: Any) -> RunRow:
+    source = Source(family="measured-shares", arguments={"n": 20, "seed": seed, "step": 1})
+    task = Task(
+        suite="stock", kind=KINDS.get(method, Kind.SOLVE), source=source, method=method,
+        time_limit=20,
+    )  # fmt: skip
+    facts: dict[str, Any] = {"outcome": Outcome.ANSWERED, "status": "no_schedule", "seconds": 2.0}
+    if cost is not None:
+        facts |= {"status": "feasible", "cost": Fraction(cost)}
+    if bound is not None:
+        facts |= {"lower_bound": Fraction(bound), "gap": Fraction(cost) - Fraction(bound)}
+    if cost is not None and cost == bound:
+        facts |= {"status": "optimal", "proof": "checked", "checker": "independent"}
+    return RunRow.of(task, **{**facts, **found})
+
+
+def line(rows: list[RunRow]) -> tuple[dict[str, Any], bool]:
+    """The only line of the table, and whether it is red."""
+    table, *_ = SUITE.tables(rows, SUITE.defaults)
+    (found,) = table.to_json()["rows"]
+    return found, table.red == {0}
+
+
+ROWS = [
+    row("auto", 0, 10, 10),
+    row("auto", 1, 20, 19, seconds=20.1),
+    row("best_fit", 0, 11),
+    row("best_fit", 1, 20),
+    row("highs_arc_flow", 0, 10, status="optimal", proof="solver"),
+    row("highs_arc_flow", 1, outcome=Outcome.UNSUPPORTED, error="too large", seconds=None),
+]
+
+
+def test_every_instance_goes_to_auto_arc_flow_and_best_fit() -> None:
+    tasks = list(SUITE.tasks(SUITE.defaults))
+    assert set(Counter(task.source for task in tasks).values()) == {3}
+    assert Counter((task.kind.value, task.method) for task in tasks) == {
+        ("solve", "auto"): 20 * len(LINES),
+        ("peer", "highs_arc_flow"): 20 * len(LINES),
+        ("rule", "best_fit"): 20 * len(LINES),
+    }
+    assert {task.time_limit for task in tasks} == {20}
+    for task in tasks:
+        parameters = dict(task.source.arguments)
+        assert parameters.pop("n") <= SUITE.defaults.largest
+        family(task.source.family)(**{k: v for k, v in parameters.items() if k != "seed"})
+
+
+def test_every_variant_meets_every_size() -> None:
+    drawn = Drawn("f", (1, 2, 3), ({"x": 0}, {"x": 1}, {"x": 2}))
+    found = [drawn.arguments(number, 3) for number in range(9)]
+    assert len({(a["n"], a["x"]) for a in found if a is not None}) == 9
+    assert [a and a["n"] for a in (drawn.arguments(number, 2) for number in range(3))] == [1, 2, 1]
+    assert drawn.arguments(0, 0) is None
+
+
+def test_no_more_jobs_than_wanted_are_drawn() -> None:
+    few = replace(SUITE.defaults, largest=60, seeds=2)
+    assert {task.source.arguments["n"] for task in SUITE.tasks(few)} == {20, 50, 60}
+
+
+def test_a_line_says_what_is_proved_by_whom_and_how_far_the_rest_is() -> None:
+    found, red = line(ROWS)
+    assert not red
+    assert (found["family"], found["runs"], found["checked"]) == ("measured-shares step=1", 2, 1)
+    assert (found["nothing"], found["worse"], found["fitted"]) == (0, 0, 2)
+    assert found["mean gap"] == pytest.approx(1 / 40)
+    assert found["worst"] == pytest.approx(1 / 20)
+    assert found["worst gap"] == 1
+    assert found["median s"] == 11.0  # of 2 and the limit
+    assert (found["highs_arc_flow optimal"], found["highs_arc_flow too large"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "column"),
+    [
+        (row("auto", 2), "nothing"),
+        (row("auto", 1, 21, 19), "worse"),
+    ],
+)
+def test_no_schedule_and_one_worse_than_best_fit_are_red(more: RunRow, column: str) -> None:
+    rows = [one for one in ROWS if one.instance != more.instance or one.algorithm != "auto"]
+    found, red = line([*rows, more])
+    assert found[column] == 1
+    assert red
+    assert line([*ROWS, row("auto", 3, 9, 9, outcome=Outcome.FAILED, error="a lie")])[1]
+
+
+def test_limits_that_best_fit_refuses_are_not_compared() -> None:
+    refused = row("best_fit", 0, outcome=Outcome.UNSUPPORTED, status=None, error="limit")
+    found, red = line([row("auto", 0, 10, 9), refused])
+    assert (found["worse"], found["fitted"], red) == (0, 0, False)
