@@ -33,10 +33,11 @@ class PriceAndBranch:
     at every leaf, so that the proof is checked. Where that ends without a proof CP-SAT's word is
     asked, and what time is left goes into better schedules.
 
-    A size-bounded set with thousands of maximal contents is never listed. The blocks of a rounded
-    solution are dived for: a linear program over contents loses blocks as machines are kept, and
-    contents that fit the others are priced anew after each step. Programs after that use the
-    machines that prices and dives brought up, so that a gap may be left.
+    Where machines have size-bounded sets the schedule is dived for first: jobs that the fractional
+    solution leaves undecided decide in a linear program, which then loses blocks as machines are
+    kept; options and contents that fit what is left are priced anew after each step. A set with
+    thousands of maximal contents is never listed: programs after that use the machines that prices
+    and dives brought up, so that a gap may be left.
 
     Notes
     -----
