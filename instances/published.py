@@ -67,6 +67,7 @@ def scenario(name: str) -> Scenario:
         source=_SOURCE,
         services=services,
         operating_points=_operating_points(),
+        rule="parvagpu",
         max_processes=3,
         optimum=Fraction(optimum),
         bounds=FrozenMap({"LP_DW": bound}),

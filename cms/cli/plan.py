@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.hardware import Gpu
-    from cms.fleet.serving import ServingProblem
+    from cms.fleet.serving import OperatingPoint, QueueingRule, Service, ServingProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,31 @@ class _Wishes:
     max_processes: int | None
     limits: dict[str, int]
     costs: dict[str, Fraction]
+    load_curves: Path | None
+    rate_margin: Fraction
+
+    def problem(
+        self,
+        services: Iterable[Service],
+        operating_points: Iterable[OperatingPoint],
+        gpus: Iterable[str | Gpu],
+        rule: str | QueueingRule,
+        max_processes: int | None = None,
+    ) -> ServingProblem:
+        """Build the problem; what is wished goes before what is given."""
+        from cms.fleet.serving import as_problem, read_load_curves
+
+        return as_problem(
+            services,
+            operating_points,
+            self.fleet(gpus),
+            rule=self.rule or rule,
+            load_curves=None if self.load_curves is None else read_load_curves(self.load_curves),
+            rate_margin=self.rate_margin,
+            max_processes=self.max_processes or max_processes,
+            limits=self.limits,
+            costs=self.costs,
+        )
 
     def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
         """The GPUs, looked up or read from the user's own device files.
@@ -109,11 +134,24 @@ _Rule = Annotated[
     str | None,
     typer.Option(
         "--rule", metavar="NAME",
-        help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half or plain.  "
-        "[default: parvagpu]",
+        help="What an instance counts for: capacity (the rate it sustains within the limit), "
+        "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
+        "plain.  [default: capacity; of --published, the scenario's]",
         autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip
+_LoadCurves = Annotated[
+    Path | None,
+    typer.Option(
+        "--load-curves", metavar="C.csv",
+        help="Latencies of the operating points at several rates; they go before the table of the "
+        "rule capacity.",
+    ),
+]  # fmt: skip
+_RateMargin = Annotated[
+    str,
+    typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
+]
 _MaxProcesses = Annotated[
     int | None,
     typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
@@ -139,6 +177,8 @@ def plan(
     published: _Published = None,
     gpu: _Gpus = None,
     rule: _Rule = None,
+    load_curves: _LoadCurves = None,
+    rate_margin: _RateMargin = "0",
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
@@ -161,11 +201,15 @@ def plan(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    wishes = _Wishes(gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost))
+    wishes = _Wishes(
+        gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
+        options.share(rate_margin, "--rate-margin"),
+    )  # fmt: skip
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
-        (services, "--services"), (operating_points, "--operating-points"), (start, "--start")
-    )
+        (services, "--services"), (operating_points, "--operating-points"),
+        (load_curves, "--load-curves"), (start, "--start"),
+    )  # fmt: skip
     with session.interrupts.abortable():
         if published is not None:
             if services or operating_points:
@@ -201,35 +245,26 @@ def plan(
 def _from_files(
     services: Path | None, operating_points: Path | None, wishes: _Wishes
 ) -> tuple[str, ServingProblem]:
-    from cms.fleet.serving import as_problem, read_operating_points, read_services
+    from cms.fleet.serving import read_operating_points, read_services
+    from cms.fleet.serving.queueing import DEFAULT_RULE
 
     if services is None or operating_points is None:
         files = "--services S.csv and --operating-points P.csv"
         raise options.usage_error(f"give {files}, or --published NAME")
-    serving = as_problem(
-        read_services(services),
-        read_operating_points(operating_points),
-        wishes.fleet(["a100-80gb"]),
-        rule=wishes.rule or "parvagpu",
-        max_processes=wishes.max_processes,
-        limits=wishes.limits,
-        costs=wishes.costs,
-    )
-    return services.stem, serving
+    asked, points = read_services(services), read_operating_points(operating_points)
+    return services.stem, wishes.problem(asked, points, ["a100-80gb"], DEFAULT_RULE)
 
 
 def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
     """Build a published scenario; what the user wishes replaces what it says itself."""
-    from cms.fleet.serving import Scenario, as_problem
+    from cms.fleet.serving import Scenario
 
     scenario = load_published(name, Scenario, "plan")
-    serving = as_problem(
+    serving = wishes.problem(
         scenario.services,
         scenario.operating_points,
-        wishes.fleet(scenario.gpus),
-        rule=wishes.rule or scenario.rule,
-        max_processes=wishes.max_processes or scenario.max_processes,
-        limits=wishes.limits,
-        costs=wishes.costs,
+        scenario.gpus,
+        scenario.rule,
+        scenario.max_processes,
     )
     return f"{scenario.name}: {scenario.title}", serving

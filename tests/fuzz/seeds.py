@@ -62,7 +62,7 @@ def documents() -> dict[str, list[Document]]:
         OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
         for profile, rate in (("1g.10gb", 20), ("2g.20gb", "45.5"))
     ]
-    serving = as_problem([service], points, max_processes=2)
+    serving = as_problem([service], points, max_processes=2, rule="parvagpu")
     solution = solve(serving.problem)
     shape = serving.problem.listed_configurations[0]
     leaf = BlockPrices(multipliers=[0, 0])
@@ -72,7 +72,7 @@ def documents() -> dict[str, list[Document]]:
         certificate=Branch(MachinesOf(shape), 1, inner, inner), lower_bound=Fraction(0),
         history=(),
     )  # fmt: skip
-    few = as_problem([service], points, limits={"a100-80gb": 0}).problem
+    few = as_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
     return {
         "plan": [plan_to_json(Plan(serving, solution))],
         "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],
@@ -88,7 +88,9 @@ def _shared_plan() -> Document:
         OperatingPoint("bert", "a30-24gb", "2g.12gb", 2, 2, 25, 33),
         OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 2, "60.5", 20),
     ]
-    serving = as_problem(services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"})
+    serving = as_problem(
+        services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"}, rule="parvagpu"
+    )
     return plan_to_json(Plan(serving, solve(serving.problem)))
 
 

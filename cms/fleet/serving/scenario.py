@@ -9,7 +9,7 @@ from fractions import Fraction
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from .operating_point import OperatingPoint
-from .queueing import QueueingRule
+from .queueing import DEFAULT_RULE, QueueingRule
 from .service import Service
 from .serving_problem import DEFAULT_GPU, ServingProblem, as_problem
 
@@ -26,7 +26,7 @@ class Scenario:
     services : tuple of Service
     operating_points : tuple of OperatingPoint
     gpus : tuple of str or Gpu, default ``("a100-80gb",)``
-    rule : str or QueueingRule, default ``"parvagpu"``
+    rule : str or QueueingRule, default ``"capacity"``
     max_processes : int, optional
         At most so many processes in an instance.
     optimum : Fraction or None
@@ -56,7 +56,7 @@ class Scenario:
     services: tuple[Service, ...]
     operating_points: tuple[OperatingPoint, ...]
     gpus: tuple[str | Gpu, ...] = (DEFAULT_GPU,)
-    rule: str | QueueingRule = "parvagpu"
+    rule: str | QueueingRule = DEFAULT_RULE
     max_processes: int | None = None
     optimum: Fraction | None = None
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
