@@ -15,7 +15,7 @@ from cms.values.names import nearest
 from . import options
 from .catalogue import find_gpu, gpu_keys
 from .published import load_published, names_of
-from .searching import Search, lacking, search
+from .searching import Search, lacking, search, spread
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
@@ -152,6 +152,14 @@ _RateMargin = Annotated[
     str,
     typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
 ]
+_Spread = Annotated[
+    bool,
+    typer.Option(
+        "--spread/--no-spread",
+        help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
+        "limits at the planned rates.",
+    ),
+]
 _MaxProcesses = Annotated[
     int | None,
     typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
@@ -179,6 +187,7 @@ def plan(
     rule: _Rule = None,
     load_curves: _LoadCurves = None,
     rate_margin: _RateMargin = "0",
+    spread_slack: _Spread = True,
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
@@ -224,6 +233,9 @@ def plan(
     )
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
+    grown = None
+    if shown and spread_slack and serving.promise is not None:
+        solution, grown = spread(session, serving.problem, solution, how)
     from cms.fleet.serving import Plan, plan_to_json
 
     made = Plan(serving, solution)
@@ -231,7 +243,7 @@ def plan(
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.terminal import plan_report
 
-        return plan_report(made, title, session.width, short_of)
+        return plan_report(made, title, session.width, short_of, grown)
 
     def draw() -> str:
         from cms.fleet.report.svg import plan_picture

@@ -22,6 +22,7 @@ from .words import count, decimal, printable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ...shortages.growth import Growth
     from ...shortages.shortage import Shortage
     from ..serving import Plan
 
@@ -32,7 +33,11 @@ SHOWN_OF_MANY = 8
 
 
 def plan_report(
-    plan: Plan, title: str, width: int, shortage: Shortage | None = None
+    plan: Plan,
+    title: str,
+    width: int,
+    shortage: Shortage | None = None,
+    growth: Growth | None = None,
 ) -> list[RenderableType]:
     """Describe a plan for a person.
 
@@ -45,6 +50,8 @@ def plan_report(
         Columns of the terminal.
     shortage : Shortage, optional
         What would do, where there is no schedule.
+    growth : Growth, optional
+        How much all rates may grow on the plan's GPUs.
 
     Returns
     -------
@@ -79,6 +86,8 @@ def plan_report(
         report += [*_gpus(plan, drawn, width), Text(), *services_table(plan, width)]
         if scarcity:
             report.append(Text(f"\n{scarcity}"))
+    if growth is not None and (grows := growth.sentence("GPU", "rate")):
+        report.append(Text(f"\n{grows}"))
     report.append(verdict_line(plan.solution, "GPU"))
     return report
 
