@@ -51,7 +51,7 @@ def waiting_tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
     return found
 
 
-def late_share(a: float, b: int, ratio: float) -> float:
+def late_share(a: float, b: int, ratio: float | Fraction) -> float:
     """Compute the share of requests that are late, with a mean of a arrivals in a batch time.
 
     Parameters
@@ -60,7 +60,7 @@ def late_share(a: float, b: int, ratio: float) -> float:
         Below b.
     b : int
         The largest batch.
-    ratio : float
+    ratio : float or Fraction
         The latency limit in batch times, >= 2.
 
     Examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,7 +23,7 @@ from .load_curve import LoadCurve, PointKey, key_of
 from .operating_point import OperatingPoint
 from .plan import Plan
 from .plan_terms import refuse_other_terms
-from .plan_writing import evidence_to_json, group_to_json, promise_to_json
+from .plan_writing import evidence_to_json, group_to_json
 from .promise import QUEUES
 from .queueing import QueueingRule
 from .rule_files import curve_from_json, rule_from_json
@@ -132,7 +133,13 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
         fills=fills,
         rate_margin=margin,
     )
-    fields["promise"].agree(promise_to_json(serving), "what the rule promises")
+    promise = serving.promise
+    terms = (
+        None
+        if promise is None
+        else {each.name: getattr(promise, each.name) for each in dataclasses.fields(promise)}
+    )
+    fields["promise"].agree(terms, "what the rule promises")
     _require_supplies(fields["operating_points"], serving)
     refuse_other_terms(fields, serving)
     solution = solution_from_json(fields["solution"])
@@ -228,8 +235,12 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
         stated.agree(serving.supply(name, block), "as in the problem")
         (point,) = serving.points[name, block]
         stated.agree(rule.supply(serving.service(name), point), f"by the rule {rule.name!r}")
-        for key, value in evidence_to_json(serving, name, point).items():
-            entry.at(key).agree(value, f"by the rule {rule.name!r}")
+        found = evidence_to_json(serving, name, point)
+        entry.at("evidence").agree(found["evidence"], f"by the rule {rule.name!r}")
+        if found["load_curve"] is None:
+            entry.at("load_curve").agree(None, f"by the rule {rule.name!r}")
+        elif entry.at("load_curve").value is None:
+            raise entry.at("load_curve").wrong("a load curve, as other services have of this point")
         entry.at("gpu").agree(serving.instance_of(block)[0], f"where {block} is")
     for service in serving.services:
         for block in serving.problem.blocks:
