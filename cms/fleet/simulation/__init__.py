@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
 from .events import Change, Event, Failure, RateChange, Weights
+from .files import (
+    read_simulation,
+    simulation_from_json,
+    simulation_to_json,
+    write_simulation,
+)
 from .fluid import Surge, surge
 from .model import ModelledInstance, ModelledService
 from .plan_model import services_of
@@ -15,6 +21,7 @@ from .result import Recovery, ServiceResult, Simulation, Timeline
 from .routing import ROUTINGS
 from .run import simulate
 from .statistics import Interval, Verdict
+from .traces import Replay, read_trace
 
 __all__ = [
     "simulate",
@@ -29,6 +36,8 @@ __all__ = [
     "Poisson",
     "Gamma",
     "Bursts",
+    "Replay",
+    "read_trace",
     "ROUTINGS",
     # what happens meanwhile
     "Event",
@@ -40,6 +49,11 @@ __all__ = [
     "ModelledService",
     "ModelledInstance",
     "services_of",
+    # files
+    "read_simulation",
+    "write_simulation",
+    "simulation_to_json",
+    "simulation_from_json",
     # closed forms
     "Surge",
     "surge",

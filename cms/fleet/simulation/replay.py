@@ -19,7 +19,7 @@ from .statistics import Tally, Verdict
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Loop", "Replay", "Until", "replay"]
+__all__ = ["Loop", "Outcome", "Until", "replay"]
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_STATION = np.zeros(0, dtype=np.int32)
@@ -54,7 +54,7 @@ class Until(NamedTuple):
         return min(each for each in (by_time, self.requests) if each is not None)
 
 
-class Replay(NamedTuple):
+class Outcome(NamedTuple):
     """What was found of one service.
 
     Attributes
@@ -86,7 +86,7 @@ def replay(
     size: int = PIECE,
     on_piece: Callable[[int], bool] | None = None,
     on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None = None,
-) -> Replay:
+) -> Outcome:
     """Replay one service.
 
     Parameters
@@ -124,7 +124,7 @@ def replay(
             if on_piece is not None and on_piece(len(piece)):
                 break
     run.finish()
-    return Replay(run.tally, run.state, run.now, run.retried)
+    return Outcome(run.tally, run.state, run.now, run.retried)
 
 
 def _within(

@@ -29,7 +29,7 @@ from .events import (
 )
 from .model import SECOND, ModelledService
 from .plan_model import services_of
-from .replay import Loop, Replay, Until, replay
+from .replay import Loop, Outcome, Until, replay
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .routing import Routing, routing_of
 from .statistics import Verdict
@@ -244,7 +244,7 @@ def _shown(value: Number) -> str:
 
 
 def _result(
-    service: ModelledService, script: Script, routing: Routing, found: Replay
+    service: ModelledService, script: Script, routing: Routing, found: Outcome
 ) -> ServiceResult:
     tally, state = found.tally, found.state
     answered = tally.requests - tally.lost
@@ -286,7 +286,7 @@ def _short(part: int, whole: int) -> Fraction:
     return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
 
 
-def _cause(service: ModelledService, script: Script, routing: Routing, found: Replay) -> str:
+def _cause(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
     """Say why a limit was broken, where the loads tell."""
     if not service.instances:
         return "no instance serves it"
@@ -310,7 +310,7 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Re
     return ""
 
 
-def _recoveries(service: ModelledService, script: Script, found: Replay) -> list[Recovery]:
+def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:
     """When each event's effect on the late share was over."""
     cells, cell_ns = found.tally.cells, found.tally.cell_ns
     allowed = float(service.late_share) * cells[0]

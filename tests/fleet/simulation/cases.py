@@ -25,7 +25,7 @@ from cms.fleet.simulation import (
 )
 from cms.fleet.simulation.arrivals import PIECE
 from cms.fleet.simulation.events import script_of
-from cms.fleet.simulation.replay import Loop, Replay, Until, replay
+from cms.fleet.simulation.replay import Loop, Outcome, Until, replay
 from cms.fleet.simulation.routing import routing_of
 
 MS = 10**6
@@ -119,7 +119,7 @@ def _event(chance: random.Random, asked: ModelledService, length: Fraction) -> E
     return Failure(at, gpu=asked.instances[which].gpu, repair_seconds=repair)
 
 
-def run(given: Case, loop: Loop, requests: int = 200, size: int = PIECE) -> tuple[Replay, Answers]:
+def run(given: Case, loop: Loop, requests: int = 200, size: int = PIECE) -> tuple[Outcome, Answers]:
     """Replay a case; also every answer: its tag and its end, in the order of the starts."""
     answers: Answers = []
 
@@ -134,7 +134,7 @@ def run(given: Case, loop: Loop, requests: int = 200, size: int = PIECE) -> tupl
     return found, answers
 
 
-def facts(found: Replay) -> dict[str, object]:
+def facts(found: Outcome) -> dict[str, object]:
     """Everything a replay says but for the scratch memory of its loop."""
     tally, state = found.tally, found.state
     return {
