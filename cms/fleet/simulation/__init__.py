@@ -6,7 +6,8 @@ is much to do.
 
 from __future__ import annotations
 
-from .arrivals import Arrivals, Bursts, Gamma, Poisson
+from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson
+from .event_table import read_events
 from .events import Change, Event, Failure, RateChange, Weights
 from .files import (
     read_simulation,
@@ -36,6 +37,7 @@ __all__ = [
     "Poisson",
     "Gamma",
     "Bursts",
+    "EachItsOwn",
     "Replay",
     "read_trace",
     "ROUTINGS",
@@ -45,6 +47,7 @@ __all__ = [
     "Failure",
     "Weights",
     "Change",
+    "read_events",
     # services without a plan
     "ModelledService",
     "ModelledInstance",

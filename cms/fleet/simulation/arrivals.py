@@ -6,7 +6,7 @@ may change while a service runs; :class:`RateClock` then stretches the time of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -19,7 +19,7 @@ from ...values.numbers import Number, exact, shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "PIECE", "Arrivals", "Bursts", "Gamma", "Poisson", "RateClock"]
+__all__ = ["NEVER", "PIECE", "Arrivals", "Bursts", "EachItsOwn", "Gamma", "Poisson", "RateClock"]
 
 #: Arrivals that are made at a time: what they take fits into a processor's cache.
 PIECE = 2**16
@@ -184,6 +184,39 @@ class Bursts:
             passed = max(int(np.searchsorted(worked, even[0], "right")) - 2, 0)
             ends, worked = ends[passed:], worked[passed:]
             yield np.interp(even, worked, ends).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class EachItsOwn:
+    """Some services have arrivals of their own.
+
+    Parameters
+    ----------
+    own : dict of str to Arrivals
+        By the service's name.
+    others : Arrivals
+        What all other services have.
+
+    Examples
+    --------
+    >>> EachItsOwn({"chat": Gamma(4)}, Poisson()).name
+    'Poisson (chat: gamma:4)'
+    """
+
+    own: Mapping[str, Arrivals]
+    others: Arrivals
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        own = ", ".join(f"{service}: {each.name}" for service, each in self.own.items())
+        return f"{self.others.name} ({own})"
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`."""
+        return self.own.get(service, self.others).pieces(service, rate, random, size)
 
 
 def _positive(owner: object, field: str, what: str) -> None:
