@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from .canvas import EDGE, FONT, LINE, WIDTH, Canvas, cut, escaped
+from .canvas import EDGE, FONT, LINE, WIDTH, Canvas, cut, draw_key, escaped
 from .palette import colour
 from .words import count, percent
 
@@ -19,7 +19,7 @@ MOST_BARS = 60
 MOST_LINES = 8
 """Services that are drawn over time: those with the most late requests."""
 _NAMES = 190  # where the bars begin
-_VERDICTS = 130  # right of the bars
+_VERDICTS = 175  # right of the bars
 _LEFT, _RIGHT = EDGE + _NAMES, WIDTH - EDGE - _VERDICTS
 _MARKS = {"kept": "#1a7f37", "broken": "#cf222e", "undecided": "#9a6700"}
 _BAR, _GAP = 14, 8
@@ -79,7 +79,7 @@ def _bars(canvas: Canvas, drawn: Sequence[ServiceResult]) -> None:
         for each in drawn
     ]
     least = math.floor(math.log10(max(min(median for median, _, _ in shares), 1e-3)))
-    most = max(math.ceil(math.log10(max(longest for _, _, longest in shares))), 1)
+    most = max(math.ceil(math.log10(max(1.0, *(longest for _, _, longest in shares)))), 1)
     low, high = min(least, -1), min(most, 6)
 
     def place(share: float) -> float:
@@ -139,7 +139,7 @@ def _over_time(canvas: Canvas, lines: Sequence[ServiceResult], simulation: Simul
             if requests
         ]
         curves.append((each, points))
-    end = max((points[-1][0] for _, points in curves if points), default=1.0)
+    end = max(points[-1][0] for _, points in curves)
     high = max([1.0, *(share for _, points in curves for _, share in points)]) * 1.05
     canvas.text("mean latency over the limit, by when requests arrived", EDGE, FONT, "head",
                 down=LINE + 4)  # fmt: skip
@@ -174,6 +174,10 @@ def _over_time(canvas: Canvas, lines: Sequence[ServiceResult], simulation: Simul
             f'<g><title>{escaped(each.name)}</title><polyline points="{path}" fill="none" '
             f'stroke="{colour(place)}" stroke-width="2"/></g>'
         )
+        # the key stands where the curve is highest, or, of flat ones, one beside the other
+        seconds, share = max(points, key=lambda point: (round(point[1], 1), -point[0]))
+        at = x(seconds) if share > high / 10 else left + 14 + 18 * place
+        canvas.add(f'<text x="{at:.1f}" y="{y(share) - 4:.1f}" class="key">{place + 1}</text>')
     canvas.y = bottom + 4
     for seconds in (0.0, end / 2, end):
         anchor = {0.0: "start", end: "end"}.get(seconds, "middle")
@@ -184,8 +188,7 @@ def _over_time(canvas: Canvas, lines: Sequence[ServiceResult], simulation: Simul
     canvas.y += 24
     for event in simulation.events:
         canvas.text(event, EDGE, 11, "small soft", down=16)
+    canvas.y += 6
     for place, (each, _) in enumerate(curves):
-        canvas.add(
-            f'<rect x="{EDGE}" y="{canvas.y:g}" width="26" height="11" fill="{colour(place)}"/>'
-        )
-        canvas.text(each.name, EDGE + 34, FONT, "", down=18)
+        draw_key(canvas, place, each.name)
+        canvas.y += LINE

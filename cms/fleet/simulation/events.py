@@ -203,8 +203,8 @@ def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -
         service = None if isinstance(event, Failure) and event.gpu is not None else event.service
         if service is not None and service not in names:
             raise InvalidOption(
-                f"there is no service {service!r}{nearest(service, names)}; expected one of "
-                f"{', '.join(names)}"
+                f"there is no service {service!r}; expected one of {', '.join(names)}"
+                f"{nearest(service, names)}"
             )
         if isinstance(event, Failure) and event.gpu is not None and event.gpu not in gpus:
             raise InvalidOption(

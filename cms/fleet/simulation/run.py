@@ -290,6 +290,8 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
     """Say why a limit was broken, where the loads tell."""
     if not service.instances:
         return "no instance serves it"
+    if found.tally.lost:
+        return f"{found.tally.lost:,} requests were lost"
     load = service.load
     if load is not None and load >= 1:
         most = service.rate / load
@@ -305,8 +307,6 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
             f"equal weights: instance {at} got {float(given):.0%} of the requests and has "
             f"{float(supply):.0%} of the supply"
         )
-    if found.tally.lost:
-        return f"{found.tally.lost:,} requests were lost"
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,10 +42,10 @@ def service(
 
 
 def instance(
-    weight: Fraction | int = 1, processes: int = 1, batch: int = 1, ns: int = 10 * MS, **more: int
+    weight: Fraction | int = 1, processes: int = 1, batch: int = 1, ns: int = 10 * MS, **more: Any
 ) -> ModelledInstance:
     """An instance whose batches all take the same time."""
-    return ModelledInstance(Fraction(weight), processes, (ns,) * batch, **more)  # type: ignore[arg-type]
+    return ModelledInstance(Fraction(weight), processes, (ns,) * batch, **more)
 
 
 class Ticks(NamedTuple):
