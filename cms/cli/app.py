@@ -20,6 +20,7 @@ from .check import check
 from .options import UsageError
 from .plan import plan
 from .session import Exit, Session, report_error, session_of
+from .simulate import simulate
 from .solve import solve
 
 __all__ = ["application", "run"]
@@ -37,7 +38,7 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (plan, solve, check, gpus, algorithms):
+for _command in (plan, simulate, solve, check, gpus, algorithms):
     application.command(epilog=_EPILOG)(_command)
 
 

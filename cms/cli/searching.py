@@ -125,7 +125,7 @@ def search(
         else Progress(sys.stderr, counted, prepare=lambda: import_module(report))
     )
     with log as ear.log:
-        return _heard(
+        return heard(
             session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
         )
 
@@ -162,7 +162,7 @@ def lacking(session: Session, problem: Problem, solution: Solution, how: Search)
     said.daemon = True
     said.start()
     try:
-        return _heard(session, lambda: _shortage(problem, arguments))
+        return heard(session, lambda: _shortage(problem, arguments))
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
@@ -191,7 +191,7 @@ def spread(
         "threads": how.threads, "cancel": session.interrupts.cancel,
     }  # fmt: skip
     try:
-        return _heard(session, lambda: _grown(problem, solution, arguments))
+        return heard(session, lambda: _grown(problem, solution, arguments))
     except (Interrupted, UnsupportedProblem):  # what was found before is the answer
         return solution, None
 
@@ -235,7 +235,7 @@ def _grown(
     return with_schedule(problem, solution, found.schedule), found
 
 
-def _heard(
+def heard(
     session: Session, call: Callable[[], T], *, patient: Callable[[], bool] = lambda: False
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
@@ -249,6 +249,11 @@ def _heard(
     call : callable
     patient : callable, optional
         Whether the result is still worth waiting for, a while after Ctrl-C was pressed.
+
+    Returns
+    -------
+    T
+        What the call returned.
 
     Raises
     ------

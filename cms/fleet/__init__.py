@@ -1,4 +1,4 @@
-"""The wing for people with GPUs: hardware, services, plans.
+"""The wing for people with GPUs: hardware, services, plans, simulations.
 
 Every name is loaded when it is first used, so that importing this costs nothing.
 """
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         read_services,
         write_plan,
     )
+    from .simulation import Simulation, read_simulation, simulate, write_simulation
 
 #: Where each name is defined.
 _HOME = {
@@ -64,6 +65,10 @@ _HOME = {
     "write_plan": "serving",
     "plan_from_json": "serving",
     "plan_to_json": "serving",
+    "simulate": "simulation",
+    "Simulation": "simulation",
+    "read_simulation": "simulation",
+    "write_simulation": "simulation",
 }
 
 __all__ = [
@@ -96,6 +101,11 @@ __all__ = [
     "write_plan",
     "plan_from_json",
     "plan_to_json",
+    # replayed plans
+    "simulate",
+    "Simulation",
+    "read_simulation",
+    "write_simulation",
 ]
 
 

@@ -120,11 +120,7 @@ def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
     '1 of 1 operating points: a batch takes longer than processes x batch / throughput'
     """
     all_points = tuple(points)
-    slow = [
-        point
-        for point in all_points
-        if point.is_slow(1000 * point.processes * point.batch / point.throughput_rps)
-    ]
+    slow = [point for point in all_points if point.is_slow]
     if not slow:
         return ()
     return (

@@ -115,12 +115,18 @@ class OperatingPoint:
         >>> OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "125", 16).batch_ms
         Fraction(16, 1)
         """
-        computed = 1000 * self.processes * self.batch / self.throughput_rps
-        return self.latency_ms if self.is_slow(computed) else computed
+        return self.latency_ms if self.is_slow else self.computed_batch_ms
 
-    def is_slow(self, computed_ms: Fraction) -> bool:
+    @property
+    def computed_batch_ms(self) -> Fraction:
+        """How long a batch takes by the throughput."""
+        return 1000 * self.processes * self.batch / self.throughput_rps
+
+    @property
+    def is_slow(self) -> bool:
         """Whether the latency is clearly longer than what the throughput says."""
-        return self.latency_ms > computed_ms + 1 and self.latency_ms * 20 > computed_ms * 21
+        computed = self.computed_batch_ms
+        return self.latency_ms > computed + 1 and self.latency_ms * 20 > computed * 21
 
     @property
     def setting(self) -> str:
