@@ -42,6 +42,15 @@ def write_simulation(simulation: Simulation, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet.simulation import simulate
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "simulation.json"
+    >>> write_simulation(simulate([], requests=1), path)
+    >>> read_simulation(path).services
+    ()
     """
     write_document(lambda: simulation_to_json(simulation), path)
 

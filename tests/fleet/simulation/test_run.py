@@ -35,6 +35,7 @@ from cms.fleet.simulation import (
     write_simulation,
 )
 from cms.fleet.simulation.plan_model import batch_ns
+from tests.files.test_schemas import require_valid
 from tests.fleet.plans import mixed_plan
 from tests.fleet.simulation.cases import MS, instance, service
 
@@ -299,6 +300,11 @@ def test_a_changed_document_is_read_or_refused_with_its_place(data: st.DataObjec
     else:
         return
     assert str(refusal).startswith("<document>: ")
+
+
+def test_a_written_simulation_fits_its_schema() -> None:
+    require_valid("simulation", simulation_to_json(_EVENTFUL))
+    require_valid("simulation", simulation_to_json(simulate([service(instance())], requests=9)))
 
 
 def test_another_document_is_no_simulation() -> None:
