@@ -15,6 +15,7 @@ from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProble
 from cms.plugin.registry import UnknownInstance
 from cms.running.interrupt import CommandCtrlC, Interrupted
 
+from .capacity import capacity
 from .catalogue import algorithms, gpus
 from .check import check
 from .options import UsageError
@@ -38,7 +39,7 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (plan, simulate, solve, check, gpus, algorithms):
+for _command in (plan, capacity, simulate, solve, check, gpus, algorithms):
     application.command(epilog=_EPILOG)(_command)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.hardware import Gpu
-    from cms.fleet.serving import OperatingPoint, QueueingRule, Service, ServingProblem
+    from cms.fleet.serving import LoadCurve, OperatingPoint, QueueingRule, Service, ServingProblem
+    from cms.fleet.serving.load_curve import PointKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,20 @@ class _Wishes:
         gpus: Iterable[str | Gpu],
         rule: str | QueueingRule,
         max_processes: int | None = None,
+        load_curves: Mapping[PointKey, LoadCurve] | None = None,
     ) -> ServingProblem:
         """Build the problem; what is wished goes before what is given."""
         from cms.fleet.serving import as_problem, read_load_curves
+
+        if self.load_curves is not None:
+            load_curves = read_load_curves(self.load_curves)
 
         return as_problem(
             services,
             operating_points,
             self.fleet(gpus),
             rule=self.rule or rule,
-            load_curves=None if self.load_curves is None else read_load_curves(self.load_curves),
+            load_curves=load_curves,
             rate_margin=self.rate_margin,
             max_processes=self.max_processes or max_processes,
             limits=self.limits,
@@ -278,5 +283,6 @@ def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
         scenario.gpus,
         scenario.rule,
         scenario.max_processes,
+        scenario.curves_for(wishes.rule or scenario.rule),
     )
     return f"{scenario.name}: {scenario.title}", serving

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
-from ...errors import InvalidProblem
+from ...errors import CmsError, InvalidProblem
 from ...files.layout import number_to_json
 from ...files.source import StrPath
-from ...files.tables import read_table
-from ...values.numbers import Number, exact
+from ...files.tables import Cell, read_table
+from ...values.numbers import Number, exact, format_exact
 from .operating_point import OperatingPoint
 from .service import require_late_share
 
-__all__ = ["CURVE_COLUMNS", "LoadCurve", "PointKey", "key_of", "read_load_curves"]
+__all__ = [
+    "CURVE_COLUMNS",
+    "LoadCurve",
+    "PointKey",
+    "curves_to_json",
+    "key_of",
+    "load_curves_text",
+    "read_load_curves",
+]
 
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
+SEPARATORS = re.compile(r"[;\s]+")
 _EVIDENCE = ("measured", "simulated")
 CURVE_COLUMNS = (
     "model",
@@ -29,8 +41,8 @@ CURVE_COLUMNS = (
     "batch",
     "late_share",
     "evidence",
-    "rate_rps",
-    "latency_ms",
+    "rates_rps",
+    "latencies_ms",
 )
 
 
@@ -121,8 +133,8 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     Parameters
     ----------
     path : str or path-like
-        Columns ``model,device,profile,processes,batch,late_share,evidence,rate_rps,latency_ms``:
-        one row a rate, those of a point with ascending rates.
+        Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``:
+        one row a point; the last two are numbers with blanks or semicolons between them.
 
     Returns
     -------
@@ -139,38 +151,67 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "curves.csv"
     >>> _ = path.write_text(
-    ...     "model,device,profile,processes,batch,late_share,evidence,rate_rps,latency_ms\\n"
-    ...     "bert,a100-80gb,1g.10gb,1,8,0.01,measured,100,60\\n"
-    ...     "bert,a100-80gb,1g.10gb,1,8,0.01,measured,200,75\\n"
+    ...     "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\\n"
+    ...     "bert,a100-80gb,1g.10gb,1,8,0.01,measured,100 200,60 75\\n"
     ... )
     >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
     [(Fraction(60, 1), Fraction(75, 1))]
     """
-    rows: dict[PointKey, list[Any]] = {}
+    curves: dict[PointKey, LoadCurve] = {}
     for row in read_table(path, CURVE_COLUMNS):
         point = (
             row["model"].word(), row["device"].word(), row["profile"].word(),
             row["processes"].integer(minimum=1), row["batch"].integer(minimum=1),
         )  # fmt: skip
-        rows.setdefault(point, []).append(row)
-    curves = {}
-    for point, own in rows.items():
-        first = own[0]
-        for row in own[1:]:
-            for name in ("late_share", "evidence"):
-                if row[name].text != first[name].text:
-                    raise row[name].error(
-                        f"{name} is {row[name].text} here and {first[name].text} on line "
-                        f"{first.line}",
-                        expected="one curve a point",
-                    )
+        if point in curves:
+            raise row.error(
+                f"a second load curve of {', '.join(map(str, point))}", expected="one row a point"
+            )
         try:
             curves[point] = LoadCurve(
-                [row["rate_rps"].number() for row in own],
-                [row["latency_ms"].number() for row in own],
-                first["late_share"].number(),
-                first["evidence"].word(),
+                _numbers(row["rates_rps"]),
+                _numbers(row["latencies_ms"]),
+                row["late_share"].number(),
+                row["evidence"].word(),
             )
         except InvalidProblem as fault:
-            raise first.error(str(fault)) from None
+            raise row.error(str(fault)) from None
     return curves
+
+
+def _numbers(cell: Cell) -> list[Fraction]:
+    try:
+        return [exact(text, cell.name) for text in SEPARATORS.split(cell.text) if text]
+    except CmsError as fault:
+        raise cell.error(str(fault)) from None
+
+
+def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
+    """Write load curves as JSON objects, each with its point."""
+    return [
+        {**dict(zip(CURVE_COLUMNS, point, strict=False)), **curve.to_json()}
+        for point, curve in curves.items()
+    ]
+
+
+def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
+    """Write load curves as the table that :func:`read_load_curves` reads.
+
+    Examples
+    --------
+    >>> curve = LoadCurve([100, 200], [60, "75.5"], evidence="simulated")
+    >>> print(load_curves_text({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}), end="")
+    model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms
+    bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60 75.5
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CURVE_COLUMNS)
+    for point, curve in curves.items():
+        rates, latencies = (
+            " ".join(map(format_exact, numbers))
+            for numbers in (curve.rates_rps, curve.latencies_ms)
+        )
+        share = format_exact(curve.late_share)
+        writer.writerow([*point, share, curve.evidence, rates, latencies])
+    return text.getvalue()

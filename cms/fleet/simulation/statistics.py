@@ -143,7 +143,7 @@ class Tally:
             return Interval(Fraction(0), Fraction(1))
         parts = self._parts()
         share, free = float(self.late_share), len(parts) - 1
-        count, t = float(self.requests), _student(max(free, 1))
+        count, t = float(self.requests), student(max(free, 1))
         if free > 0 and 0 < share < 1:
             errors = parts[:, 1] - share * parts[:, 0]
             variance = float((errors**2).sum()) * (free + 1) / free / self.requests**2
@@ -192,7 +192,7 @@ class Tally:
         return np.add.reduceat(cells, edges, axis=0)
 
 
-def _student(free: int) -> float:
+def student(free: int) -> float:
     """Student's t at 99.5 %, by the Cornish-Fisher expansion (to 0.5 % from 5 degrees on)."""
     z = _CONFIDENCE_Z
     terms = (
