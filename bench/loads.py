@@ -1,8 +1,12 @@
-"""Make the tables of sustainable loads: ``python -m bench.loads certified FILE``.
+"""Make the tables of sustainable loads: ``python -m bench.loads certified FILE``, or ``simulated``.
 
-The loads are found in floating point, by the exact chain of one process (c = 1) with batches that
-all take the same time; each is then proved in integers by :mod:`proofs_checks.checker.loads`, and
-lowered by a thousandth until it is. It takes some minutes of one core.
+``certified``: the loads are found in floating point, by the exact chain of one process (c = 1) with
+batches that all take the same time; each is then proved in integers by
+:mod:`proofs_checks.checker.loads`, and lowered by a thousandth until it is. Two minutes of a core.
+
+``simulated``: several processes on one queue, as well with batches of one length; the largest load
+of a grid at which, and at all lower ones, the upper end of a 99 % interval of the late share is
+within what is tolerated. One run of a load gives all ratios. Some ten minutes of a core.
 """
 
 from __future__ import annotations
@@ -165,13 +169,95 @@ def certified_table() -> dict[str, Any]:
     return {**table, "sha256": digest(table)}
 
 
+#: Processes and loads of the simulated table.
+PROCESSES = (2, 3, 4, 5, 8, 16)
+LOADS = tuple([k * 20 for k in range(5, 45)] + [k * 10 for k in range(90, 100)])
+_PARTS_OF_A_RUN = 20
+_BATCH_NS = 10**9
+
+
+def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
+    """Compute the table ``simulated.json`` as a document."""
+    unit = np.cumsum(np.random.Generator(np.random.PCG64(seed)).exponential(size=requests))
+    figures = np.zeros((len(LATE_SHARES), len(PROCESSES), len(RATIOS), len(BATCHES)), np.int64)
+    for at, processes in enumerate(PROCESSES):
+        for nth, batch in enumerate(BATCHES):
+            figures[:, at, :, nth] = simulated_loads(processes, batch, unit)
+    table = {
+        "kind": "simulated",
+        "made": "python -m bench.loads simulated",
+        "how": "processes on one queue, batches of one length, Poisson arrivals; the largest load "
+        "of a grid whose late share, and that of all lower loads, is within the tolerated one by "
+        "the upper end of a 99 % interval",
+        "requests": requests,
+        "seed": seed,
+        "late_shares": [str(share) for share in LATE_SHARES],
+        "ratios": [str(ratio) for ratio in RATIOS],
+        "processes": list(PROCESSES),
+        "batches": list(BATCHES),
+        "thousandths": figures.tolist(),
+    }
+    return {**table, "sha256": digest(table)}
+
+
+def simulated_loads(
+    processes: int, batch: int, unit: NDArray[np.float64], plain: bool = False
+) -> NDArray[np.int64]:
+    """Find the loads of an instance, in thousandths, by late share and ratio.
+
+    Parameters
+    ----------
+    processes, batch : int
+    unit : array
+        Arrivals at a rate of 1, ascending.
+    plain : bool, default False
+        Whether the loop is not compiled.
+    """
+    from cms.fleet.simulation.load_curves import latencies
+    from cms.fleet.simulation.reference import advance as loop
+
+    if not plain:
+        from cms.fleet.simulation.compiled import advance as loop
+    times = [_BATCH_NS] * batch
+    limits = np.array([int(ratio * _BATCH_NS) for ratio in RATIOS])
+    best = np.zeros((len(LATE_SHARES), len(RATIOS)), dtype=np.int64)
+    open_still = np.ones(best.shape, dtype=np.bool_)
+    for load in LOADS:
+        gap = _BATCH_NS * _PARTS / (load * processes * batch)
+        highest = _late_at_most(latencies(times, processes, unit * gap, loop), limits)
+        open_still &= highest <= np.array([[float(share)] for share in LATE_SHARES])
+        if not open_still.any():
+            break
+        best[open_still] = load
+    return best
+
+
+def _late_at_most(found: NDArray[np.int64], limits: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The upper ends of 99 % intervals of the late shares, by batch means."""
+    from cms.fleet.simulation.statistics import student
+
+    each = len(found) // _PARTS_OF_A_RUN
+    found = found[: each * _PARTS_OF_A_RUN]
+    kinds = np.searchsorted(limits, found)  # so many limits are exceeded
+    part = np.repeat(np.arange(_PARTS_OF_A_RUN), each)
+    width = len(limits) + 1
+    counts = np.bincount(part * width + kinds, minlength=_PARTS_OF_A_RUN * width)
+    exceed = counts.reshape(_PARTS_OF_A_RUN, width)[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:] / each
+    spread = student(_PARTS_OF_A_RUN - 1) / math.sqrt(_PARTS_OF_A_RUN)
+    high: NDArray[np.float64] = exceed.mean(axis=0) + spread * exceed.std(axis=0, ddof=1)
+    return high
+
+
 def main() -> None:
     """Write a table."""
     parser = argparse.ArgumentParser(prog="python -m bench.loads", description=__doc__)
-    parser.add_argument("table", choices=["certified"])
+    parser.add_argument("table", choices=["certified", "simulated"])
     parser.add_argument("file", type=Path)
+    parser.add_argument("--requests", type=int, default=10**7, help="of each simulated run")
     options = parser.parse_args()
-    text = json.dumps(certified_table(), indent=1)
+    certified = options.table == "certified"
+    table = certified_table() if certified else simulated_table(options.requests)
+    text = json.dumps(table, indent=1)
     # a row of numbers is a line
     options.file.write_text(_rows_on_lines(text) + "\n", "utf-8")
 
