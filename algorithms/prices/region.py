@@ -54,13 +54,22 @@ class Bounded(NamedTuple):
     packing: Packing
 
     @classmethod
-    def of(cls, problem: MachineProblem, shape: SizeBoundedConfigurations, machine: int) -> Bounded:
+    def of(
+        cls,
+        problem: MachineProblem,
+        shape: SizeBoundedConfigurations,
+        machine: int,
+        *,
+        proper: bool = True,
+    ) -> Bounded:
         """Read a set, as far as its types are the problem's."""
-        index, useful = problem.block_index, problem.useful_blocks()
+        index = problem.block_index
         blocks = [block for block in shape.sizes if block in index]
         columns = tuple(index[block] for block in blocks)
-        pairs = zip(blocks, columns, strict=True)
-        most = tuple(min(shape.largest_count(block), useful[i]) for block, i in pairs)
+        most = tuple(shape.largest_count(block) for block in blocks)
+        if proper:
+            useful = problem.useful_blocks()
+            most = tuple(min(count, useful[i]) for count, i in zip(most, columns, strict=True))
         sizes = [shape.sizes[block] for block in blocks]
         packing = Packing(sizes, shape.capacity, shape.max_blocks, most)
         return cls(shape, machine, columns, most, packing)
@@ -86,6 +95,9 @@ class Region:
     free_machines : bool, default False
         Whether all costs count as 0: prices of a positive bound are then a proof that there is no
         schedule at all.
+    proper : bool, default True
+        Whether a machine of a size-bounded set has no more blocks of a type than all jobs together
+        can use.
     """
 
     def __init__(
@@ -94,6 +106,7 @@ class Region:
         path: Sequence[Condition] = (),
         *,
         free_machines: bool = False,
+        proper: bool = True,
     ) -> None:
         self.problem, self.path, self.free_machines = problem, tuple(path), free_machines
         self.blocks = problem.blocks
@@ -117,7 +130,7 @@ class Region:
                         counts[index[block]] = count
                 self.rows.append(Row(tuple(counts), machine, shape))
             else:
-                self.bounded.append(Bounded.of(problem, shape, machine))
+                self.bounded.append(Bounded.of(problem, shape, machine, proper=proper))
         # Start each set with the machines filled with one type.
         for bounded in self.bounded:
             for column, count in zip(bounded.columns, bounded.most, strict=True):
