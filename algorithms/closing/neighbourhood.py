@@ -28,8 +28,10 @@ class Rung(NamedTuple):
     nodes: int
 
 
-#: What is tried before branching, and near each fleet that branches lead to.
+#: What is tried before branching.
 FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
+#: What is tried near a fleet that branches lead to; another fleet is found sooner than more helps.
+FLEET_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50))
 
 
 class Neighbourhood:

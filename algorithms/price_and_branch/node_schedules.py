@@ -11,7 +11,7 @@ from cms.certificate.certificate import next_below
 
 from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.near import NearOptions
-from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
+from ..closing.neighbourhood import FLEET_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
 from ..closing.rounding import rounded
 from ..closing.shapes import Shapes
@@ -118,7 +118,7 @@ class NodeSchedules:
         seed = self._budget.seed + self._tries
         neighbourhood = Neighbourhood(search, point, shapes, mixture, np.random.default_rng(seed))
         start = rounded(search, mixture, seed)
-        for number, rung in enumerate(FIRST_RUNGS):
+        for number, rung in enumerate(FLEET_RUNGS):
             if target is not None and (self._budget.stopped or target < point.bound):
                 break
             origin = start if best is None or not number % 2 else best

@@ -182,6 +182,9 @@ class _Run:
         diver: Diver | None,
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
+        if self._cost is not None and self._step < search.region.unit:
+            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS[:1])
+            yield from self._tree(point)
         yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
