@@ -11,7 +11,7 @@ from cms.certificate.certificate import next_below, round_up
 
 from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.near import NearOptions
-from ..closing.neighbourhood import FLEET_RUNGS, Neighbourhood
+from ..closing.neighbourhood import FIRST_RUNGS, FLEET_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
 from ..closing.rounding import rounded
 from ..closing.shapes import Shapes
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+#: One in so many attempts frees more jobs.
+_LARGER_EVERY = 3
 #: What part of the root's prices is added to a node's.
 _LEANING = Fraction(1, 64)
 #: Dives at a node.
@@ -140,8 +142,9 @@ class NodeSchedules:
         random, leaning = np.random.default_rng(seed), self._leaning(point)
         neighbourhood = Neighbourhood(search, point, shapes, mixture, random, leaning)
         start = rounded(search, mixture, seed)
+        rungs = FLEET_RUNGS if self._tries % _LARGER_EVERY else FIRST_RUNGS[-1:]
         failed = number = 0
-        while failed < len(FLEET_RUNGS) and not self._budget.stopped:
+        while failed < len(rungs) and not self._budget.stopped:
             if target is not None and target < point.bound:
                 break
             aim = target
@@ -150,7 +153,7 @@ class NodeSchedules:
                 # fleet at its best, and programs of few are quick.
                 aim = min(target, round_up(point.bound, shapes.step))
             found, _ = neighbourhood.look(
-                FLEET_RUNGS[number % len(FLEET_RUNGS)],
+                rungs[number % len(rungs)],
                 start if best is None or not number % 2 else best,
                 least=point.bound,
                 target=aim,
