@@ -25,6 +25,7 @@ from ..prices.choices import Choices, choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
+from .covers import MOST_BLOCKS, Covered, cover
 from .undecided import Pick, Undecided
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ _MOST_BLOCKS = 2**40
 #: Machines that cost more, in the cheapest machines' cost, are left out: beside longer numbers GLOP
 #: may not return.
 _HIGHEST = 1e21
+#: All machines for what is left are looked through again once so few of the blocks are left.
+_FEWER = 0.8
 #: GLOP's parameters, tried in this order.
 _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
@@ -103,6 +106,8 @@ class Diver:
         # Machines of each limited type that deciding jobs leave alone, until there is a schedule:
         # what is to be packed may need them.
         self._spare = 0
+        # Blocks that were left in some dive, and what a look through all machines for them found.
+        self._looked_at: dict[tuple[Fraction, tuple[int, ...]], Covered] = {}
 
     def dives(
         self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
@@ -129,8 +134,9 @@ class Diver:
             if skips and skips[-1] >= self._choices:
                 continue
             spare = self._spare if below is None else 0
-            dive = _Dive(self._jobs, self._region, self._rows, start, self._budget, spare)
-            found = dive.run(frozenset(skips), below)
+            given = self._jobs, self._region, self._rows, start, self._budget
+            dive = _Dive(*given, spare, self._looked_at)
+            found = dive.run(frozenset(skips), below, target if skips else None)
             if dive.short:
                 self._spare = max(1, 2 * self._spare)
             if found is not None:
@@ -155,7 +161,9 @@ class _Dive:
         start: Undecided,
         budget: Budget,
         spare: int = 0,
+        looked_at: dict[tuple[Fraction, tuple[int, ...]], Covered] | None = None,
     ) -> None:
+        self._looked_at = {} if looked_at is None else looked_at
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
         #: Whether it ended for want of machines.
         self.short = False
@@ -201,6 +209,9 @@ class _Dive:
         self._sets: list[Row] = []
         self._held: list[tuple[int, ...]] = []
         self._machines: dict[Row, float] = {}
+        # The first prices of blocks and the last ones; what contents of each type are worth then.
+        self._first: tuple[Sequence[int], Sequence[int]] | tuple[()] = ()
+        self._last: tuple[Sequence[int], Sequence[int]] = (), ()
         # The kinds that are to choose: how many jobs, their row, and variables of their options.
         self._open = {kind: jobs.weight(kind) for kind in start.open}
         self._choose = {
@@ -213,9 +224,16 @@ class _Dive:
         for row in rows:
             self._add(row)
 
-    def run(self, skips: frozenset[int], below: Fraction | None) -> Dived | None:
-        """Dive; None if there is no end, or none that costs less than ``below``."""
+    def run(
+        self, skips: frozenset[int], below: Fraction | None, target: Fraction | None = None
+    ) -> Dived | None:
+        """Dive; None if there is no end, or none that costs less than ``below``.
+
+        With a ``target``, all machines for what is left within that cost are looked through now and
+        then: the last ones must waste less than prices alone tell.
+        """
         rounds = _FIRST_ROUNDS
+        blocks = _coverable(self._region)
         while self._open or any(self._left):
             solved = self._priced(rounds)
             rounds = _ROUNDS
@@ -230,6 +248,13 @@ class _Dive:
                 if not self._decide(self._step(options, skips, len(self._open) // _TOGETHER)):
                     return None
                 continue
+            if target is not None and target >= least and sum(self._left) <= blocks:
+                blocks = int(sum(self._left) * _FEWER)
+                found = self._covered(target)
+                if found.machines is not None:
+                    break
+                if found.none and below is not None:
+                    return None  # a cheaper schedule than that, but dearer than the target, is rare
             taken = self._step(machines, skips, 0)
             kept = [self._keep(row, number) for row, number in taken.items()]
             if not any(kept):
@@ -240,6 +265,38 @@ class _Dive:
         picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
         choices = choices_of(picks, len(self._region.blocks))
         return Dived(self._cost, dict(self._kept), choices)
+
+    def _covered(self, target: Fraction) -> Covered:
+        """Keep machines for all that is left, if some are found within a cost."""
+        if not self._first:
+            self._first = self._last
+        key = target - self._cost, tuple(self._left)
+        if key not in self._looked_at:
+            # Where prices have not settled the first ones may still tell more.
+            told = (self._told(*each, target) for each in (self._last, self._first))
+            _, slack, prices, most = min(told)
+            there = self._region, self._left, prices, most, slack, self._room
+            self._looked_at[key] = cover(*there, self._budget)
+        found = self._looked_at[key]
+        for row, number in (found.machines or {}).items():
+            self._keep(row, number)
+        return found
+
+    def _told(
+        self, prices: Sequence[int], worth: Sequence[int], target: Fraction
+    ) -> tuple[Fraction, int, Sequence[int], list[int]]:
+        """Return what all further machines together may lack of what they can be worth.
+
+        As a part of a cost, and in these prices; the prices; and what contents of each machine type
+        are worth at most.
+        """
+        worth, scale = self._scaled(prices, worth)
+        costs = [int(cost * scale) for cost in self._region.costs]
+        allowed = list(map(max, costs, worth))
+        slack = int((target - self._cost) * scale) - sum(map(mul, prices, self._left))
+        for room, most, cost in zip(self._room, allowed, costs, strict=True):
+            slack += 0 if room is None else room * (most - cost)
+        return slack / scale, slack, prices, allowed
 
     def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
         """Return what to keep: all that is whole, or else what there is most of."""
@@ -360,6 +417,7 @@ class _Dive:
             dual = {kind: answer.duals[row] for kind, row in self._choose.items()}
             more, worth = self._new_contents(prices, limits)
             added, paid = self._new_options(prices, dual)
+            self._last = prices, worth
             if not rounds or not (added or more):
                 break
         if any(x[at] > _GAIN for at in self._missing) and not self._open:
@@ -408,16 +466,28 @@ class _Dive:
         No machine is worth more than it costs once prices are scaled to that; one of limited number
         may be, and its limit then counts as often as it is.
         """
-        worth, costs = list(worth), self._region.costs
-        for row in self._listed:
-            held = sum(map(mul, prices, self._wanted(row)))
-            worth[row.machine] = max(worth[row.machine], held)
-        pairs = list(zip(worth, costs, self._room, strict=True))
-        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
-        scale = max([_GRID / self._region.unit, *ratios])
+        worth, scale = self._scaled(prices, worth)
+        pairs = list(zip(worth, self._region.costs, self._room, strict=True))
         value: int = sum(map(mul, prices, self._left)) + paid
         least = value / scale
         for held, cost, room in pairs:
             if room is not None:
                 least -= room * max(Fraction(0), held / scale - cost)
         return least
+
+    def _scaled(self, prices: Sequence[int], worth: Sequence[int]) -> tuple[list[int], Fraction]:
+        """Return what machines are worth, listed ones too, and what a cost of 1 counts as."""
+        worth, costs = list(worth), self._region.costs
+        for row in self._listed:
+            held = sum(map(mul, prices, self._wanted(row)))
+            worth[row.machine] = max(worth[row.machine], held)
+        pairs = zip(worth, costs, self._room, strict=True)
+        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
+        return worth, max([_GRID / self._region.unit, *ratios])
+
+
+def _coverable(region: Region) -> int:
+    """Return how many blocks at most all machines for them are looked through for."""
+    paid = all(region.costs[bounded.machine] for bounded in region.bounded)
+    listed = any(row.shape is not None for row in region.rows)
+    return MOST_BLOCKS if paid and not listed else 0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..problem.images import SAFE
+from .packing_list import contents_worth
 from .packing_search import fill
 from .pricing import common_denominator
 
@@ -171,6 +172,45 @@ class Packing:
         for i, number in zip(order, found.content, strict=True):
             content[i] = number
         return Found(coin * found.value, coin * found.ceiling, content)
+
+    def contents(
+        self, worth: Sequence[int], most: Sequence[int], least: int, limit: int, patience: int
+    ) -> tuple[list[tuple[int, ...]], bool]:
+        """List the contents that are worth no less than ``least``.
+
+        Parameters
+        ----------
+        worth : sequence of k ints
+            None negative.
+        most : sequence of k ints
+            How many blocks of each type there may be.
+        least : int
+        limit, patience : int
+            Ends beyond so many contents, or steps.
+
+        Returns
+        -------
+        contents : list of tuples of k ints
+            Those with many blocks of the dearest types first.
+        complete : bool
+
+        Examples
+        --------
+        >>> Packing([2, 3], Fraction(7), None).contents([2, 3], [2, 2], 6, 10, 100)
+        ([(0, 2), (2, 1)], True)
+        """
+        fits = list(map(min, self._most, most))
+        order = [i for i, number in enumerate(fits) if number > 0]
+        a, b, c = ([values[i] for i in order] for values in (worth, self._weights, fits))
+        room, slots = self._room, self._slots
+        found, complete = contents_worth(a, b, c, room, slots, least, limit, patience)
+        contents = []
+        for counts in found:
+            content = [0] * len(fits)
+            for i, number in zip(order, counts, strict=True):
+                content[i] = number
+            contents.append(tuple(content))
+        return contents, complete
 
 
 class _Machine:

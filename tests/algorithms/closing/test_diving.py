@@ -220,9 +220,9 @@ def test_dives_end_once_they_meet_the_target_or_cannot(monkeypatch: pytest.Monke
     asked: list[frozenset[int]] = []
     honest = _Dive.run
 
-    def counted(self: _Dive, skips: frozenset[int], below: Fraction | None) -> Dived | None:
+    def counted(self: _Dive, skips: frozenset[int], *costs: Fraction | None) -> Dived | None:
         asked.append(skips)
-        return honest(self, skips, below)
+        return honest(self, skips, *costs)
 
     monkeypatch.setattr(_Dive, "run", counted)
 
