@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _MOST_CONTENTS, _STEPS = 3_000, 60_000
 #: They are listed again once so few of the blocks are left.
 _FEWER = 0.85
-#: Machines that are put together before a search ends.
-_NODES = 200_000
+#: Machines that are put together before a search ends, times the contents there are and some.
+_WORK = 60_000_000
 #: Nodes between two questions whether time is up.
 _ASK_EVERY = 1_000
 #: No more blocks are looked at: a machine is a level of recursion.
@@ -165,14 +165,14 @@ class _Search:
         ]
         self._held = [[(i, n) for i, n in enumerate(row.counts) if n] for _, row in contents]
         self.taken: list[int] = []
-        self._nodes = 0
+        self._nodes, self._most = 0, _WORK // (100 + len(contents))
         #: Whether it gave up.
         self.ended = False
 
     def run(self, usable: int, slack: int) -> bool:
         """Put what is left on machines; say whether that worked out."""
         self._nodes += 1
-        if self._nodes > _NODES or (not self._nodes % _ASK_EVERY and self._budget.stopped):
+        if self._nodes > self._most or (not self._nodes % _ASK_EVERY and self._budget.stopped):
             self.ended = True
         if self.ended:
             return False

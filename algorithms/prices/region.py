@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
-from cms.knapsack.packing import Packing
-from cms.knapsack.packing_extras import Extra
-from cms.knapsack.packing_found import Found
+from cms.knapsack.packing import Found, Packing
+from cms.knapsack.packing_extras import Extra, fullest_in_boxes
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
@@ -214,7 +213,7 @@ class Region:
             mine = [worth[i] for i in bounded.columns]
             extras = self._extras(bounded, numbers[k:])
             if extras:
-                for found in bounded.packing.fullest_each(mine, extras):
+                for found in fullest_in_boxes(bounded.packing, mine, extras):
                     largest[machine] = max(largest[machine], found.ceiling + extra)
                     self._remember(bounded, found)
                 continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidCertificate
 from ..knapsack.packing import fullest_machine
+from ..knapsack.packing_extras import fullest_with_extras
 from ..problem.parts import AnyConfiguration, Block, Configuration
 from ..values.names import nearest
 from ..values.numbers import shown
@@ -167,14 +168,13 @@ def most_worth(
     blocks = list(shape.sizes)
     index = {block: at for at, block in enumerate(blocks)}
     possible = [(least, amount) for least, amount in extras if least.keys() <= index.keys()]
-    return fullest_machine(
-        [worth[block] for block in blocks],
-        [shape.sizes[block] for block in blocks],
-        shape.capacity,
-        shape.max_blocks,
-        [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None,
-        [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible],
-    ).value
+    most = [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None
+    prices, sizes = [worth[block] for block in blocks], [shape.sizes[block] for block in blocks]
+    room, slots = shape.capacity, shape.max_blocks
+    if not possible:
+        return fullest_machine(prices, sizes, room, slots, most).value
+    numbered = [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible]
+    return fullest_with_extras(prices, sizes, room, slots, most, numbered).value
 
 
 def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:

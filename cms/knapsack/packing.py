@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..problem.images import SAFE
-from .packing_extras import Extra, fullest_in_boxes
-from .packing_found import Found
 from .packing_list import contents_worth
 from .packing_search import fill
 from .pricing import common_denominator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,7 +51,6 @@ def fullest_machine(
     capacity: Fraction,
     max_blocks: int | None,
     most: Sequence[int] | None = None,
-    extras: Sequence[tuple[Mapping[int, int], Fraction]] = (),
 ) -> Fullest:
     """Find the most valuable multiset of blocks within a capacity.
 
@@ -67,8 +64,6 @@ def fullest_machine(
     max_blocks : int or None
     most : sequence of k ints, optional
         How many blocks of each type there may be; by default any number.
-    extras : sequence of (mapping, Fraction), optional
-        What a content with at least so many blocks of these types is worth more, of any sign.
 
     Returns
     -------
@@ -80,19 +75,18 @@ def fullest_machine(
     >>> fullest_machine([third, Fraction(1, 4), Fraction(1, 11)], [44, 33, 12], Fraction(132), None)
     Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
     """
-    amounts = [amount for _, amount in extras]
-    numbers, denominator = common_denominator([*prices, *amounts])
-    worth, more = numbers[: len(prices)], numbers[len(prices) :]
-    packing = Packing(sizes, capacity, max_blocks, most)
-    if extras:
-        pairs = zip(extras, more, strict=True)
-        boxes = packing.fullest_each(worth, [Extra(least, n) for (least, _), n in pairs])
-        found = max(boxes)
-        found = found._replace(ceiling=max(each.ceiling for each in boxes))
-    else:
-        found = packing.fullest(worth)
+    worth, denominator = common_denominator(prices)
+    found = Packing(sizes, capacity, max_blocks, most).fullest(worth)
     exact = found.ceiling == found.value
     return Fullest(Fraction(found.ceiling, denominator), tuple(found.content), exact)
+
+
+class Found(NamedTuple):
+    """The same in integers: what the content is worth, and what none is worth more than."""
+
+    value: int
+    ceiling: int
+    content: Sequence[int]
 
 
 class Packing:
@@ -191,6 +185,11 @@ class Packing:
         return self._weights
 
     @property
+    def most(self) -> list[int]:
+        """How many blocks of each type fit, or may be there."""
+        return self._most
+
+    @property
     def slots(self) -> int | None:
         """How many blocks there may be."""
         return self._slots
@@ -200,21 +199,6 @@ class Packing:
         smaller = copy(self)
         smaller._room, smaller._slots = room, slots
         return smaller
-
-    def fullest_each(self, worth: Sequence[int], extras: Sequence[Extra]) -> list[Found]:
-        """Find the most valuable content with extras, and some others that are of some.
-
-        Parameters
-        ----------
-        worth : sequence of k ints
-        extras : sequence of Extra
-
-        Examples
-        --------
-        >>> Packing([2, 3], Fraction(7), None).fullest_each([2, 3], [Extra({1: 2}, 9)])
-        [Found(value=15, ceiling=15, content=[0, 2])]
-        """
-        return [*fullest_in_boxes(self, worth, extras, self._most)]
 
     def contents(
         self, worth: Sequence[int], most: Sequence[int], least: int, limit: int, patience: int

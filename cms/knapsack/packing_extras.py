@@ -12,13 +12,12 @@ from itertools import accumulate
 from operator import add, mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from .packing_found import Found
+from .packing import Found, Fullest, Packing
 from .packing_search import at_most
+from .pricing import common_denominator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from .packing import Packing
 
 
 class Extra(NamedTuple):
@@ -32,7 +31,6 @@ def fullest_in_boxes(
     packing: Packing,
     worth: Sequence[int],
     extras: Sequence[Extra],
-    most: Sequence[int],
 ) -> Iterator[Found]:
     """Yield the most valuable content of each box, but of those that a better one was found before.
 
@@ -42,26 +40,56 @@ def fullest_in_boxes(
     worth : sequence of k ints
         Of any sign.
     extras : sequence of Extra
-    most : sequence of k ints
-        How many blocks of each type fit, or may be there.
 
     Examples
     --------
     >>> from fractions import Fraction
     >>> from cms.knapsack.packing import Packing
     >>> packing = Packing([2, 3], Fraction(7), None)
-    >>> [*fullest_in_boxes(packing, [2, 3], [Extra({1: 2}, -1)], [3, 2])]
+    >>> [*fullest_in_boxes(packing, [2, 3], [Extra({1: 2}, -1)])]
     [Found(value=7, ceiling=7, content=[2, 1])]
     """
-    boxes = _Boxes(packing, worth, extras, most)
-    yield from boxes.split([0] * len(worth), list(most), 0, 0)
+    boxes = _Boxes(packing, worth, extras)
+    yield from boxes.split([0] * len(worth), list(packing.most), 0, 0)
+
+
+def fullest_with_extras(
+    prices: Sequence[Fraction],
+    sizes: Sequence[Fraction],
+    capacity: Fraction,
+    max_blocks: int | None,
+    most: Sequence[int] | None,
+    extras: Sequence[tuple[Mapping[int, int], Fraction]],
+) -> Fullest:
+    """Find the most valuable multiset of blocks within a capacity, extras counted.
+
+    Parameters
+    ----------
+    prices, sizes, capacity, max_blocks, most
+        As for :func:`.fullest_machine`.
+    extras : sequence of (mapping, Fraction)
+        What a content with at least so many blocks of these types is worth more, of any sign.
+
+    Examples
+    --------
+    >>> two = [Fraction(1), Fraction(1)]
+    >>> fullest_with_extras(two, two, Fraction(3), None, None, [({0: 1, 1: 2}, Fraction(2))])
+    Fullest(value=Fraction(5, 1), content=(1, 2), exact=True)
+    """
+    amounts = [amount for _, amount in extras]
+    numbers, denominator = common_denominator([*prices, *amounts])
+    worth, more = numbers[: len(prices)], numbers[len(prices) :]
+    pairs = zip(extras, more, strict=True)
+    packing = Packing(sizes, capacity, max_blocks, most)
+    found = [*fullest_in_boxes(packing, worth, [Extra(least, n) for (least, _), n in pairs])]
+    best, ceiling = max(found), max(each.ceiling for each in found)
+    return Fullest(Fraction(ceiling, denominator), tuple(best.content), ceiling == best.value)
 
 
 class _Boxes:
-    def __init__(
-        self, packing: Packing, worth: Sequence[int], extras: Sequence[Extra], most: Sequence[int]
-    ) -> None:
+    def __init__(self, packing: Packing, worth: Sequence[int], extras: Sequence[Extra]) -> None:
         self._packing, self._worth, self._extras = packing, worth, extras
+        most = packing.most
         self._best: int | None = None
         # The extras from each one on are worth at most so much.
         gains = [max(0, extra.amount) for extra in reversed(extras)]

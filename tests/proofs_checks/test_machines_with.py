@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.files import problem_from_json
-from cms.knapsack.packing import fullest_machine
+from cms.knapsack.packing_extras import fullest_with_extras
 from proofs_checks.checker.boxes import dearest_with_extras
 from proofs_checks.checker.problem import Bounded
 from tests.oracle import optimum
@@ -129,7 +129,7 @@ def test_both_knapsacks_find_what_listing_every_content_finds(
             if all(content[i] >= n for i, n in least.items()):
                 worth += amount
         best = max(best, worth)
-    found = fullest_machine(prices, sizes, F(capacity), max_blocks, most, extras)
+    found = fullest_with_extras(prices, sizes, F(capacity), max_blocks, most, extras)
     assert found.exact
     assert found.value == best
     names = "abc"
