@@ -46,11 +46,12 @@ def test_set_covers_from_nothing_end_with_a_schedule_and_a_tree(name: str) -> No
     assert isinstance(found.certificate, Branch)
 
 
-def test_no_tree_tells_machines_of_a_size_bounded_set_apart() -> None:
-    """Cutting stock without round-up: nothing to branch on is fractional, and 5 is all there is."""
+def test_machines_of_a_size_bounded_set_are_told_apart_by_what_they_have() -> None:
+    """Cutting stock without round-up: totals are whole, numbers of machines with some blocks not."""
     problem = no_round_up()
     found = proof(problem, None)
-    assert found.bound == 5
+    assert found.bound == 6
+    assert isinstance(found.certificate, Branch)
     assert found.schedule is not None
     assert found.schedule.cost(problem) == 6
 
