@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from cms.certificate.certificate import next_below
 from cms.knapsack.pricing import cheapest_option
 
 from ..prices.choices import Choices, choices_of
@@ -166,8 +167,9 @@ class Dive:
                 found = self._covered(target)
                 if found.machines is not None:
                     break
-                if found.none and below is not None:
-                    return None  # a cheaper schedule than that, but dearer than the target, is rare
+                step = self._jobs.problem.cost_step
+                if found.none and below is not None and next_below(below, step) <= target:
+                    return None
             taken = self._step(machines, skips, 0)
             kept = [self._keep(row, number) for row, number in taken.items()]
             if not any(kept):

@@ -103,7 +103,7 @@ def test_families_are_proved_from_the_optimum_and_from_nothing(family: str) -> N
 @pytest.mark.long
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_what_has_no_schedule_is_proved_to_have_none(family: str) -> None:
-    """All but cutting stock in a size-bounded set, on which nothing can branch."""
+    """All but cutting stock in a size-bounded set, whose branches may be too many."""
     for number in range(1000, 1020):
         problem = instance(family, number)
         claims = list(prove_infeasible(problem, Unlimited(), most_nodes=200))
