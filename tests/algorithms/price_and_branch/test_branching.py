@@ -47,7 +47,7 @@ def test_set_covers_from_nothing_end_with_a_schedule_and_a_tree(name: str) -> No
 
 
 def test_machines_of_a_size_bounded_set_are_told_apart_by_what_they_have() -> None:
-    """Cutting stock without round-up: totals are whole, numbers of machines with some blocks not."""
+    """Cutting stock without round-up: of totals all are whole, of machines with some blocks not."""
     problem = no_round_up()
     found = proof(problem, None)
     assert found.bound == 6
