@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load, late_share
+from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load, late_share, simulated_loads
 from cms import solve
 from cms.errors import FileError, InvalidOption, InvalidProblem
 from cms.fleet import (
@@ -33,6 +33,7 @@ from cms.fleet import (
     read_services,
 )
 from cms.fleet.serving.loads import _FOLDER, digest, sustainable_load
+from cms.fleet.simulation.load_curves import load_curves, quantile_above
 from instances import published
 from tests.samples import few
 
@@ -220,14 +221,19 @@ def test_what_cannot_be_is_refused(make: Callable[[], object], message: str) -> 
 
 
 def test_curves_and_wishes_are_read_from_tables(tmp_path: Path) -> None:
-    head = "model,device,profile,processes,batch,late_share,evidence,rate_rps,latency_ms\n"
     curves = tmp_path / "curves.csv"
-    row = "bert,a100-80gb,1g.10gb,1,8,0.01,simulated,"
-    curves.write_text(f"{head}{row}100,60\n{row}200,75\n", "utf-8")
+    head = "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
+    row = "bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60;75\n"
+    curves.write_text(head + row, "utf-8")
     assert read_load_curves(curves) == {KEY: LoadCurve([100, 200], [60, 75], CENT, "simulated")}
-    curves.write_text(f"{head}{row}100,60\n{row.replace('0.01', '0.05')}200,75\n", "utf-8")
-    with pytest.raises(FileError, match=r"late_share is 0.05 here and 0.01 on line 2"):
-        read_load_curves(curves)
+    for wrong, message in (
+        (row + row, "3: a second load curve of bert, a100-80gb"),
+        (row.replace("200", "50"), "not > 0 and ascending"),
+        (row.replace("75", "soon"), "latencies_ms"),
+    ):
+        curves.write_text(head + wrong, "utf-8")
+        with pytest.raises(FileError, match=message):
+            read_load_curves(curves)
     services = tmp_path / "services.csv"
     head = "service,model,rate_rps,latency_limit_ms,late_share,queue\n"
     services.write_text(f"{head}a,bert,1,50,0.05,process\nb,bert,1,50,,\n", "utf-8")
@@ -350,3 +356,41 @@ def test_a_scenario_with_up_to_five_processes_needs_its_known_gpus(rule: str, nu
     solution = solve(serving.problem)
     assert (solution.status, solution.proof) == ("optimal", "checked")
     assert solution.machine_count == COUNTS[rule][number]
+
+
+# -- what is simulated -------------------------------------------------------------------------
+
+
+def test_a_simulated_curve_and_the_proved_table_agree_on_one_process() -> None:
+    wanted = point()
+    curve = load_curves([wanted], requests=3000, seed=3)[KEY]
+    assert (curve.evidence, curve.late_share, len(curve.rates_rps)) == ("simulated", CENT, 16)
+    for limit in (75, 100):
+        proved = RULES["capacity"].supply(chat(limit), wanted)
+        # few requests make the interval wide, so that a curve says less
+        assert Fraction(6, 10) * proved < curve.sustained(Fraction(limit)) < Fraction(11, 10) * 320
+
+
+def test_a_curve_of_batches_that_need_less_time_allows_more() -> None:
+    short, full = point(1, 400, latency="2.5"), point()
+    padded, measured = (
+        load_curves([full], points, requests=2000)[KEY] for points in ([full], [short, full])
+    )
+    assert measured.latencies_ms[0] < padded.latencies_ms[0]
+    assert load_curves([full], [short, full], requests=2000)[KEY] == measured
+
+
+def test_the_upper_end_of_a_quantile_is_above_it() -> None:
+    rng = np.random.default_rng(1)
+    found = rng.integers(0, 10**6, 40_000)
+    assert 990_000 < quantile_above(found, CENT) < 994_000
+    assert quantile_above(np.full(40, 7), CENT) == 7
+
+
+def test_the_simulated_table_says_no_more_than_the_chain_for_one_process() -> None:
+    unit = np.cumsum(np.random.default_rng(2).exponential(size=1500))
+    loads = simulated_loads(1, 8, unit, plain=True)
+    assert (np.diff(loads, axis=1) >= 0).all()
+    for share, ratio in ((2, 0), (2, 20)):
+        wanted = RATIOS[ratio], LATE_SHARES[share]
+        assert 0 < loads[share, ratio] <= 1000 * sustainable_load(1, 8, *wanted) + 80

@@ -13,7 +13,7 @@ from cms import BlocksOfJob, Branch, Configuration, Job, MachinesOf, Problem, so
 from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, plan_to_json
+from cms.fleet.serving import LoadCurve, OperatingPoint, Plan, Service, as_problem, plan_to_json
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
@@ -94,6 +94,23 @@ def _shared_plan() -> Document:
     return plan_to_json(Plan(serving, solve(serving.problem)))
 
 
+def _promising_plan() -> Document:
+    """A plan by load: a point with a load curve, one that the table speaks for, and a margin."""
+    services = [
+        Service("chat", "bert", 40, 100, late_share="0.05"),
+        Service("mail", "vgg", 20, 200, queue="process"),
+    ]
+    points = [
+        OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 1, 60, 17),
+        OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 4, 100, 40),
+        OperatingPoint("vgg", "a30-24gb", "1g.6gb", 2, 2, 50, 80),
+    ]
+    curve = LoadCurve([10, 50, "99.5"], ["41.5", 60, 250], evidence="simulated")
+    curves = {("bert", "a30-24gb", "2g.12gb", 1, 4): curve}
+    serving = as_problem(services, points, "a30-24gb", load_curves=curves, rate_margin="0.1")
+    return plan_to_json(Plan(serving, solve(serving.problem)))
+
+
 def _branching() -> tuple[Document, Document]:
     """A bound that only a branch proves: two machines of three blocks for what takes 4 blocks."""
     problem = Problem(
@@ -126,7 +143,8 @@ def seeds() -> tuple[Seed, ...]:
         found.append(Seed("solution", files))
         problems.append(files["problem.json"])
     found += [Seed("problem", {"problem.json": text}) for text in dict.fromkeys(problems)]
-    found += [Seed("plan", {"plan.json": lay_out(p)}) for p in (made["plan"][0], _shared_plan())]
+    found += [Seed("plan", {"plan.json": lay_out(p)})
+              for p in (made["plan"][0], _shared_plan(), _promising_plan())]  # fmt: skip
     tables = [
         {"services.csv": SERVICE_COLUMNS + services, "points.csv": POINTS + points}
         for services, points in TABLES
