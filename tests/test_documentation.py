@@ -94,7 +94,7 @@ def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_pa
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, "")
     assert "optimal, proof checked" in run.stdout
-    assert run.stdout.endswith("the certificate proves that every schedule costs at least 5\n")
+    assert run.stdout.endswith("the certificate proves that every schedule costs at least 4\n")
     assert (tmp_path / "plan.svg").exists()
 
 

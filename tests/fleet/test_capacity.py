@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.loads import BATCHES, LATE_SHARES, RATIOS, largest_load, late_share, simulated_loads
-from cms import solve
+from cms import growth, solve
 from cms.errors import FileError, InvalidOption, InvalidProblem
 from cms.fleet import (
     RULES,
@@ -32,6 +32,7 @@ from cms.fleet import (
     read_load_curves,
     read_services,
 )
+from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.loads import _FOLDER, digest, sustainable_load
 from cms.fleet.simulation.load_curves import load_curves, quantile_above
 from instances import published
@@ -96,17 +97,26 @@ def test_the_chain_says_what_a_replay_of_requests_shows(b: int, ratio: float, lo
     assert abs(late_share(load * b, b, ratio) - found) < 4 * error
 
 
-def test_the_file_of_the_table_is_what_it_says() -> None:
-    document = json.loads((_FOLDER / "certified.json").read_text("utf-8"))
+@pytest.mark.parametrize(("name", "processes"), [("certified", 1), ("simulated", 6)])
+def test_the_file_of_a_table_is_what_it_says(name: str, processes: int) -> None:
+    document = json.loads((_FOLDER / f"{name}.json").read_text("utf-8"))
     assert document["sha256"] == digest(document)
     assert [Fraction(each) for each in document["ratios"]] == list(RATIOS)
     assert [Fraction(each) for each in document["late_shares"]] == list(LATE_SHARES)
     figures = np.array(document["thousandths"])
-    assert figures.shape == (3, 1, 57, 9)
+    assert figures.shape == (3, processes, 57, 9)
     assert (figures > 0).all()
     assert (figures < 1000).all()
-    for axis in (0, 2):  # loads grow with the late share and the ratio, and here with the batch too
+    for axis in (0, 2):  # loads grow with the late share and the ratio
         assert (np.diff(figures, axis=axis) >= 0).all()
+
+
+def test_one_queue_for_several_processes_allows_more_than_one_each() -> None:
+    for c, b, load in ((2, 1, "0.34"), (4, 8, "0.91"), (5, 1, "0.64"), (7, 1, "0.64")):
+        several = sustainable_load(c, b, Fraction(2), CENT, queue="instance")
+        # the table's c processes of an instance's
+        shown = Fraction(load) * (5 if c == 7 else c) / c
+        assert several == max(shown, sustainable_load(c, b, Fraction(2), CENT))
 
 
 @pytest.mark.parametrize(
@@ -345,17 +355,43 @@ def test_a_margin_raises_demands_and_not_supplies() -> None:
 # -- the published scenarios -------------------------------------------------------------------
 
 
-COUNTS = {"parvagpu": (2, 3, 5, 7, 12, 15), "capacity_certified": (2, 3, 5, 7, 14, 16)}
+COUNTS = {
+    "parvagpu": (2, 3, 5, 7, 12, 15),
+    "capacity_certified": (2, 3, 5, 7, 14, 16),
+    "capacity": (2, 3, 5, 7, 13, 16),
+    "capacity with load curves": (2, 3, 5, 7, 13, 15),
+}
+GROWTH = (1.995, 1.243, 1.178, 1.163, 1.046, 1.015)
 
 
 @pytest.mark.parametrize("rule", COUNTS)
 @pytest.mark.parametrize("number", range(6))
 def test_a_scenario_with_up_to_five_processes_needs_its_known_gpus(rule: str, number: int) -> None:
     scenario = published.scenario(f"S{number + 1}")
-    serving = as_problem(scenario.services, scenario.operating_points, rule=rule)
+    name, _, curves = rule.partition(" ")
+    serving = as_problem(
+        scenario.services,
+        scenario.operating_points,
+        rule=name,
+        load_curves=published.load_curves() if curves else None,
+    )
     solution = solve(serving.problem)
     assert (solution.status, solution.proof) == ("optimal", "checked")
     assert solution.machine_count == COUNTS[rule][number]
+    if curves:
+        grown = growth(serving.problem, solution.schedule, certificate=solution.certificate)
+        assert grown.share == pytest.approx(GROWTH[number], abs=0.02)
+        assert grown.proof == "checked"
+
+
+def test_a_scenario_keeps_its_own_rule_and_gives_its_curves_to_those_that_ask() -> None:
+    assert published.S1.as_problem().rule.name == "parvagpu"
+    assert published.S1.curves_for("half") is published.S1.curves_for("capacity_certified") is None
+    curves = published.S1.curves_for("capacity")
+    assert curves is not None
+    assert len(curves) == len(published.S1.operating_points) == 1747
+    keys = {key_of(point) for point in published.S1.operating_points}
+    assert set(curves) == keys
 
 
 # -- what is simulated -------------------------------------------------------------------------
