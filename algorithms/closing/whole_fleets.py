@@ -83,7 +83,9 @@ def whole_fleet(
     )
     needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
     mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in machines]
-    paths = {bounded.machine: arcs for bounded in region.bounded if (arcs := _arcs(region, bounded))}
+    paths = {
+        bounded.machine: arcs for bounded in region.bounded if (arcs := _arcs(region, bounded))
+    }
     for bounded in region.bounded:
         if bounded.machine in paths:
             _add_paths(program, paths[bounded.machine], needs, mine[bounded.machine])

@@ -107,9 +107,7 @@ class Blends:
         dear = 100.0 * max([1.0, *self._costs])
         self._missing = [program.variable(dear) for _ in range(k)]
         self._needs = [program.row([(missing, 1.0)], low=0.0) for missing in self._missing]
-        self._choose = [
-            program.row([], low=float(jobs.weight(kind))) for kind in range(len(jobs))
-        ]
+        self._choose = [program.row([], low=float(jobs.weight(kind))) for kind in range(len(jobs))]
         self._options: dict[Pick, int] = {}
         self._contents: dict[Row, int] = {}
         self._rows: dict[Total, int] = {
@@ -161,9 +159,7 @@ class Blends:
         if (kind, option) in self._options:
             return False
         terms = [(self._needs[i], -float(n)) for i, n in enumerate(option) if n]
-        self._options[kind, option] = self._program.column(
-            0.0, [(self._choose[kind], 1.0), *terms]
-        )
+        self._options[kind, option] = self._program.column(0.0, [(self._choose[kind], 1.0), *terms])
         return True
 
     def solved(self, bounds: Mapping[Total, tuple[float, float]]) -> Blend | None:
@@ -226,7 +222,9 @@ class Blends:
             Where more than that is proved, nothing is asked for.
         """
         multipliers = _multipliers(blend.duals, path, totals)
-        passes = Passes(self._jobs, self._budget, path, self._starts, region=self._region.below(path))
+        passes = Passes(
+            self._jobs, self._budget, path, self._starts, region=self._region.below(path)
+        )
         known = len(passes.region.rows)
         numbers = [floor(price * _SHRUNK) for price in blend.prices]
         numbers += [

@@ -62,7 +62,7 @@ _ALIKE, _MOST_KINDS = 8, 128
 #: Options of a kind to begin with: so many, out of so many within some cost steps of the cheapest.
 _OPTIONS, _LISTED, _SLACK_STEPS = 8, 60, 20
 #: SCIP's nodes for all totals at once, and for jobs that share blocks out.
-_FLEET_NODES, _JOBS_NODES = 500, 50
+_FLEET_NODES, _JOBS_NODES = 1500, 50
 #: Dives for the machines of jobs that have chosen.
 _DIVES = slice(6)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .integer import AFTER_THE_END
 
@@ -22,7 +22,9 @@ class MixedProgram:
     >>> from cms import Problem
     >>> from cms.solving.driver import RunBudget
     >>> from cms.solving.ledger import Ledger
-    >>> ledger = Ledger(Problem(configurations=[], jobs=[]), "demo", trusted=True, clock=lambda: 0.0)
+    >>> ledger = Ledger(
+    ...     Problem(configurations=[], jobs=[]), "demo", trusted=True, clock=lambda: 0.0
+    ... )
     >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
     >>> program = MixedProgram()
     >>> x, y = program.variable(1.0, whole=True), program.variable(2.0)
@@ -36,8 +38,8 @@ class MixedProgram:
         from ortools.linear_solver import pywraplp
 
         self._wrapper = pywraplp
-        self._solver = pywraplp.Solver.CreateSolver("SCIP")
-        self._variables = []
+        self._solver: Any = pywraplp.Solver.CreateSolver("SCIP")
+        self._variables: list[Any] = []
         self._objective = self._solver.Objective()
         self._objective.SetMinimization()
 
