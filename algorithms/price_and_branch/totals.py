@@ -11,7 +11,6 @@ gained before (pseudocosts; Achterberg, Koch, Martin 2005, DOI 10.1016/j.orl.200
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING
@@ -19,22 +18,18 @@ from typing import TYPE_CHECKING
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import Condition
 
-from ..closing.diving import Diver
-from ..closing.near import NearOptions
-from ..closing.undecided import Undecided
-from ..closing.whole_fleets import whole_fleet, within
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
-from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
 from ..solvers.floats import near
 from .blend import Blend, Blends, Total
 from .branchable import branchable
 from .quantities import BLOCKS, TYPES, Split
 from .tree import Grower, Node, leaves
+from .whole_schedules import WholeSchedules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from cms.certificate.certificate import Certificate
     from cms.certificate.quantity import Quantity
@@ -43,9 +38,7 @@ if TYPE_CHECKING:
     from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
 
-    from ..prices.choices import Choices
     from ..prices.points import Share
-    from ..prices.region import Region
 
 #: Nearer to an integer than this counts as one where branches are chosen.
 _NEAR = 1e-5
@@ -59,12 +52,6 @@ _LEAST_GAIN = 1e-6
 _ROUNDS = 30
 #: Jobs are alike if there are so many of a kind on average, of so many kinds at most.
 _ALIKE, _MOST_KINDS = 8, 128
-#: Options of a kind to begin with: so many, out of so many within some cost steps of the cheapest.
-_OPTIONS, _LISTED, _SLACK_STEPS = 8, 60, 20
-#: SCIP's nodes for all totals at once, and for jobs that share blocks out.
-_FLEET_NODES, _JOBS_NODES = 1500, 50
-#: Dives for the machines of jobs that have chosen.
-_DIVES = slice(6)
 
 
 def alike(jobs: Jobs) -> bool:
@@ -163,11 +150,10 @@ class _Tree:
         budget: Budget,
         cost: Fraction,
     ) -> None:
-        self._given, self._jobs, self._budget, self._cost = given, jobs, budget, cost
+        self._budget, self._cost = budget, cost
         self._region = search.region
         self._blends = Blends(jobs, self._region, budget)
-        self._diver = Diver(jobs, self._region, budget)
-        self._near = NearOptions(jobs, point)
+        self._schedules = WholeSchedules(given, jobs, self._region, self._blends, point, budget)
         self._grower = Grower(given, jobs, budget, free_machines=False, short=False)
         self._original = given.original
         self._step = given.original.cost_step
@@ -177,7 +163,6 @@ class _Tree:
         self._gains: dict[tuple[Total, int], tuple[float, int]] = {}
         self._totals: dict[Quantity, Total] = {}
         self.nodes = 0
-        self._smaller = _smaller(self._region)
         for share in search.shares:
             self._blends.add_option(share.group, self._option(search, share))
 
@@ -185,43 +170,6 @@ class _Tree:
     def _option(search: PriceSearch, share: Share) -> tuple[int, ...]:
         """Return what a share's kind takes; few kinds are a group each."""
         return tuple(search.options[share.number][share.group].tolist())
-
-    def _first(self, root: Blend) -> Schedule | None:
-        """Look for a schedule with a program over all totals at once (theory 6.6)."""
-        for kind in range(len(self._jobs)):
-            near = self._near.some(kind, _SLACK_STEPS * self._step, _LISTED)
-            for option in smallest(near, self._smaller)[:_OPTIONS]:
-                self._blends.add_option(kind, option)
-        least = round_up(self._root.point.bound, self._step)
-        found = whole_fleet(
-            self._jobs,
-            self._region,
-            self._blends.options,
-            self._blends.contents,
-            self._budget,
-            least=least,
-            target=self._cutoff,
-            nodes=_FLEET_NODES,
-        )
-        return None if found is None else self._packed(found.choices, found.cost)
-
-    def _look(self, blend: Blend) -> Schedule | None:
-        """Look for a schedule with the blocks of a blend whose totals are whole."""
-        blocks = [round(blend.totals.get((False, i), 0)) for i in range(len(self._region.blocks))]
-        choices = within(self._jobs, self._blends.options, blocks, self._budget, nodes=_JOBS_NODES)
-        return None if choices is None else self._packed(choices, self._root.point.bound)
-
-    def _packed(self, choices: Choices, least: Fraction) -> Schedule | None:
-        """Cut machines for what jobs take; None if that costs no less than what is known."""
-        best = None
-        start = Undecided.none(choices)
-        for dived in self._diver.dives(start, least, self._cost, _DIVES):
-            best = dived
-        if best is None:
-            return None
-        problem = self._jobs.problem
-        machines = {configuration_of(problem, row): n for row, n in best.machines.items()}
-        return self._given.restore(best.choices.schedule(self._jobs, machines))
 
     def _better(self, schedule: Schedule | None) -> Iterator[Schedule]:
         """Yield a schedule if it is better than the best one known."""
@@ -243,7 +191,7 @@ class _Tree:
         root = _Open(self._root, ())
         blend = self._solved(root)
         if blend is not None:
-            yield from self._better(self._first(blend))
+            yield from self._better(self._schedules.first(self._cost))
             blend = self._solved(root)
         waiting: list[tuple[int, int, float, int, _Open, Blend]] = []
         if blend is not None:
@@ -259,7 +207,7 @@ class _Tree:
             blend = priced
             chosen = self._chosen(node, blend)
             if chosen is None:
-                yield from self._better(self._look(blend))
+                yield from self._better(self._schedules.whole(blend, self._cost))
                 if not self._beyond(blend.value):
                     break  # no proof gets past this node
                 self._push(waiting, node, blend)
@@ -415,51 +363,6 @@ class _Tree:
         below, above = (child.node for child, _ in sides)
         node.node.children = below, above
         return sides
-
-
-def smallest(
-    options: Sequence[tuple[int, ...]], smaller: Mapping[int, frozenset[int]]
-) -> list[tuple[int, ...]]:
-    """Leave out options that still serve with a smaller block in a block's place.
-
-    Parameters
-    ----------
-    options : sequence of options
-        Of one kind.
-    smaller : Mapping[int, frozenset of int]
-        The blocks that fit wherever a block does.
-
-    Examples
-    --------
-    >>> smallest([(0, 1, 0), (1, 0, 0), (0, 0, 2), (0, 1, 1)], {1: frozenset({0})})
-    [(1, 0, 0), (0, 0, 2), (0, 1, 1)]
-    """
-    known = set(options)
-
-    def shrinks(option: tuple[int, ...]) -> bool:
-        for i, n in enumerate(option):
-            for j in smaller.get(i, ()) if n else ():
-                other = list(option)
-                other[i] -= 1
-                other[j] += 1
-                if tuple(other) in known:
-                    return True
-        return False
-
-    return [option for option in options if not shrinks(option)]
-
-
-def _smaller(region: Region) -> dict[int, frozenset[int]]:
-    """Find for each block the smaller ones of its set, where both are in no other configuration."""
-    sets = Counter(i for bounded in region.bounded for i in bounded.columns)
-    listed = {i for row in region.rows if row.shape for i, n in enumerate(row.counts) if n}
-    found: dict[int, frozenset[int]] = {}
-    for bounded in region.bounded:
-        sizes = {i: bounded.shape.sizes[region.blocks[i]] for i in bounded.columns}
-        alone = [i for i in bounded.columns if sets[i] == 1 and i not in listed]
-        for i in alone:
-            found[i] = frozenset(j for j in alone if sizes[j] < sizes[i])
-    return found
 
 
 class _Open:

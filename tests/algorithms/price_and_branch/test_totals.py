@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from algorithms.closing.whole_fleets import whole_fleet, within
-from algorithms.price_and_branch.totals import alike, prove_by_totals, smallest
+from algorithms.price_and_branch.totals import alike, prove_by_totals
+from algorithms.price_and_branch.whole_schedules import smallest
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region
 from cms import Certificate, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
