@@ -163,6 +163,7 @@ class _Tree:
         self._gains: dict[tuple[Total, int], tuple[float, int]] = {}
         self._totals: dict[Quantity, Total] = {}
         self.nodes = 0
+        self._chosen_before = search.options
         for share in search.shares:
             self._blends.add_option(share.group, self._option(search, share))
 
@@ -191,7 +192,7 @@ class _Tree:
         root = _Open(self._root, ())
         blend = self._solved(root)
         if blend is not None:
-            yield from self._better(self._schedules.first(self._cost))
+            yield from self._better(self._schedules.first(self._cost, self._chosen_before))
             blend = self._solved(root)
         waiting: list[tuple[int, int, float, int, _Open, Blend]] = []
         if blend is not None:

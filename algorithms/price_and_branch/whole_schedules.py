@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
@@ -67,17 +70,29 @@ class WholeSchedules:
         self._diver, self._near = Diver(jobs, region, budget), NearOptions(jobs, point)
         self._smaller = _smaller(region)
 
-    def first(self, cost: Fraction) -> Schedule | None:
-        """Look for a schedule with a program over all totals at once (theory 6.6)."""
+    def first(self, cost: Fraction, chosen: Sequence[NDArray[np.int64]]) -> Schedule | None:
+        """Look for a schedule with a program over all totals at once (theory 6.6).
+
+        Parameters
+        ----------
+        cost : Fraction
+            Only cheaper ones are of interest.
+        chosen : sequence of arrays of shape (kinds, k)
+            Options that have gone together.
+        """
         for kind in range(len(self._jobs)):
             near = self._near.some(kind, _SLACK_STEPS * self._step, _LISTED)
             for option in smallest(near, self._smaller)[:_OPTIONS]:
                 self._blends.add_option(kind, option)
+        options = list(self._blends.options)
+        for kind in range(len(self._jobs)):
+            taken = dict.fromkeys(tuple(each[kind].tolist()) for each in chosen)
+            options += [(kind, option) for option in smallest([*taken], self._smaller)]
         least = round_up(self._bound, self._step)
         found = whole_fleet(
             self._jobs,
             self._region,
-            self._blends.options,
+            dict.fromkeys(options),
             self._blends.contents,
             self._budget,
             least=least,
