@@ -78,7 +78,7 @@ def test_every_entry_of_the_shipped_table_is_proved_and_refused_when_raised() ->
     assert len(table) == 3 * 57 * 9
     for entry in table:
         assert loads.why_not(*entry) == "", entry
-        assert loads.why_not(*entry[:3], queueing.raised(entry[3])), entry
+        assert loads.why_not(*entry[:3], queueing.RAISED * entry[3]), entry
 
 
 def lazy(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> queueing.Path:

@@ -20,9 +20,6 @@ from .service import Service, require_late_share
 
 __all__ = ["CAPACITY", "CERTIFIED", "CapacityRule", "Evidence"]
 
-#: Supplies are whole multiples of this, or of a thousandth of themselves where they are small.
-_STEP = Fraction(1, 1000)
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -112,7 +109,10 @@ class CapacityRule:
         return replace(self, curves=curves)
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-        """The largest rate within the service's limit, rounded down; 0 if there is none."""
+        """The largest rate within the service's limit, 0 if there is none.
+
+        Rounded down to thousandths, or to four digits where it is small.
+        """
         share, queue = self._asked(service)
         if (curve := self._curve(service, point)) is not None:
             return _rounded_down(curve.sustained(service.latency_limit_ms))
@@ -192,10 +192,10 @@ would do'
 
 
 def _rounded_down(rate: Fraction) -> Fraction:
-    step = _STEP
-    while 0 < rate < 1000 * step:
-        step /= 10
-    return rate // step * step
+    parts = 1000
+    while 0 < rate.numerator * parts < 1000 * rate.denominator:
+        parts *= 10
+    return Fraction(rate.numerator * parts // rate.denominator, parts)
 
 
 def _up(milliseconds: Fraction) -> str:

@@ -30,11 +30,11 @@ _FOLDER = Path(__file__).parent / "loads"
 
 
 class _Table(NamedTuple):
-    """Loads in thousandths by late share, processes, ratio and batch, each ascending."""
+    """Loads in thousandths by late share, processes, sixteenths of ratio and batch, ascending."""
 
     late_shares: Sequence[Fraction]
     processes: Sequence[int]
-    ratios: Sequence[Fraction]
+    sixteenths: Sequence[int]
     batches: Sequence[int]
     thousandths: Sequence[Sequence[Sequence[Sequence[int]]]]
 
@@ -90,17 +90,17 @@ def _entry(
         for axis, value in (
             (table.late_shares, late_share),
             (table.processes, processes),
-            (table.ratios, ratio),
+            (table.sixteenths, 16 * ratio.numerator // ratio.denominator),
             (table.batches, batch),
         )
     ]
     if min(at) < 0:
         return Fraction(0)
     share, c, limit, b = at
-    load = Fraction(table.thousandths[share][c][limit][b], 1000)
     # a table of one process alone counts each of them
-    served = 1 if len(table.processes) == 1 else Fraction(table.processes[c], processes)
-    return load * served * table.batches[b] / batch
+    served = processes if len(table.processes) == 1 else table.processes[c]
+    thousandths = table.thousandths[share][c][limit][b]
+    return Fraction(thousandths * served * table.batches[b], 1000 * processes * batch)
 
 
 def _simulated() -> list[_Table]:
@@ -113,7 +113,7 @@ def _table(name: str) -> _Table:
     return _Table(
         [Fraction(each) for each in document["late_shares"]],
         document["processes"],
-        [Fraction(each) for each in document["ratios"]],
+        [int(16 * Fraction(each)) for each in document["ratios"]],
         document["batches"],
         document["thousandths"],
     )
