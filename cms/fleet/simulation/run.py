@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InvalidOption
+from ...solving.arguments import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
 from . import reference
@@ -177,11 +177,9 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
 
 
 def _threads(threads: int | None) -> int:
-    if threads is not None:
-        return whole(threads, "the number of threads", least=1, error=InvalidOption)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if threads is None:
+        return available_cores()
+    return whole(threads, "the number of threads", least=1, error=InvalidOption)
 
 
 def _loop(plain: bool) -> Loop:
