@@ -228,7 +228,7 @@ def _positive(owner: object, field: str, what: str) -> None:
 
 def _times(now: int, gaps: NDArray[np.float64]) -> NDArray[np.int64]:
     """Add up gaps, each rounded to whole nanoseconds, so that no error adds up with them."""
-    times = np.rint(gaps).astype(np.int64)
+    times = np.rint(np.minimum(gaps, NEVER // 4)).astype(np.int64)
     times[0] += now
     np.cumsum(times, out=times)
     return times

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...errors import InvalidOption
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
-from .model import SECOND, ModelledInstance, ModelledService, Station, stations_of
+from .model import LONGEST_NS, SECOND, ModelledInstance, ModelledService, Station, stations_of
 
 __all__ = ["Action", "Change", "Event", "Failure", "RateChange", "Script", "Weights", "script_of"]
 
@@ -181,11 +181,11 @@ def nanoseconds(seconds: Number) -> int:
     Raises
     ------
     InvalidOption
-        If it is more than a hundred years.
+        If it is more than nine years.
     """
     found = round(exact(seconds, "a time") * SECOND)
-    if found > 2**61:
-        raise InvalidOption(f"{shown(exact(seconds, 'a time'))} s is longer than 73 years")
+    if found > LONGEST_NS:
+        raise InvalidOption(f"{shown(exact(seconds, 'a time'))} s is longer than nine years")
     return found
 
 

@@ -13,8 +13,13 @@ __all__ = ["ModelledInstance", "ModelledService", "Station", "stations_of"]
 
 #: Nanoseconds a second.
 SECOND = 10**9
+#: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.
+LONGEST_NS = 2**58
+#: Requests a second of one service: a gap between two is some nanoseconds.
+FASTEST = 10**8
 #: A plan may have 10^12 GPUs; each instance that is simulated takes some memory.
 MOST_STATIONS = 2**20
+LARGEST_BATCH = 2**20 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,10 @@ class ModelledInstance:
             raise InvalidOption(
                 f"an instance has weight {self.weight}, {self.processes} processes and the batch "
                 f"times {self.fill_ns[:3]} ns; expected >= 0, >= 1 and integers >= 1"
+            )
+        if len(self.fill_ns) > LARGEST_BATCH:
+            raise InvalidOption(
+                f"a batch holds {len(self.fill_ns):,} requests; expected at most {LARGEST_BATCH:,}"
             )
         if self.queue not in ("instance", "process"):
             raise InvalidOption(f"queue is {self.queue!r}; expected 'instance' or 'process'")
