@@ -25,7 +25,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf
     from .certificate.leaf_proofs import Proved
-    from .certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+    from .certificate.quantity import (
+        BlocksOf,
+        BlocksOfJob,
+        MachinesOf,
+        MachinesOfType,
+        MachinesWith,
+    )
     from .errors import (
         AlgorithmError,
         CmsError,
@@ -93,6 +99,7 @@ __all__ = [
     "BlockPrices",
     "Branch",
     "MachinesOfType",
+    "MachinesWith",
     "MachinesOf",
     "BlocksOf",
     "BlocksOfJob",
@@ -142,7 +149,13 @@ __all__ = [
 _NAMES = {
     "certificate.certificate": ("BlockPrices", "Branch", "Certificate", "Leaf"),
     "certificate.leaf_proofs": ("Proved",),
-    "certificate.quantity": ("BlocksOf", "BlocksOfJob", "MachinesOf", "MachinesOfType"),
+    "certificate.quantity": (
+        "BlocksOf",
+        "BlocksOfJob",
+        "MachinesOf",
+        "MachinesOfType",
+        "MachinesWith",
+    ),
     "errors": (
         "AlgorithmError",
         "CmsError",

@@ -16,7 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
 from cms.errors import InvalidCertificate
 from cms.files import certificate_from_json
 from cms.problem.parts import AnyConfiguration, Configuration, DemandFunction, Job, MachineType
@@ -111,6 +118,10 @@ def machines_count(shape: AnyConfiguration, content: dict[str, int], q: Quantity
     """How often one machine with this content counts in a quantity."""
     if isinstance(q, MachinesOfType):
         return q.weights.get(shape.machine or "", 0)
+    if isinstance(q, MachinesWith):
+        least = q.content.blocks.items()
+        return int(q.content.machine == shape.machine
+                   and all(content.get(block, 0) >= n for block, n in least))  # fmt: skip
     if isinstance(q, MachinesOf):
         return int(isinstance(shape, Configuration) and q.configuration.blocks == shape.blocks
                    and q.configuration.machine in (None, shape.machine))  # fmt: skip
@@ -179,6 +190,11 @@ def trees(draw: st.DrawFn, problem: Problem, above: int = 0) -> Certificate:
     names = [m.name for m in problem.machine_types]
     choices.append(MachinesOfType({name: draw(st.integers(1, 3)) for name in names}))
     choices += [BlocksOf(block) for block in problem.blocks]
+    if problem.blocks:
+        some = st.dictionaries(
+            st.sampled_from(problem.blocks), st.integers(1, 3), min_size=1, max_size=2
+        )
+        choices += [MachinesWith(Configuration(draw(some), name)) for name in names]
     choices += [BlocksOfJob(block, job) for block in problem.blocks for job in problem.job_names]
     choices += [
         MachinesOf(shape)

@@ -17,6 +17,7 @@ from cms.certificate.quantity import (
     BlocksOfJob,
     MachinesOf,
     MachinesOfType,
+    MachinesWith,
     Quantity,
 )
 from cms.errors import InvalidCertificate
@@ -95,6 +96,9 @@ def test_a_breach_is_named(certificate: Certificate, message: str | None) -> Non
         (BlocksOf("c"), "a branch on the block 'c', which the problem does not have"),
         (BlocksOfJob("c", "x"), "a branch on the block 'c', which the problem does not have"),
         (BlocksOfJob("b", "z"), "a branch on the job 'z', which the problem does not have"),
+        (MachinesWith(Configuration({"c": 1}, "dear")), "a branch on the block 'c', which the "),
+        (MachinesWith(Configuration({"b": 1}, "DEAR")), "a branch on the machine type 'DEAR', "),
+        (MachinesWith(Configuration({"b": 1})), "a branch on machines with Configuration(b), of "),
         (MachinesOf(Configuration({"b": 1})), "a branch on Configuration(b), which is not a listed "
                                               "configuration of the problem"),
         (MachinesOf(Configuration({"b": 2}, "dear")), "a branch on Configuration(2 x b on dear), "),
@@ -168,7 +172,7 @@ LEAF = BlockPrices(multipliers=[0])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("b", 0, LEAF, LEAF), "a branch on 'b'; expected MachinesOfType, MachinesOf, BlocksOf or"),
+        (("b", 0, LEAF, LEAF), "a branch on 'b'; expected MachinesOfType, MachinesOf, MachinesWit"),
         ((None, 0, LEAF, LEAF), "a branch on None; expected MachinesOfType"),
         ((BlocksOf("b"), 0.5, LEAF, LEAF), "at_most is 0.5; expected a whole number"),
         ((BlocksOf("b"), "1/3", LEAF, LEAF), "at_most is '1/3'; expected a whole number"),
@@ -212,6 +216,7 @@ def test_branches_that_are_none_are_refused(arguments: Any, message: str) -> Non
         (lambda: BlocksOfJob("b", ["x"]), "a branch on a bad name: job name is ['x']"),  # type: ignore[arg-type]
         (lambda: BlocksOfJob(None, "x"), "a branch on a bad name: block name is None"),  # type: ignore[arg-type]
         (lambda: MachinesOf("b"), "a branch on machines of 'b'; expected a Configuration"),  # type: ignore[arg-type]
+        (lambda: MachinesWith("b"), "a branch on machines with 'b'; expected a Configuration"),  # type: ignore[arg-type]
         (lambda: MachinesOf(SizeBounded({"b": 1}, 1)), "a branch on machines of SizeBounded"),  # type: ignore[arg-type]
     ],
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
     from cms.reduction.reduction import Reduction
 
     from ..tables.integers import Tables
@@ -74,8 +75,21 @@ class Aggregated:
     """
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+        self.tables = tables
         self._purchase = _all_machines(tables)
+
+    def join(self, shapes: Iterable[Configuration]) -> bool:
+        """Let further configurations take part; whether there is a new one."""
+        before = self.tables.c
+        self.tables = tables = self.tables.joined(shapes)
+        for at in range(before, tables.c):
+            self._purchase.add(Column(tables.costs[at], tables.counts[at]))
+        return tables.c > before
+
+    def rough_prices(self, budget: Budget | None) -> list[Fraction] | None:
+        """Return about the best prices of blocks, up to a factor; None if floats find none."""
+        found = self._purchase.rough_prices([0] * self.tables.k, budget)
+        return None if found is None else [Fraction(int(number)) for number in found]
 
     def solve(
         self,
@@ -91,7 +105,7 @@ class Aggregated:
         there, absent : collections of int
             Configurations used at least once, and not at all.
         """
-        tables = self._tables
+        tables = self.tables
         kept = [i for at, row in enumerate(tables.counts) if at not in absent for i in types(row)]
         left = set(kept)
         if not all(any(i in left for i in types(row)) for row in tables.supply):

@@ -135,6 +135,15 @@ class Purchase:
         edges = list(self._lined_up(found))
         return Bought(found.amounts, edges, found.prices, found.value)
 
+    def rough_prices(
+        self, held: Sequence[Fraction | int], budget: Budget | None
+    ) -> NDArray[np.float64] | None:
+        """Return about the best prices as whole numbers, up to a factor; None if floats fail."""
+        found = self._proposals.prices(held, budget)
+        if found is None:
+            return None
+        return np.asarray(np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID))
+
     def refuted(
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> tuple[list[Fraction], Fraction] | None:
@@ -145,10 +154,9 @@ class Purchase:
         prices, worth
             No job pays less than its part of the worth, as exact numbers; or None.
         """
-        found = self._proposals.prices(held, budget)
-        if found is None or not self._sound:
+        counted = self.rough_prices(held, budget)
+        if counted is None or not self._sound:
             return None
-        counted = np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID)
         asked = np.where(self._has, self._asked * counted, np.inf).min(axis=1)
         # Floor: every number is right but for a few units of the last place, and so is the sum.
         worth = Fraction(fsum(asked.tolist())) * (1 - _LAST)

@@ -21,15 +21,21 @@ if TYPE_CHECKING:
 
 
 class Rung(NamedTuple):
-    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes."""
+    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes.
+
+    With ``size`` options in all no more kinds are freed.
+    """
 
     kinds: int
     options: int
     nodes: int
+    size: int = 10**9
 
 
-#: What is tried before branching, and near each fleet that branches lead to.
+#: What is tried before branching.
 FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
+#: What is tried near a fleet that branches lead to; another fleet is found sooner than more helps.
+FLEET_RUNGS = (Rung(400, 15, 100, 400), Rung(400, 12, 50, 250))
 
 
 class Neighbourhood:
@@ -47,6 +53,8 @@ class Neighbourhood:
         Of the search.
     random : numpy.random.Generator
         Chooses the free jobs.
+    leaning : PricePoint, optional
+        Other prices for the choice of options; by default those of ``point``.
     """
 
     def __init__(
@@ -56,12 +64,13 @@ class Neighbourhood:
         shapes: Shapes,
         mixture: Fractional,
         random: np.random.Generator,
+        leaning: PricePoint | None = None,
     ) -> None:
         self._jobs, self._point, self._shapes = search.jobs, point, shapes
         self._random = random
         self._around = shapes.around(mixture)
         self._reduced = shapes.reduced_costs(point.vector, search.region)
-        self._near = NearOptions(search.jobs, point)
+        self._near = NearOptions(search.jobs, leaning or point)
 
     def look(
         self,
@@ -99,15 +108,17 @@ class Neighbourhood:
             boxes = origin.boxes
         # Without a schedule any one will do; options of some machines' worth may be needed.
         slack = max(self._shapes.costs) if target is None else target - self._point.bound
-        kinds = self._random.permutation(len(self._jobs))[: rung.kinds]
-        kinds = np.setdiff1d(kinds, [box.kind for box in boxes])
-        free = {}
-        for kind in kinds.tolist():
+        boxed = {box.kind for box in boxes}
+        free: dict[int, list[tuple[int, ...]]] = {}
+        size = 0
+        for kind in self._random.permutation(len(self._jobs))[: rung.kinds].tolist():
             if budget.stopped:
                 return None, 0
-            free[kind] = self._near.some(kind, slack, rung.options)
+            if kind not in boxed and size < rung.size:
+                free[kind] = self._near.some(kind, slack, rung.options)
+                size += len(free[kind])
         task = Task(
-            origin.choices.without(kinds),
+            origin.choices.without(np.array([*free], dtype=np.int64)),
             free,
             boxes,
             least,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..prices.choices import choices_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -44,7 +46,7 @@ class Undecided(NamedTuple):
     @classmethod
     def of_blocks(cls, load: Sequence[int]) -> Undecided:
         """Leave nothing open but the machines for some blocks, whoever takes these."""
-        return cls({(0, tuple(load)): 1}, {})
+        return cls.none(choices_of([(0, tuple(load), 1)], len(load)))
 
     @classmethod
     def none(cls, choices: Choices) -> Undecided:

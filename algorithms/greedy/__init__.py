@@ -10,6 +10,7 @@ from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
 from cms.values.fields import CheckedFields
 
+from ..aggregated.contents import solved
 from ..aggregated.program import (
     Aggregated,
     certificate,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Counts
+    from ..aggregated.program import Counts, Vertex
 
 _VARIANTS = ("best", "units", "inflated", "lp")
 _INNER = ("auto", "greedy", "independent", "dependent", "exact")
@@ -94,6 +95,8 @@ class Greedy:
     To find it is Maximum Budgeted Allocation, solved by the inner method. A machine is opened as
     often at once as every copy gains the same, so huge demands take no longer. Afterwards
     superfluous blocks and machines go, and small problems have their blocks handed out anew.
+    Where a set of contents is too large to be listed the aggregated program finds those it needs by
+    their prices; greedy goes through these, without a promise.
 
     With the default ``variant="best"`` the schedules of both greedy variants and of the rounded
     aggregated program are claimed, so that the strongest of their guarantees holds; so is that of
@@ -143,11 +146,26 @@ class Greedy:
 
     def support(self, problem: Problem, options: GreedyOptions) -> Support:
         """Refuse limits on machines, and what the chosen parts cannot take."""
-        general = without_limits(problem)
+        general = without_limits(problem, None)
         if not general:
             return general
-        shapes = listed(problem, MOST_SHAPES).shapes
-        most = max((sum(shape.blocks.values()) for shape in shapes), default=0)
+        if options.variant != "best" and Tables.of(reduce(problem).problem).vast:
+            return Support(
+                False,
+                f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, and "
+                f"variant={options.variant!r} fills a machine of each; choose variant='best' "
+                "(T-2), auto or price_and_branch",
+            )
+        shapes, vast = listed(problem, MOST_SHAPES)
+        sets = [
+            bounded for bounded in problem.size_bounded_configurations if bounded.machine in vast
+        ]
+        most = max(
+            *(sum(shape.blocks.values()) for shape in shapes),
+            *(each.largest_count(block) for each in sets for block in each.sizes),
+            0,
+            0,
+        )
         if options.inner == "exact" and most > _MOST_EXACT_BLOCKS:
             return Support(
                 False,
@@ -208,21 +226,23 @@ def _countable(tables: Tables) -> bool:
 
 
 def _with_program(tables: Tables) -> bool:
-    return tables.n * tables.k <= _MOST_SHARES and _countable(tables)
+    """Whether the aggregated program is part of "best": without lists nothing else promises."""
+    return bool(tables.vast) or (tables.n * tables.k <= _MOST_SHARES and _countable(tables))
 
 
 def _tiny(tables: Tables) -> bool:
     """Whether LP* is solved in no time."""
-    return not tables.unservable and variables(tables) <= _MOST_VARIABLES
+    return not (tables.unservable or tables.vast) and variables(tables) <= _MOST_VARIABLES
 
 
 def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
     """Return the strongest statement about the parts that "best" runs."""
     inner = _inner(tables, options)
-    statements = [
-        promises.by_units(tables, inner),
-        promises.inflated(tables, inner, _delta(tables, options)),
-    ]
+    statements = []
+    if not tables.vast:
+        # A machine of each content is filled.
+        statements.append(promises.by_units(tables, inner))
+        statements.append(promises.inflated(tables, inner, _delta(tables, options)))
     if _with_program(tables):
         statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
         if _tiny(tables):
@@ -243,11 +263,20 @@ class _Run:
         self._tables = Tables.of(reduction.problem)
         self._inner = _inner(self._tables, options)
         self._answers = Answers(reduction, self._tables, plain=options.plain)
+        self._vertex: Vertex | None = None
 
     def claims(self) -> Iterator[Claim]:
         tables, options = self._tables, self._options
         if tables.unservable:
             return  # the driver knows that there is no schedule
+        if tables.vast:
+            # The contents that the program needs are those to go on with.
+            found = solved(tables, self._budget)
+            if found is None:
+                return
+            tables, self._vertex = found
+            self._tables = tables
+            self._answers = Answers(self._reduction, tables, plain=options.plain)
         known: Fraction | None = None
         if options.variant == "lp" or (options.variant == "best" and _with_program(tables)):
             for claim, counts in self._programs():
@@ -268,7 +297,8 @@ class _Run:
         for name, inflation, by_job in parts:
             if options.variant not in ("best", name) or self._budget.stopped:
                 continue
-            run = Opened(tables, self._inner, inflation, by_job=by_job)
+            seconds = self._budget.remaining()
+            run = Opened(tables, self._inner, inflation, by_job=by_job, seconds=seconds)
             # What costs more than is known already can be left unfinished (theory 2.4).
             counts = run.finish(known, self._budget)
             if counts is not None:
@@ -281,7 +311,9 @@ class _Run:
         tables, options = self._tables, self._options
         best, many = options.variant == "best", False
         asked = (best or not options.plain) and _countable(tables)
-        vertex = Aggregated(tables).solve(self._budget) if asked else None
+        vertex = self._vertex
+        if vertex is None and asked:
+            vertex = Aggregated(tables).solve(self._budget)
         if vertex is not None:
             if not options.plain:
                 proof = certificate(self._reduction, vertex.prices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from ..aggregated.program import Counts
     from ..tables.integers import Tables
 
-#: With this many jobs compiling pays; it takes some seconds.
-_COMPILED_FROM = 5_000
+#: With this many jobs compiling pays, which takes some seconds; or with so many jobs times block
+#: types times configurations, if so many seconds are left.
+_COMPILED_FROM, _COMPILED_WORK, _COMPILING = 5_000, 500_000, 5.0
 #: Numbers below this can be added and multiplied by small ones in int64.
 _FITS = 2**61
 #: Seconds between two looks at the clock that are aimed at.
@@ -49,6 +51,9 @@ class Opened:
     by_job : bool
         Whether a job's demand is its unit (weights 1 / d_j); otherwise every unit of demand counts
         the same.
+    seconds : float
+        What there is time for: without it nothing is compiled that need not be, with the same
+        outcome.
 
     Examples
     --------
@@ -62,7 +67,9 @@ class Opened:
     ([3], {(0, 0): 5})
     """
 
-    def __init__(self, tables: Tables, inner: str, delta: Fraction, *, by_job: bool) -> None:
+    def __init__(
+        self, tables: Tables, inner: str, delta: Fraction, *, by_job: bool, seconds: float = inf
+    ) -> None:
         self._tables, self._inner = tables, inner
         whole, part = delta.denominator, delta.numerator
         self._supply = [whole * f for row in tables.supply for f in row]
@@ -74,7 +81,10 @@ class Opened:
             longest = max((d.bit_length() for d in self._targets), default=0)
             divisors = [1 << max(0, longest - _FLOAT_BITS)] * tables.n
         fits = max([*self._targets, *(x for row in tables.counts for x in row)], default=0) < _FITS
-        self._compiled = inner == "greedy" and fits and tables.n >= _COMPILED_FROM
+        work = tables.n * tables.k * tables.c
+        slow = work >= _COMPILED_WORK and seconds > _COMPILING
+        many = tables.n >= _COMPILED_FROM or slow
+        self._compiled = inner == "greedy" and fits and many
         self._state = self._start(divisors)
 
     def _start(self, divisors: Sequence[int]) -> steps.State:

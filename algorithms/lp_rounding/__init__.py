@@ -12,8 +12,8 @@ from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
 from cms.values.fields import CheckedFields
 
+from ..aggregated.contents import solved
 from ..aggregated.program import (
-    Aggregated,
     FixedMachines,
     certificate,
     doubled,
@@ -25,7 +25,7 @@ from ..aggregated.program import (
 )
 from ..aggregated.sums import total
 from ..aggregated.tidy import Answers
-from ..tables.integers import Tables, schedule, without_limits
+from ..tables.integers import MOST_SHAPES, Tables, schedule, without_limits
 from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
@@ -124,12 +124,21 @@ class LpRounding:
 
     def support(self, problem: Problem, options: LpRoundingOptions) -> Support:
         """Refuse limits on machines, and more machine vectors than can be gone through."""
-        general = without_limits(problem)
-        if not general or options.variant != "enumeration":
+        general = without_limits(problem, None)
+        if not general or options.variant in ("milp", "doubling"):
             return general
         tables = Tables.of(reduce(problem).problem)
         if tables.unservable:
             return Support(True)  # the driver knows that there is no schedule
+        if tables.vast:
+            return Support(
+                False,
+                f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, and "
+                f"variant={options.variant!r} goes through sets of them; choose variant='doubling' "
+                "or 'milp' (T-2), auto or price_and_branch",
+            )
+        if options.variant != "enumeration":
+            return general
         if not all(tables.costs):
             return Support(
                 False,
@@ -167,21 +176,25 @@ class LpRounding:
 
 
 def _theorem_a(tables: Tables) -> Guarantee | None:
-    """State Theorem A; None where MILP_c can neither be solved nor be done without.
+    """State Theorem A; T-2 or None where MILP_c can neither be solved nor be done without.
 
-    Its cost has to fit into CP-SAT's integers, in steps of which all costs are multiples; or prices
-    that can be told without a solver must show that T-add is good enough.
+    Its configurations have to be listed and its cost has to fit into CP-SAT's integers, in steps of
+    which all costs are multiples; or prices that can be told without a solver must show that T-add
+    is good enough.
     """
     stated = Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
-    if tables.unservable or in_reach(tables):
+    if tables.unservable or (in_reach(tables) and not tables.vast):
         return stated
-    return stated if _told(tables) >= guarantee_of_one_block_each(tables).additive else None
+    if _told(tables) >= guarantee_of_one_block_each(tables).additive:
+        return stated
+    return guarantee_of_doubled(tables) if tables.vast else None
 
 
 def _told(tables: Tables) -> Fraction:
     """Bound LP_agg from below, by prices that can be told without a solver.
 
-    A block costs at least what it does on a machine that is full.
+    A block costs at least what it does on a machine that is full: its part of the blocks, or of the
+    capacity where contents are not listed.
     """
     each = [
         min(
@@ -194,6 +207,13 @@ def _told(tables: Tables) -> Fraction:
         )
         for i in range(tables.k)
     ]
+    problem = tables.problem
+    for shape in problem.size_bounded_configurations:
+        if shape.machine in tables.vast:
+            whole = problem.machine_type(shape.machine).cost / shape.capacity
+            for i, block in enumerate(problem.blocks):
+                if block in shape.sizes and shape.largest_count(block):
+                    each[i] = min(each[i], whole * shape.sizes[block])
     return total(
         [
             min(Fraction(d, f) * price for f, price in zip(row, each, strict=True) if f)
@@ -224,9 +244,11 @@ class _Run:
         tables, budget = self._tables, self._budget
         if tables.unservable:
             return  # the driver knows that there is no schedule
-        vertex = Aggregated(tables).solve(budget)
-        if vertex is None:
+        found = solved(tables, budget)
+        if found is None:
             return
+        tables, vertex = found
+        self._tables = tables
         plain = self._options.plain
         if not plain:
             proof = certificate(self._reduction, vertex.prices)
@@ -266,10 +288,13 @@ class _Run:
         """Theorem A: whole machines and blocks in parts, then everything twice."""
         tables, budget = self._tables, self._budget
         loss = guarantee_of_one_block_each(tables).additive
-        if vertex.value >= max(loss, _MOST_TOLD * tables.dearest(1)) or not in_reach(tables):
+        many = vertex.value >= max(loss, _MOST_TOLD * tables.dearest(1))
+        if many or tables.vast or not in_reach(tables):
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
-            # A); or costs so far apart that nothing is stated.
-            if self._options.plain:
+            # A); or costs so far apart that nothing is stated, or contents that nobody can list.
+            if self._options.plain and tables.vast and vertex.value < loss:
+                yield "aggregated program, T-2", doubled(vertex, tables)
+            elif self._options.plain:
                 yield "aggregated program, T-add", one_block_each(vertex, tables)
             return
         known = [doubled(vertex, tables), one_block_each(vertex, tables)]

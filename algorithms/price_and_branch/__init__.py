@@ -35,9 +35,11 @@ class PriceAndBranch:
 
     Where machines have size-bounded sets the schedule is dived for first: jobs that the fractional
     solution leaves undecided decide in a linear program, which then loses blocks as machines are
-    kept; options and contents that fit what is left are priced anew after each step. A set with
-    thousands of maximal contents is never listed: programs after that use the machines that prices
-    and dives brought up, so that a gap may be left.
+    kept; options and contents that fit what is left are priced anew after each step. Dives after
+    the first also list all contents that a cheap enough rest of the fleet can use, or keep machines
+    until these are few, and search through them. A set with thousands of maximal contents is never
+    listed as a whole: programs after that use the machines that prices and dives brought up. What
+    gap is left branches close on machines with so many blocks of some types.
 
     Notes
     -----

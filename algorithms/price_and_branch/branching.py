@@ -175,6 +175,7 @@ class _Search:
         root = self._evaluated(())
         if root is None:
             return
+        self._schedules.root = root.point
         waiting: list[tuple[Fraction, int, Fraction, int, Node]] = []
         # What no later certificate can exceed, and what is known already.
         most: Fraction | None = None

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.certificate.certificate import next_below
+from cms.certificate.certificate import next_below, round_up
 
 from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.near import NearOptions
-from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood
+from ..closing.neighbourhood import FIRST_RUNGS, FLEET_RUNGS, Neighbourhood
 from ..closing.program import Task, close, schedule_of
 from ..closing.rounding import rounded
 from ..closing.shapes import Shapes
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 #: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
 _MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+#: One in so many attempts frees more jobs.
+_LARGER_EVERY = 3
+#: What part of the root's prices is added to a node's.
+_LEANING = Fraction(1, 64)
 #: Dives at a node.
 _DIVES = slice(2)
 
@@ -45,11 +49,17 @@ class NodeSchedules:
     ----------
     jobs : Jobs
     budget : Budget
+
+    Attributes
+    ----------
+    root : PricePoint or None
+        The root's, once it is known.
     """
 
     def __init__(self, jobs: Jobs, budget: Budget) -> None:
         self._jobs, self._budget = jobs, budget
         self._tries = 0
+        self.root: PricePoint | None = None
 
     @property
     def thorough(self) -> bool:
@@ -78,7 +88,7 @@ class NodeSchedules:
         if not self.thorough and not search.region.own_priced:
             return self._around(search, point, shapes, target)
         slack = max(shapes.costs) / 10 if target is None else target - point.bound
-        near = NearOptions(jobs, point)
+        near = NearOptions(jobs, self._leaning(point))
         free = self._free(found)
         options = {
             kind: self._joined(near.some(kind, slack, _MOST_OPTIONS), search, kind) for kind in free
@@ -90,6 +100,19 @@ class NodeSchedules:
         task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)
         answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
         return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
+
+    def _leaning(self, point: PricePoint) -> PricePoint:
+        """Let what costs the same at a node's prices be told apart by those of the root.
+
+        Where a fleet is more than enough, what is short at the root costs nothing, and of a hundred
+        options that cost the same most take whole machines.
+        """
+        vector = point.vector
+        if self.root is None:
+            return point
+        pairs = zip(vector.prices, self.root.vector.prices, strict=True)
+        prices = tuple(price + first * _LEANING for price, first in pairs)
+        return point._replace(vector=vector._replace(prices=prices))
 
     def _dived(
         self, search: PriceSearch, point: PricePoint, cost: Fraction | None
@@ -116,17 +139,29 @@ class NodeSchedules:
         mixture, best = fractional(search), None
         self._tries += 1
         seed = self._budget.seed + self._tries
-        neighbourhood = Neighbourhood(search, point, shapes, mixture, np.random.default_rng(seed))
+        random, leaning = np.random.default_rng(seed), self._leaning(point)
+        neighbourhood = Neighbourhood(search, point, shapes, mixture, random, leaning)
         start = rounded(search, mixture, seed)
-        for number, rung in enumerate(FIRST_RUNGS):
-            if target is not None and (self._budget.stopped or target < point.bound):
+        rungs = FLEET_RUNGS if self._tries % _LARGER_EVERY else FIRST_RUNGS[-1:]
+        failed = number = 0
+        while failed < len(rungs) and not self._budget.stopped:
+            if target is not None and target < point.bound:
                 break
-            origin = start if best is None or not number % 2 else best
+            aim = target
+            if target is not None and not number % 2:
+                # Few options and machines are left for a schedule that costs no more than this
+                # fleet at its best, and programs of few are quick.
+                aim = min(target, round_up(point.bound, shapes.step))
             found, _ = neighbourhood.look(
-                rung, origin, least=point.bound, target=target, budget=self._budget
+                rungs[number % len(rungs)],
+                start if best is None or not number % 2 else best,
+                least=point.bound,
+                target=aim,
+                budget=self._budget,
             )
+            number, failed = number + 1, failed + 1
             if found is not None:
-                best, target = found, next_below(found.cost, shapes.step)
+                best, target, failed = found, next_below(found.cost, shapes.step), 0
         return None if best is None else schedule_of(shapes, self._jobs, best)
 
     def _joined(

@@ -2,19 +2,26 @@
 
 Coverage is linear in what a job gets, so a fractional solution whose machines and *mean* blocks of
 every job are integers is a schedule. Until then some number of machines, of blocks or of one job's
-blocks is no integer (or some machines of a size-bounded set are, on which no certificate can
-branch).
+blocks is no integer, or some of machines with some content, of a size-bounded set.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.certificate.conditions import MOST_NAMED
+from cms.certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+)
 from cms.problem.parts import Configuration
 from cms.referee.check import check
 from cms.schedule.schedule import Schedule
@@ -26,7 +33,7 @@ from ..prices.region import configuration_of
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,8 +51,8 @@ _NEAR = 1e-5
 _LARGE = 1_000
 
 #: Ranks of splits: totals of machine types, weighted sums of these, totals of blocks,
-#: configurations, single jobs.
-TYPES, SUMS, BLOCKS, SHAPES, JOBS = range(5)
+#: configurations, machines with some content, single jobs.
+TYPES, SUMS, BLOCKS, SHAPES, CONTENTS, JOBS = range(6)
 #: The weights of machine types are their costs in so many parts of the dearest one, at most.
 _FINEST = 100
 #: Dives for the machines that a node's schedule lacks.
@@ -139,6 +146,8 @@ def splits(search: PriceSearch, found: Mixture, gap: Fraction | None = None) -> 
     for row, amount in found.machines:
         if row.shape is not None and row.machine not in free_types and _countable(search, row):
             add(MachinesOf(row.shape), amount, SHAPES, region.costs[row.machine])
+    for quantity, value, m in _contents(search, found):
+        add(quantity, value, CONTENTS, region.costs[m])
     for job, blocks in found.own.items():
         for i, value in enumerate(blocks.tolist()):
             add(BlocksOfJob(region.blocks[i], problem.job_names[job]), value, JOBS, prices[i])
@@ -294,6 +303,42 @@ def _mixed(
     for (i, job), amount in zip(search.extra, extra, strict=True):
         own[job][i] += amount
     return Mixture(machines, means, own)
+
+
+def _contents(search: PriceSearch, found: Mixture) -> Iterator[tuple[MachinesWith, Any, int]]:
+    """Yield how many machines of size-bounded sets have so many blocks of a type, or of two.
+
+    With the machine type. Of two types only where single ones tell nothing.
+    """
+    region = search.region
+    mixed = [(row, x) for row, x in found.machines if row.shape is None]
+    mixed = [(row, x) for row, x in mixed if abs(x - round(x)) > _NEAR]
+    named = sum(
+        len(condition.quantity.content.blocks)
+        for condition in region.path
+        if isinstance(condition.quantity, MachinesWith)
+    )
+    for several in (1, 2):
+        if named + several > MOST_NAMED:
+            return
+        totals: dict[tuple[int, tuple[tuple[int, int], ...]], Any] = {}
+        for row, _ in mixed:
+            held = [(i, n) for i, count in enumerate(row.counts) for n in range(1, count + 1)]
+            for least in combinations(held, several):
+                if len({i for i, _ in least}) == several:
+                    totals[row.machine, least] = 0
+        for m, least in totals:
+            value = sum(
+                x
+                for row, x in found.machines
+                if row.machine == m and all(row.counts[i] >= n for i, n in least)
+            )
+            if abs(value - round(value)) > _NEAR:
+                content = {region.blocks[i]: n for i, n in least}
+                several = 0
+                yield MachinesWith(Configuration(content, region.names[m])), value, m
+        if not several:
+            return
 
 
 def _free_types(search: PriceSearch) -> set[int]:

@@ -29,6 +29,7 @@ from ..prices.points import PricePoint
 from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
 from .branching import prove_cost, prove_infeasible
+from .totals import alike, prove_by_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,6 +59,8 @@ _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 _EXACT_NODES, _EXACT_EFFORT = 200, 60.0
 #: Price searches below branches, as many as so many kinds of jobs allow.
 _TREE_WORK, _TREE_NODES = 400_000, 5_000
+#: As many where costs are fine, before programs that take longer.
+_FIRST_TREE_NODES = 200
 #: The largest demand with which branches are tried.
 _LONGEST = 2**200
 #: Variables of the compact program, beyond which it is not tried.
@@ -138,6 +141,10 @@ class _Run:
             yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             if self._met(search.best):
                 return
+        if sets and alike(self._jobs):
+            yield from self._by_totals()
+            if self._met(search.best):
+                return
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
         if self._best is None:
@@ -182,6 +189,12 @@ class _Run:
         diver: Diver | None,
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
+        if self._step < search.region.unit:
+            # Costs that differ by less than a machine are reached by few fleets, which branches
+            # tell apart; no program finds what the fleet it has in sight cannot do.
+            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS[:2])
+            if self._cost is not None:
+                yield from self._tree(point, _FIRST_TREE_NODES)
         yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
@@ -298,15 +311,25 @@ class _Run:
         if word is not None:
             yield Named(word, _part(task))
 
+    def _by_totals(self) -> Iterator[Claim]:
+        """Branch on machines and blocks alone, where of every kind there are many jobs."""
+        cost = self._cost
+        if cost is None or not self._step or self._numbers_are_huge:
+            return
+        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
+        given = self._reduction.original
+        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes):
+            yield Named(claim, "branching on totals")
+
     @property
     def _numbers_are_huge(self) -> bool:
         """Whether numbers are so long that branches would be too: no tree has ended there yet."""
         rows = self._problem.rows
         return max((row.demand for row in rows.wide.values()), default=0) > _LONGEST
 
-    def _tree(self, point: PricePoint) -> Iterator[Claim]:
+    def _tree(self, point: PricePoint, most: int = _TREE_NODES) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked."""
-        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
+        nodes = min(most, _TREE_WORK // max(1, len(self._jobs)))
         if self._met(point) or nodes < 2 or self._numbers_are_huge:
             return
         given, budget, cost = self._reduction.original, self._budget, self._cost

@@ -6,13 +6,15 @@ conditions are those that :mod:`cms.certificate.conditions` checks.
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
 from cms.knapsack.packing import Found, Packing
+from cms.knapsack.packing_extras import Extra, fullest_in_boxes
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
@@ -54,13 +56,22 @@ class Bounded(NamedTuple):
     packing: Packing
 
     @classmethod
-    def of(cls, problem: MachineProblem, shape: SizeBoundedConfigurations, machine: int) -> Bounded:
+    def of(
+        cls,
+        problem: MachineProblem,
+        shape: SizeBoundedConfigurations,
+        machine: int,
+        *,
+        proper: bool = True,
+    ) -> Bounded:
         """Read a set, as far as its types are the problem's."""
-        index, useful = problem.block_index, problem.useful_blocks()
+        index = problem.block_index
         blocks = [block for block in shape.sizes if block in index]
         columns = tuple(index[block] for block in blocks)
-        pairs = zip(blocks, columns, strict=True)
-        most = tuple(min(shape.largest_count(block), useful[i]) for block, i in pairs)
+        most = tuple(shape.largest_count(block) for block in blocks)
+        if proper:
+            useful = problem.useful_blocks()
+            most = tuple(min(count, useful[i]) for count, i in zip(most, columns, strict=True))
         sizes = [shape.sizes[block] for block in blocks]
         packing = Packing(sizes, shape.capacity, shape.max_blocks, most)
         return cls(shape, machine, columns, most, packing)
@@ -86,6 +97,9 @@ class Region:
     free_machines : bool, default False
         Whether all costs count as 0: prices of a positive bound are then a proof that there is no
         schedule at all.
+    proper : bool, default True
+        Whether a machine of a size-bounded set has no more blocks of a type than all jobs together
+        can use.
     """
 
     def __init__(
@@ -94,10 +108,11 @@ class Region:
         path: Sequence[Condition] = (),
         *,
         free_machines: bool = False,
+        proper: bool = True,
     ) -> None:
-        self.problem, self.path, self.free_machines = problem, tuple(path), free_machines
+        self.problem, self.free_machines = problem, free_machines
         self.blocks = problem.blocks
-        self._names = [machine.name for machine in problem.machine_types]
+        self.names = [machine.name for machine in problem.machine_types]
         self.costs = [
             Fraction(0) if free_machines else machine.cost for machine in problem.machine_types
         ]
@@ -109,7 +124,7 @@ class Region:
         self.proper: dict[int, int] = {}
         index = problem.block_index
         for shape in problem.configurations:
-            machine = self._names.index(shape.machine or "")
+            machine = self.names.index(shape.machine or "")
             if isinstance(shape, Configuration):
                 counts = [0] * len(self.blocks)
                 for block, count in shape.blocks.items():
@@ -117,7 +132,7 @@ class Region:
                         counts[index[block]] = count
                 self.rows.append(Row(tuple(counts), machine, shape))
             else:
-                self.bounded.append(Bounded.of(problem, shape, machine))
+                self.bounded.append(Bounded.of(problem, shape, machine, proper=proper))
         # Start each set with the machines filled with one type.
         for bounded in self.bounded:
             for column, count in zip(bounded.columns, bounded.most, strict=True):
@@ -130,12 +145,27 @@ class Region:
         used = [self.costs[row.machine] for row in self.rows]
         self.unit = min((cost for cost in used if cost), default=Fraction(1))
         self.dearest = max(used, default=Fraction(0))
+        self._branch(path)
+
+    def below(self, path: Sequence[Condition]) -> Region:
+        """Return the region below other branches, with the rows that are known by now."""
+        found = copy(self)
+        found.rows, found._found = list(self.rows), set(self._found)
+        found._branch(path)
+        return found
+
+    def _branch(self, path: Sequence[Condition]) -> None:
+        """Set what each branch counts."""
+        problem, index = self.problem, self.problem.block_index
+        self.path = tuple(path)
         # What each branch counts: a block of all machines, a machine type, a configuration, or
         # (block, job).
         self.block_terms: list[tuple[int, int]] = []  # (branch, block)
         # (branch, machine type, how often one counts, with the branch's sign)
         self._type_terms: list[tuple[int, int, int]] = []
         self._shape_terms: list[tuple[int, Configuration]] = []
+        # (branch, machine type, at least so many blocks of some types)
+        self._content_terms: list[tuple[int, int, dict[int, int]]] = []
         self.job_terms: list[tuple[int, int, int]] = []  # (branch, block, job)
         for at, condition in enumerate(self.path):
             quantity = condition.quantity
@@ -143,10 +173,15 @@ class Region:
                 self.block_terms.append((at, index[quantity.block]))
             elif isinstance(quantity, MachinesOfType):
                 for name, times in quantity.weights.items():
-                    machine = self._names.index(name)
+                    machine = self.names.index(name)
                     self._type_terms.append((at, machine, condition.sign * times))
             elif isinstance(quantity, MachinesOf):
                 self._shape_terms.append((at, problem.own(quantity.configuration)))
+            elif isinstance(quantity, MachinesWith):
+                content = problem.own(quantity.content)
+                least = {index[block]: n for block, n in content.blocks.items()}
+                machine = self.names.index(content.machine or "")
+                self._content_terms.append((at, machine, least))
             elif isinstance(quantity, BlocksOfJob):
                 job = problem.job_index(quantity.job)
                 self.job_terms.append((at, index[quantity.block], job))
@@ -170,6 +205,11 @@ class Region:
             (at, self.path[at].sign * row.counts[i]) for at, i in self.block_terms if row.counts[i]
         ]
         terms += [(at, times) for at, m, times in self._type_terms if m == row.machine]
+        terms += [
+            (at, self.path[at].sign)
+            for at, m, least in self._content_terms
+            if m == row.machine and all(row.counts[i] >= n for i, n in least.items())
+        ]
         if row.shape is not None:
             terms += [(at, self.path[at].sign) for at, s in self._shape_terms if s == row.shape]
         return terms
@@ -198,6 +238,12 @@ class Region:
                 times * numbers[k + at] for at, m, times in self._type_terms if m == machine
             )
             mine = [worth[i] for i in bounded.columns]
+            extras = self._extras(bounded, numbers[k:])
+            if extras:
+                for found in fullest_in_boxes(bounded.packing, mine, extras):
+                    largest[machine] = max(largest[machine], found.ceiling + extra)
+                    self._remember(bounded, found)
+                continue
             found = bounded.packing.fullest(mine)
             largest[machine] = max(largest[machine], found.ceiling + extra)
             self._remember(bounded, found)
@@ -210,6 +256,15 @@ class Region:
                     break
                 self._remember(bounded, found)
         return [Fraction(value, denominator) for value in largest]
+
+    def _extras(self, bounded: Bounded, multipliers: Sequence[int]) -> list[Extra]:
+        """Return what contents of a set are worth more for branches on machines with some."""
+        column = {i: at for at, i in enumerate(bounded.columns)}
+        return [
+            Extra({column[i]: n for i, n in least.items()}, self.path[at].sign * multipliers[at])
+            for at, m, least in self._content_terms
+            if m == bounded.machine and multipliers[at] and least.keys() <= column.keys()
+        ]
 
     def _remember(self, bounded: Bounded, found: Found) -> None:
         row = self.row_of(bounded, found.content)
@@ -280,7 +335,7 @@ class Region:
             },
             {
                 name: price
-                for name, price in zip(self._names, vector.limit_prices, strict=True)
+                for name, price in zip(self.names, vector.limit_prices, strict=True)
                 if price
             },
             vector.multipliers,

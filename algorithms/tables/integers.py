@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -16,7 +16,7 @@ from cms.schedule.columns import whole_array
 from cms.schedule.schedule import Schedule
 
 from .costs import supported_costs
-from .machines import listed
+from .machines import full_of_one, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +38,9 @@ class Tables:
     problem : Problem
     shapes : tuple of c Configurations
         Those listed, and the maximal multisets of size-bounded sets; or some chosen ones.
+    vast : tuple of str
+        Machine types of sets that have too many of these. Of such a set ``shapes`` has the machines
+        full of one block type, and others as prices asked for them.
     counts : list of c lists of k ints
         Blocks of each type in each configuration.
     costs : list of c Fractions
@@ -63,13 +66,17 @@ class Tables:
     costs: list[Fraction]
     demands: list[int]
     supply: list[list[int]]
+    vast: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem, shapes: Iterable[Configuration] | None = None) -> Tables:
         """Read the tables off a reduced problem, with all its configurations or those given."""
-        shapes = listed(problem, MOST_SHAPES).shapes if shapes is None else tuple(shapes)
-        counts = [[shape.blocks.get(block, 0) for block in problem.blocks] for shape in shapes]
-        costs = [problem.machine_type(shape.machine).cost for shape in shapes]
+        vast: tuple[str, ...] = ()
+        if shapes is None:
+            shapes, left_out = listed(problem, MOST_SHAPES)
+            vast = tuple(sorted(left_out))
+            shapes += tuple(full_of_one(problem, left_out))
+        counts, costs = _read(problem, shapes := tuple(dict.fromkeys(shapes)))
         rows = problem.rows
         common = np.maximum(1, np.gcd(np.gcd.reduce(rows.supplies, axis=1), rows.demands))
         demands = (rows.demands // common).tolist()
@@ -78,7 +85,19 @@ class Tables:
             divisor = gcd(row.demand, *row.supply)
             demands[j] = row.demand // divisor
             supply[j] = [amount // divisor for amount in row.supply]
-        return cls(problem, shapes, counts, costs, demands, supply)
+        return cls(problem, shapes, counts, costs, demands, supply, vast)
+
+    def joined(self, shapes: Iterable[Configuration]) -> Tables:
+        """Return the tables with further configurations, after those there are."""
+        there = set(self.shapes)
+        shapes = tuple(shape for shape in dict.fromkeys(shapes) if shape not in there)
+        counts, costs = _read(self.problem, shapes)
+        return replace(
+            self,
+            shapes=self.shapes + shapes,
+            counts=self.counts + counts,
+            costs=self.costs + costs,
+        )
 
     @property
     def n(self) -> int:
@@ -98,7 +117,7 @@ class Tables:
     @property
     def p(self) -> int:
         """The most configurations that a vertex of the aggregated program uses: min(c, k)."""
-        return min(self.c, self.k)
+        return self.k if self.vast else min(self.c, self.k)
 
     @property
     def unservable(self) -> bool:
@@ -126,7 +145,8 @@ class Tables:
 
     def dearest(self, number: int) -> Fraction:
         """Add up the largest costs of so many configurations."""
-        return sum(sorted(self.costs, reverse=True)[:number], Fraction(0))
+        vast = [self.problem.machine_type(name).cost for name in self.vast] * number
+        return sum(sorted([*self.costs, *vast], reverse=True)[:number], Fraction(0))
 
     def cheapest_with(self, block: int) -> int:
         """Return the cheapest configuration that has a block; more of such blocks break ties."""
@@ -136,6 +156,14 @@ class Tables:
     def by_shape(self, machines: Sequence[int]) -> Mapping[Configuration, int]:
         """Name the configurations of so many machines."""
         return {shape: x for shape, x in zip(self.shapes, machines, strict=True) if x}
+
+
+def _read(
+    problem: Problem, shapes: Sequence[Configuration]
+) -> tuple[list[list[int]], list[Fraction]]:
+    """Return the blocks and the costs of configurations."""
+    counts = [[shape.blocks.get(block, 0) for block in problem.blocks] for shape in shapes]
+    return counts, [problem.machine_type(shape.machine).cost for shape in shapes]
 
 
 def schedule(
@@ -170,10 +198,11 @@ def schedule(
     return reduction.restore(built)
 
 
-def without_limits(problem: Problem, most_shapes: int = MOST_SHAPES) -> Support:
+def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
     """Refuse limits on machines, sets that cannot be listed, and costs too far apart.
 
-    Block types that serve nobody are left out before sets are listed.
+    Block types that serve nobody are left out before sets are listed. Without ``most_shapes`` sets
+    may be of any size.
 
     Examples
     --------
@@ -192,7 +221,7 @@ price_and_branch"
                 f"machine type {machine.name!r} has a limit of {machine.limit} machines; rounding "
                 "up does not keep limits; use auto or price_and_branch",
             )
-    if listed(reduce(problem).problem, most_shapes).left_out:
+    if most_shapes is not None and listed(reduce(problem).problem, most_shapes).left_out:
         return Support(
             False,
             f"a size-bounded set has more than {most_shapes} maximal configurations, which are "

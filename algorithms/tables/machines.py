@@ -8,7 +8,7 @@ from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from cms.problem.machine_problem import MachineProblem
 
@@ -135,3 +135,21 @@ def listed(problem: MachineProblem, most: int) -> Listing:
         for content in contents or ():
             shapes[Configuration(content, shape.machine)] = None
     return Listing(tuple(shapes), frozenset(left_out))
+
+
+def full_of_one(problem: MachineProblem, machines: Collection[str]) -> Iterator[Configuration]:
+    """Yield machines of size-bounded sets full of one block type.
+
+    Examples
+    --------
+    >>> from cms import Problem
+    >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 4}, 7))
+    >>> list(full_of_one(problem, {"machine"}))
+    [Configuration(3 x a on machine), Configuration(b on machine)]
+    """
+    for shape in problem.configurations:
+        if isinstance(shape, SizeBoundedConfigurations) and shape.machine in machines:
+            for block in shape.sizes:
+                count = shape.largest_count(block)
+                if count:
+                    yield Configuration({block: count}, shape.machine)

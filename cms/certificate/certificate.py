@@ -305,8 +305,8 @@ class Branch(Certificate):
     ) -> None:
         if type(quantity) not in get_args(Quantity):
             raise InvalidCertificate(
-                f"a branch on {quantity!r}; expected MachinesOfType, MachinesOf, BlocksOf or "
-                "BlocksOfJob"
+                f"a branch on {quantity!r}; expected MachinesOfType, MachinesOf, "
+                "MachinesWith, BlocksOf or BlocksOfJob"
             )
         value = whole(at_most, "at_most", error=InvalidCertificate)
         for side in (below, above):

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidCertificate
 from ..knapsack.packing import fullest_machine
+from ..knapsack.packing_extras import fullest_with_extras
 from ..problem.parts import AnyConfiguration, Block, Configuration
 from ..values.names import nearest
 from ..values.numbers import shown
-from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith, Quantity
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
+
+
+#: How many blocks the branches on machines with some content may name on a leaf's path, those of
+#: multiplier 0 left out, a block as often as it is named: each may take twice the work to check.
+MOST_NAMED = 12
 
 
 class Condition(NamedTuple):
@@ -107,6 +113,7 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
     worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
     of_type: dict[str | None, Fraction] = {}
     of_shape: dict[AnyConfiguration, Fraction] = {}
+    extras: list[tuple[Configuration, Fraction]] = []
     for condition, multiplier in zip(path, leaf.multipliers, strict=True):
         quantity, amount = condition.quantity, condition.sign * multiplier
         if isinstance(quantity, BlocksOf):
@@ -117,10 +124,19 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
         elif isinstance(quantity, MachinesOf):
             listed = problem.own(quantity.configuration)
             of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
+        elif isinstance(quantity, MachinesWith) and amount:
+            extras.append((problem.own(quantity.content), amount))
+    named = sum(len(content.blocks) for content, _ in extras)
+    if named > MOST_NAMED:
+        raise InvalidCertificate(
+            f"the branches on machines with some content name {named} blocks above a leaf whose "
+            f"multipliers are not 0; expected {MOST_NAMED} at most"
+        )
     also_at_no_cost = True
     for shape in problem.configurations:
         machine = problem.machine_type(shape.machine)
-        value = most_worth(shape, worth, leaf.proper) + of_shape.get(shape, Fraction(0))
+        mine = [(c.blocks, amount) for c, amount in extras if c.machine == shape.machine]
+        value = most_worth(shape, worth, leaf.proper, mine) + of_shape.get(shape, Fraction(0))
         value += of_type.get(shape.machine, Fraction(0))
         allowed = leaf.limit_prices.get(machine.name, Fraction(0))
         if value > machine.cost + allowed:
@@ -137,18 +153,28 @@ def most_worth(
     shape: AnyConfiguration,
     worth: Mapping[Block, Fraction],
     proper: Mapping[Block, int] | None = None,
+    extras: Sequence[tuple[Mapping[Block, int], Fraction]] = (),
 ) -> Fraction:
-    """Return what the blocks of a machine are worth, at most; of a set those of proper contents."""
+    """Return what the blocks of a machine are worth, at most; of a set those of proper contents.
+
+    `extras` are what at least so many blocks of some types are worth more.
+    """
     if isinstance(shape, Configuration):
-        return sum((worth[block] * n for block, n in shape.blocks.items()), Fraction(0))
+        value = sum((worth[block] * n for block, n in shape.blocks.items()), Fraction(0))
+        for least, amount in extras:
+            if all(shape.blocks.get(block, 0) >= n for block, n in least.items()):
+                value += amount
+        return value
     blocks = list(shape.sizes)
-    return fullest_machine(
-        [worth[block] for block in blocks],
-        [shape.sizes[block] for block in blocks],
-        shape.capacity,
-        shape.max_blocks,
-        [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None,
-    ).value
+    index = {block: at for at, block in enumerate(blocks)}
+    possible = [(least, amount) for least, amount in extras if least.keys() <= index.keys()]
+    most = [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None
+    prices, sizes = [worth[block] for block in blocks], [shape.sizes[block] for block in blocks]
+    room, slots = shape.capacity, shape.max_blocks
+    if not possible:
+        return fullest_machine(prices, sizes, room, slots, most).value
+    numbered = [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible]
+    return fullest_with_extras(prices, sizes, room, slots, most, numbered).value
 
 
 def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:

@@ -97,6 +97,47 @@ class MachinesOf:
 
 
 @dataclass(frozen=True, slots=True)
+class MachinesWith:
+    """How many machines of a type have at least so many blocks of each of some types.
+
+    Parameters
+    ----------
+    content : Configuration
+        The machine type, and the blocks; others may be there as well.
+
+    Examples
+    --------
+    >>> MachinesWith(Configuration({"1g": 2}, "a100")).to_json()
+    {'machines_with': {'machine': 'a100', 'blocks': {'1g': 2}}}
+    """
+
+    content: Configuration
+
+    def __post_init__(self) -> None:
+        if type(self.content) is not Configuration:
+            raise InvalidCertificate(
+                f"a branch on machines with {self.content!r}; expected a Configuration"
+            )
+
+    def refuse_unknown(self, problem: MachineProblem) -> None:
+        """Raise InvalidCertificate if the problem has no such machine type or block."""
+        content = problem.own(self.content)
+        if content.machine is None:
+            raise InvalidCertificate(
+                f"a branch on machines with {content!r}, of no machine type; expected one of the "
+                "problem's"
+            )
+        _known(content.machine, [m.name for m in problem.machine_types], "machine type")
+        for block in content.blocks:
+            _known(block, problem.blocks, "block")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"machines_with": {"machine": name, "blocks": {block: count}}}``."""
+        content = self.content
+        return {"machines_with": {"machine": content.machine, "blocks": dict(content.blocks)}}
+
+
+@dataclass(frozen=True, slots=True)
 class BlocksOf:
     """How many blocks of one type all machines have, in use or idle."""
 
@@ -140,7 +181,7 @@ class BlocksOfJob:
         return {"blocks_of_job": {"block": self.block, "job": self.job}}
 
 
-Quantity: TypeAlias = MachinesOfType | MachinesOf | BlocksOf | BlocksOfJob
+Quantity: TypeAlias = MachinesOfType | MachinesOf | MachinesWith | BlocksOf | BlocksOfJob
 
 
 def _name(name: str, what: str) -> str:

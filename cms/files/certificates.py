@@ -6,11 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
-from ..certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from ..certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
 from ..problem.parts import Configuration
 from .node import Node
 
-_QUANTITIES = ("machines_of_type", "machines_of", "blocks_of", "blocks_of_job")
+_QUANTITIES = ("machines_of_type", "machines_of", "machines_with", "blocks_of", "blocks_of_job")
 
 
 def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
@@ -67,7 +74,10 @@ def _quantity(node: Node) -> Quantity:
     parts = what.object(("blocks",), ("machine",), own=False)
     machine = parts["machine"].name_or_null("machine type") if "machine" in parts else None
     counts = {block: count.integer() for block, count in parts["blocks"].names("block")}
-    return node.build(MachinesOf, what.build(Configuration, counts, machine))
+    content = what.build(Configuration, counts, machine)
+    if kind == "machines_with":
+        return node.build(MachinesWith, content)
+    return node.build(MachinesOf, content)
 
 
 def _leaf(node: Node) -> BlockPrices:

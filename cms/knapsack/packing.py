@@ -5,6 +5,7 @@ It decides whether prices keep the machines of such a set within their cost (the
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..problem.images import SAFE
+from .packing_list import contents_worth
 from .packing_search import fill
 from .pricing import common_denominator
 
@@ -41,14 +43,6 @@ class Fullest(NamedTuple):
     value: Fraction
     content: tuple[int, ...]
     exact: bool
-
-
-class Found(NamedTuple):
-    """The same in integers: what the content is worth, and what none is worth more than."""
-
-    value: int
-    ceiling: int
-    content: Sequence[int]
 
 
 def fullest_machine(
@@ -85,6 +79,14 @@ def fullest_machine(
     found = Packing(sizes, capacity, max_blocks, most).fullest(worth)
     exact = found.ceiling == found.value
     return Fullest(Fraction(found.ceiling, denominator), tuple(found.content), exact)
+
+
+class Found(NamedTuple):
+    """The same in integers: what the content is worth, and what none is worth more than."""
+
+    value: int
+    ceiling: int
+    content: Sequence[int]
 
 
 class Packing:
@@ -171,6 +173,71 @@ class Packing:
         for i, number in zip(order, found.content, strict=True):
             content[i] = number
         return Found(coin * found.value, coin * found.ceiling, content)
+
+    @property
+    def room(self) -> int:
+        """The capacity, in what :attr:`weights` are."""
+        return self._room
+
+    @property
+    def weights(self) -> list[int]:
+        """The sizes."""
+        return self._weights
+
+    @property
+    def most(self) -> list[int]:
+        """How many blocks of each type fit, or may be there."""
+        return self._most
+
+    @property
+    def slots(self) -> int | None:
+        """How many blocks there may be."""
+        return self._slots
+
+    def within(self, room: int, slots: int | None) -> Packing:
+        """Return machines of these blocks with less room; callers say how many blocks fit."""
+        smaller = copy(self)
+        smaller._room, smaller._slots = room, slots
+        return smaller
+
+    def contents(
+        self, worth: Sequence[int], most: Sequence[int], least: int, limit: int, patience: int
+    ) -> tuple[list[tuple[int, ...]], bool]:
+        """List the contents that are worth no less than ``least``.
+
+        Parameters
+        ----------
+        worth : sequence of k ints
+            None negative.
+        most : sequence of k ints
+            How many blocks of each type there may be.
+        least : int
+        limit, patience : int
+            Ends beyond so many contents, or steps.
+
+        Returns
+        -------
+        contents : list of tuples of k ints
+            Those with many blocks of the dearest types first.
+        complete : bool
+
+        Examples
+        --------
+        >>> Packing([2, 3], Fraction(7), None).contents([2, 3], [2, 2], 6, 10, 100)
+        ([(0, 2), (2, 1)], True)
+        """
+        fits = list(map(min, self._most, most))
+        order = [i for i, number in enumerate(fits) if number > 0]
+        a, b, c = ([values[i] for i in order] for values in (worth, self._weights, fits))
+        room, slots = self._room, self._slots
+        found, complete = contents_worth(a, b, c, room, slots, least, limit, patience)
+        contents = []
+        for counts in found:
+            content = [0] * len(fits)
+            for i, number in zip(order, counts, strict=True):
+                content[i] = number
+            contents.append(tuple(content))
+        return contents, complete
 
 
 class _Machine:

@@ -17,7 +17,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple, cast, get_args
 
 from ..certificate.certificate import LARGEST_DEPTH, Branch
-from ..certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from ..certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
 from ..errors import InvalidCertificate, InvalidOption
 from ..problem.parts import Configuration
 from ..referee.check import referee_of
@@ -235,5 +242,7 @@ def _rebuilt_quantity(quantity: Quantity) -> Quantity:
     if type(quantity) is MachinesOf and type(quantity.configuration) is Configuration:
         shape = quantity.configuration
         return MachinesOf(Configuration(shape.blocks, shape.machine))
+    if type(quantity) is MachinesWith and type(quantity.content) is Configuration:
+        return MachinesWith(Configuration(quantity.content.blocks, quantity.content.machine))
     known = ", ".join(kind.__name__ for kind in get_args(Quantity))
     raise InvalidCertificate(f"a branch on {quantity!r}; expected one of {known}")

@@ -10,28 +10,32 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from .filling import dearest_filling
+from .boxes import Extra, dearest_with_extras
 from .knapsacks import cheapest_price, integers
 from .problem import Bounded, Listed, Problem, Row, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
 
 # Branches above one another, and leaves, that a tree may have; docs/files.md says so.
 _DEEPEST, _MOST_LEAVES = 200, 20_000
-_OF_TYPE = "machines_of_type"
+_OF_TYPE, _WITH = "machines_of_type", "machines_with"
+# Blocks that the branches on machines with some content may name above a leaf; each may take twice
+# the work.
+_MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
 class _Side:
     """A side of a branch: it holds for the schedules with sign·quantity >= sign·limit."""
 
-    kind: str  # machines_of_type, machines_of, blocks_of or blocks_of_job
+    kind: str  # machines_of_type, machines_of, machines_with, blocks_of or blocks_of_job
     what: Any  # the names that say what the quantity counts
     sign: int  # +1: at least ``limit``; -1: at most ``limit``
     limit: int
 
 
 def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
-    table = record(value, "a branch", "", "machines_of_type machines_of blocks_of blocks_of_job")
+    kinds = "machines_of_type machines_of machines_with blocks_of blocks_of_job"
+    table = record(value, "a branch", "", kinds)
     if len(table) != 1:
         raise Fault(f"a branch is on {show(value)}, not on exactly one quantity")
     ((kind, what),) = table.items()
@@ -54,6 +58,11 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     fields = record(what, "a branch", "blocks", "machine", own=False)
     machine = problem.machine_or_only(fields.get("machine"))
     known_name(problem.machine_types, machine, "the machine type of a branch")
+    if kind == _WITH:
+        least = multiset(fields["blocks"], "the content of a branch")
+        for i in least:
+            known_name(problem.blocks, i, "a block of the content of a branch")
+        return kind, (machine, frozenset(least.items()))
     listed = Listed(machine, multiset(fields["blocks"], "the configuration of a branch"))
     if listed not in problem.configurations:
         raise Fault(f"the configuration of a branch, {show(listed.blocks)}, is not a listed one")
@@ -107,6 +116,11 @@ class _Leaf:
         """The s·μ of the sides on this quantity."""
         return sum((w for side, w in self.weighted if (side.kind, side.what) == (kind, what)), ZERO)
 
+    def extras(self, machine: str) -> list[Extra]:
+        """What machines of this type with at least some content add to sides: the s·μ."""
+        pairs = [(side.what, w) for side, w in self.weighted if side.kind == _WITH and w]
+        return [(dict(least), w) for (of, least), w in pairs if of == machine]
+
     def of_type(self, machine: str) -> Fraction:
         """The s·μ of the sides that count machines of this type, as often as they count one."""
         sides = [(dict(side.what), w) for side, w in self.weighted if side.kind == _OF_TYPE]
@@ -157,6 +171,8 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
     cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
     is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
 
+    (A machine adds to ``machines_with`` if it has at least the blocks named, idle ones counted.)
+
     A machine of a size-bounded set need only keep to that with at most u_i blocks of type i, if the
     leaf has such a number and all jobs together can use no more: a job that does not need a block
     can do without it, so that its blocks of type i are at most ceil(demand_j / f_ij); and a machine
@@ -183,6 +199,9 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
             total += (option or 0) * times
         bound += coin * total
 
+    named = sum(len(side.what[1]) for side, w in read.weighted if side.kind == _WITH and w)
+    if named > _MOST_NAMED:
+        raise Fault(f"the branches on machines with some content name {named} blocks above a leaf")
     breach = _dearer_machine(read, problem, with_costs=True)
     if breach is not None:
         raise Fault(breach)
@@ -209,14 +228,14 @@ def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str |
         allowed = limit_price + (machine.cost if with_costs else ZERO)
         worth = leaf.of_type(c.machine)
         if isinstance(c, Bounded):
-            values = [worth_of[i] for i in c.sizes]
-            sizes = list(c.sizes.values())
-            most = [leaf.proper.get(i) for i in c.sizes]
-            left = allowed - worth
-            worth += dearest_filling(values, sizes, c.capacity, c.max_blocks, left, most)
+            extras = leaf.extras(c.machine)
+            worth += dearest_with_extras(c, worth_of, leaf.proper, extras, allowed - worth)
         else:
             worth += leaf.added("machines_of", (c.machine, frozenset(c.blocks.items())))
             worth += sum((worth_of[i] * n for i, n in c.blocks.items()), ZERO)
+            for least, amount in leaf.extras(c.machine):
+                if all(c.blocks.get(i, 0) >= n for i, n in least.items()):
+                    worth += amount
         if worth > allowed:
             return (
                 f"a machine of configurations[{index}] is worth {show(worth)} at a leaf's prices, "

@@ -8,7 +8,14 @@ from functools import cache
 from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from cms.problem.parts import (
     AnyConfiguration,
@@ -152,6 +159,7 @@ def certificates() -> st.SearchStrategy[Certificate]:
             NAMES | st.dictionaries(NAMES, st.integers(1, 10**20), min_size=1, max_size=3),
         ),
         st.builds(MachinesOf, listed),
+        st.builds(MachinesWith, listed),
         st.builds(BlocksOf, NAMES),
         st.builds(BlocksOfJob, NAMES, NAMES),
     )

@@ -133,7 +133,7 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
         (
             {**GOOD, "branch": {"jobs_of": "b"}},
             'branch has the unknown key "jobs_of", expected only machines_of_type, machines_of, '
-            "blocks_of, blocks_of_job; nearest: 'blocks_of'",
+            "machines_with, blocks_of, blocks_of_job; nearest: 'blocks_of'",
         ),
         (
             {**GOOD, "branch": {"blocks_of": "b", "x-note": "mine"}},

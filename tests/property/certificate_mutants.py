@@ -171,6 +171,13 @@ def an_unknown_name(case: Case) -> bool:
             {"machines_of_type": {case.original.machine_types[0].name: 1, name: 1}},
             {"machines_of": {"machine": name, "blocks": {block: 1}}},
             {"machines_of": {"machine": case.original.machine_types[0].name, "blocks": {name: 1}}},
+            {"machines_with": {"machine": name, "blocks": {block: 1}}},
+            {
+                "machines_with": {
+                    "machine": case.original.machine_types[0].name,
+                    "blocks": {name: 1},
+                }
+            },
             {"blocks_of": name},
             {"blocks_of_job": {"block": name, "job": job}},
             {"blocks_of_job": {"block": block, "job": name}},
@@ -203,6 +210,9 @@ def a_malformed_branch(case: Case) -> bool:
                 {"machines_of": {"blocks": {block: 0}}},
                 {"machines_of": {"blocks": {block: -1}}},
                 {"machines_of": {"blocks": {block: "1"}}},
+                {"machines_with": {"machine": None, "blocks": {}}},
+                {"machines_with": {"blocks": {block: -1}}},
+                {"machines_with": block},
                 {"machines": 3},
             ]
         )
@@ -279,6 +289,7 @@ def branch_on_something_else(case: Case) -> bool:
         {"machines_of_type": rng.choice(problem.machine_types).name},
         {"machines_of_type": {m.name: rng.randint(1, 3) for m in problem.machine_types}},
         {"machines_of": {"machine": machine, "blocks": blocks}},
+        {"machines_with": {"machine": machine, "blocks": blocks}},
         {"machines_of": {"machine": shape["machine"], "blocks": blocks}},
         {"blocks_of_job": {"block": block, "job": rng.choice(problem.job_names)}},
     ]

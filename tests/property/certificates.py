@@ -11,8 +11,15 @@ import random
 from collections.abc import Mapping
 from fractions import Fraction
 
-from cms import BlockPrices, Branch, Certificate, Problem
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms import BlockPrices, Branch, Certificate, Configuration, Problem
+from cms.certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
 from tests.oracle import useful
 from tests.property.definition import (
     Side,
@@ -58,6 +65,8 @@ def random_quantity(rng: random.Random, problem: Problem) -> Quantity | None:
     ]
     if problem.blocks:
         known.append(BlocksOf(rng.choice(problem.blocks)))
+        least = {rng.choice(problem.blocks): rng.randint(1, 3) for _ in range(rng.randint(1, 2))}
+        known += [MachinesWith(Configuration(least, rng.choice(names)))] * 2
         if problem.n_jobs:
             known.append(BlocksOfJob(rng.choice(problem.blocks), rng.choice(problem.jobs).name))
     if problem.listed_configurations:

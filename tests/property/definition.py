@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from operator import ge
 from typing import NamedTuple, TypeAlias
 
 from cms import BlockPrices, Branch, Certificate, Configuration, Problem
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Quantity
+from cms.certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
 from tests.oracle import Vector, given, multisets, options, useful
 
 INVALID, INFEASIBLE = "invalid", "infeasible"
@@ -65,6 +73,9 @@ def worth(
             counted = machine.held[problem.blocks.index(quantity.block)]
         elif isinstance(quantity, MachinesOf) and machine.listed:
             counted = listed(problem, quantity.configuration) == (machine.type, machine.held)
+        elif isinstance(quantity, MachinesWith):
+            kind, least = listed(problem, quantity.content)
+            counted = kind == machine.type and all(map(ge, machine.held, least))
         total += side.sign * multiplier * counted
     return total
 
@@ -167,6 +178,9 @@ def knows(problem: Problem, quantity: Quantity) -> bool:
     if isinstance(quantity, BlocksOfJob):
         jobs = [job.name for job in problem.jobs]
         return quantity.block in problem.blocks and quantity.job in jobs
+    if isinstance(quantity, MachinesWith):
+        content = quantity.content
+        return listed(problem, content)[0] >= 0 and set(content.blocks) <= set(problem.blocks)
     wanted = listed(problem, quantity.configuration)
     if not set(quantity.configuration.blocks) <= set(problem.blocks):
         return False

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from algorithms.closing.diving import _DISCREPANCIES, Dived, Diver, _Dive
+from algorithms.closing.dive import Dive, Dived
+from algorithms.closing.diving import _DISCREPANCIES, Diver
 from algorithms.closing.shapes import Shapes
 from algorithms.closing.undecided import Undecided
 from algorithms.prices.fraction import fractional
@@ -41,9 +42,9 @@ def needs(load: Sequence[int], problem: Problem) -> Problem:
     )
 
 
-def first_dive(region: Region, load: Sequence[int]) -> _Dive:
+def first_dive(region: Region, load: Sequence[int]) -> Dive:
     jobs = Jobs(cast("Problem", region.problem))
-    return _Dive(jobs, region, dict.fromkeys(region.rows), Undecided.of_blocks(load), Unlimited())
+    return Dive(jobs, region, dict.fromkeys(region.rows), Undecided.of_blocks(load), Unlimited())
 
 
 def diver_of(region: Region, budget: Budget | None = None) -> Diver:
@@ -218,13 +219,13 @@ def test_dives_end_once_they_meet_the_target_or_cannot(monkeypatch: pytest.Monke
     problem = no_round_up()
     load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
     asked: list[frozenset[int]] = []
-    honest = _Dive.run
+    honest = Dive.run
 
-    def counted(self: _Dive, skips: frozenset[int], below: Fraction | None) -> Dived | None:
+    def counted(self: Dive, skips: frozenset[int], *costs: Fraction | None) -> Dived | None:
         asked.append(skips)
-        return honest(self, skips, below)
+        return honest(self, skips, *costs)
 
-    monkeypatch.setattr(_Dive, "run", counted)
+    monkeypatch.setattr(Dive, "run", counted)
 
     def number(target: int, below: Fraction | None = None) -> int:
         asked.clear()
@@ -388,7 +389,7 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
         ]
         start = Undecided({}, dict(enumerate(options))) if seed % 2 else read
         mixtures += len(start.open)
-        dive = _Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
+        dive = Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
         dived = dive.run(frozenset(), None)
         assert dived is not None
         machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}

@@ -15,7 +15,6 @@ from cms import (
     Job,
     MachineType,
     Problem,
-    SizeBoundedConfigurations,
     UnsupportedProblem,
     check,
     solve,
@@ -92,11 +91,6 @@ def test_refusals_say_why() -> None:
     many = Problem(configurations=Configuration({"a": 20}), jobs=[Job("x", 3, {"a": 1})])
     with pytest.raises(UnsupportedProblem, match="up to 20 blocks"):
         solve(many, "greedy", options={"inner": "exact"})
-    sizes = {f"b{i}": 40 + i for i in range(30)}
-    jobs = [Job("x", 3, dict.fromkeys(sizes, 1))]
-    shares = Problem(configurations=SizeBoundedConfigurations(sizes, 500), jobs=jobs)
-    with pytest.raises(UnsupportedProblem, match="more than 2000 maximal configurations"):
-        solve(shares, "greedy")
     wrong: list[tuple[dict[str, object], str]] = [
         ({"variant": "bets"}, "expected one of best, units"),
         ({"inner": "fast"}, "expected one of auto, greedy"),

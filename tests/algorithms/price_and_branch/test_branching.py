@@ -46,11 +46,12 @@ def test_set_covers_from_nothing_end_with_a_schedule_and_a_tree(name: str) -> No
     assert isinstance(found.certificate, Branch)
 
 
-def test_no_tree_tells_machines_of_a_size_bounded_set_apart() -> None:
-    """Cutting stock without round-up: nothing to branch on is fractional, and 5 is all there is."""
+def test_machines_of_a_size_bounded_set_are_told_apart_by_what_they_have() -> None:
+    """Cutting stock without round-up: of totals all are whole, of machines with some blocks not."""
     problem = no_round_up()
     found = proof(problem, None)
-    assert found.bound == 5
+    assert found.bound == 6
+    assert isinstance(found.certificate, Branch)
     assert found.schedule is not None
     assert found.schedule.cost(problem) == 6
 
@@ -102,7 +103,7 @@ def test_families_are_proved_from_the_optimum_and_from_nothing(family: str) -> N
 @pytest.mark.long
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_what_has_no_schedule_is_proved_to_have_none(family: str) -> None:
-    """All but cutting stock in a size-bounded set, on which nothing can branch."""
+    """All but cutting stock in a size-bounded set, whose branches may be too many."""
     for number in range(1000, 1020):
         problem = instance(family, number)
         claims = list(prove_infeasible(problem, Unlimited(), most_nodes=200))

@@ -21,7 +21,7 @@ from cms import (
     SizeBoundedConfigurations,
 )
 from cms.certificate.conditions import Condition
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
@@ -223,6 +223,27 @@ def test_blocks_and_branches_of_free_machines_are_free() -> None:
     assert Region(problem, path).free() == ({0}, {0, 2, 4})
     # With all machines free, none of the paid ones' blocks may be worth anything either.
     assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3, 4})
+
+
+def test_machines_with_some_content_are_worth_what_branches_on_it_add_once() -> None:
+    problem = Problem(
+        configurations=[SizeBoundedConfigurations({"a": 2, "b": 3}, 7), Configuration({"a": 4})],
+        jobs=[Job("x", 9, {"a": 1}), Job("y", 9, {"b": 1})],
+    )
+    path = (
+        Condition(MachinesWith(Configuration({"a": 2})), -1, 1),
+        Condition(MachinesWith(Configuration({"a": 1, "b": 1})), 1, 1),
+    )
+    region = Region(problem, path)
+    listed = next(row for row in region.rows if row.shape is not None)
+    assert region.row_terms(listed) == [(0, -1)]
+    assert region.row_terms(region.row_of(region.bounded[0], (2, 1))) == [(0, -1), (1, 1)]
+    prices = [Fraction(2), Fraction(3)]
+    # 2 a and a b are worth 7, the listed 4 a 8; 9 less with two a, 2 more with both: a and b.
+    assert region.worth(prices, [Fraction(0), Fraction(0)]) == [8]
+    assert region.worth(prices, [Fraction(9), Fraction(2)]) == [7]
+    assert {row.counts for row in region.rows} >= {(1, 1)}
+    assert region.worth(prices, [Fraction(1), Fraction(2)]) == [8]
 
 
 def test_a_job_with_branches_of_its_own_pays_its_own_prices() -> None:

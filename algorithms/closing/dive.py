@@ -1,0 +1,408 @@
+"""One dive: a program that loses jobs as they decide, and blocks as machines are kept."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+from operator import mul
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from cms.certificate.certificate import next_below
+from cms.knapsack.pricing import cheapest_option
+
+from ..prices.choices import Choices, choices_of
+from ..prices.region import Row
+from ..solvers.floats import near
+from ..solvers.linear import LinearProgram
+from .covers import MOST_BLOCKS, Covered, cover
+from .undecided import Pick, Undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cms.plugin.algorithm import Budget
+
+    from ..prices.jobs import Jobs
+    from ..prices.region import Region
+
+T = TypeVar("T", bound=tuple[Any, ...])
+
+#: Prices are whole multiples of so small a part of the cheapest machine's cost.
+_GRID = 2**30
+#: A content must be worth so much more than it costs to be added.
+_GAIN = 1e-6
+#: Rounds of pricing after each step, and at first.
+_ROUNDS, _FIRST_ROUNDS = 12, 60
+#: Contents with no block in common that one round looks for in a set; nodes of the search for the
+#: first, which mostly is the best one, and for each of the others.
+_CONTENTS, _FIRST_PATIENCE, _PATIENCE = 12, 30_000, 500
+#: What the program has so large a part of is kept together with what it has most of ...
+_NEARLY = 0.75
+#: ... and so is this part of the undecided jobs, or they would take a step each.
+_TOGETHER = 8
+#: Larger numbers of blocks are beyond what floats can count.
+MOST_IN_FLOATS = 2**40
+#: Machines that cost more, in the cheapest machines' cost, are left out: beside longer numbers GLOP
+#: may not return.
+_HIGHEST = 1e21
+#: All machines for what is left are looked through again once so few of the blocks are left.
+_FEWER = 0.8
+#: GLOP's parameters, tried in this order.
+_WAYS = (
+    "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
+    "max_number_of_iterations: 20000 use_dual_simplex: true use_preprocessing: true",
+)
+
+
+class Dived(NamedTuple):
+    """What every job takes, the machines that hold that, and what these cost."""
+
+    cost: Fraction
+    machines: Mapping[Row, int]
+    choices: Choices
+
+
+class Dive:
+    """One dive: a program that loses jobs as they decide, and blocks as machines are kept."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        region: Region,
+        rows: dict[Row, None],
+        start: Undecided,
+        budget: Budget,
+        spare: int = 0,
+        looked_at: dict[tuple[Fraction, tuple[int, ...]], Covered] | None = None,
+    ) -> None:
+        self._looked_at = {} if looked_at is None else looked_at
+        self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
+        #: Whether it ended for want of machines.
+        self.short = False
+        self._picked = dict(start.decided)
+        self._kept: dict[Row, int] = {}
+        self._cost = Fraction(0)
+        self._costs = [near(cost / region.unit) for cost in region.costs]
+        self.steps = 0
+        self.least: Fraction | None = None
+        k = len(region.blocks)
+        #: Blocks that are needed and on no machine yet.
+        self._left = [0] * k
+        for (_, option), count in start.decided.items():
+            for i, n in enumerate(option):
+                self._left[i] += n * count
+        self._program = LinearProgram()
+        # What no machine holds has a price at which any machine is better.
+        dear = 100.0 * max([1.0, *(cost for cost in self._costs if cost <= _HIGHEST)])
+        self._missing = [self._program.variable(dear) for _ in range(k)]
+        self._needs = [
+            self._program.row([(missing, 1.0)], low=float(left))
+            for missing, left in zip(self._missing, self._left, strict=True)
+        ]
+        # As many machines as there are blocks are always enough.
+        most = MOST_IN_FLOATS if start.open else sum(self._left)
+        self._room = [None if limit is None or limit >= most else limit for limit in region.limits]
+        spare = spare if start.open else 0
+        self._limits = [
+            None if room is None else self._program.row([], high=float(max(0, room - spare)))
+            for room in self._room
+        ]
+        # What machines that cost nothing have is worth nothing.
+        self._free = {
+            i
+            for row in region.rows
+            if not region.costs[row.machine] and self._room[row.machine] is None
+            for i, n in enumerate(row.counts)
+            if n
+        }
+        self._listed = [row for row in region.rows if row.shape is not None]
+        # The contents that fit what is left, with their variables; what those of sets hold.
+        self._columns: dict[Row, int] = {}
+        self._sets: list[Row] = []
+        self._held: list[tuple[int, ...]] = []
+        self._machines: dict[Row, float] = {}
+        # The first prices of blocks and the last ones; what contents of each type are worth then.
+        self._first: tuple[Sequence[int], Sequence[int]] | tuple[()] = ()
+        self._last: tuple[Sequence[int], Sequence[int]] = (), ()
+        # The kinds that are to choose: how many jobs, their row, and variables of their options.
+        self._open = {kind: jobs.weight(kind) for kind in start.open}
+        self._choose = {
+            kind: self._program.row([], low=float(count)) for kind, count in self._open.items()
+        }
+        self._options: dict[Pick, int] = {}
+        for kind, options in start.open.items():
+            for option in options:
+                self._add_option(kind, option)
+        for row in rows:
+            self._add(row)
+
+    def run(
+        self, skips: frozenset[int], below: Fraction | None, target: Fraction | None = None
+    ) -> Dived | None:
+        """Dive; None if there is no end, or none that costs less than ``below``.
+
+        With a ``target``, all machines for what is left within that cost are looked through now and
+        then: the last ones must waste less than prices alone tell.
+        """
+        rounds = _FIRST_ROUNDS
+        blocks = _coverable(self._region)
+        while self._open or any(self._left):
+            solved = self._priced(rounds)
+            rounds = _ROUNDS
+            if solved is None:
+                return None
+            machines, options, least = solved
+            if self.least is None:
+                self.least = least
+            if below is not None and least >= below:
+                return None
+            if self._open:
+                if not self._decide(self._step(options, skips, len(self._open) // _TOGETHER)):
+                    return None
+                continue
+            if target is not None and target >= least and sum(self._left) <= blocks:
+                blocks = int(sum(self._left) * _FEWER)
+                found = self._covered(target)
+                if found.machines is not None:
+                    break
+                step = self._jobs.problem.cost_step
+                if found.none and below is not None and next_below(below, step) <= target:
+                    return None
+            taken = self._step(machines, skips, 0)
+            kept = [self._keep(row, number) for row, number in taken.items()]
+            if not any(kept):
+                return None
+            self._close_improper()
+        if below is not None and self._cost >= below:
+            return None
+        picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
+        choices = choices_of(picks, len(self._region.blocks))
+        return Dived(self._cost, dict(self._kept), choices)
+
+    def _covered(self, target: Fraction) -> Covered:
+        """Keep machines for all that is left, if some are found within a cost."""
+        if not self._first:
+            self._first = self._last
+        key = target - self._cost, tuple(self._left)
+        if key not in self._looked_at:
+            # Where prices have not settled the first ones may still tell more.
+            told = (self._told(*each, target) for each in (self._last, self._first))
+            _, slack, prices, most = min(told)
+            there = self._region, self._left, prices, most, slack, self._room
+            self._looked_at[key] = cover(*there, self._budget)
+        found = self._looked_at[key]
+        for row, number in (found.machines or {}).items():
+            self._keep(row, number)
+        return found
+
+    def _told(
+        self, prices: Sequence[int], worth: Sequence[int], target: Fraction
+    ) -> tuple[Fraction, int, Sequence[int], list[int]]:
+        """Return what all further machines together may lack of what they can be worth.
+
+        As a part of a cost, and in these prices; the prices; and what contents of each machine type
+        are worth at most.
+        """
+        worth, scale = self._scaled(prices, worth)
+        costs = [int(cost * scale) for cost in self._region.costs]
+        allowed = list(map(max, costs, worth))
+        slack = int((target - self._cost) * scale) - sum(map(mul, prices, self._left))
+        for room, most, cost in zip(self._room, allowed, costs, strict=True):
+            slack += 0 if room is None else room * (most - cost)
+        return slack / scale, slack, prices, allowed
+
+    def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
+        """Return what to keep: all that is whole, or else what there is most of."""
+        whole = {key: floor(x + _GAIN) for key, x in values.items() if x >= 1 - _GAIN}
+        if whole:
+            return whole
+        order = sorted(values, key=lambda key: (-values[key], key[:2]))
+        self.steps += 1
+        if self.steps - 1 in skips:
+            order = order[1:2] or order
+        else:
+            order = [key for at, key in enumerate(order) if at <= more or values[key] >= _NEARLY]
+        return dict.fromkeys(order, 1)
+
+    def _decide(self, taken: Mapping[Pick, int]) -> bool:
+        """Let jobs take options; say whether any did."""
+        before = sum(self._open.values())
+        for (kind, option), number in taken.items():
+            number = min(number, self._open.get(kind, 0))
+            if not number:
+                continue
+            self._picked[kind, option] = self._picked.get((kind, option), 0) + number
+            for i, n in enumerate(option):
+                if n:
+                    self._left[i] += n * number
+                    self._program.set_low(self._needs[i], float(self._left[i]))
+            self._open[kind] -= number
+            self._program.set_low(self._choose[kind], float(self._open[kind]))
+            if not self._open[kind]:
+                del self._open[kind]
+                for pick in [pick for pick in self._options if pick[0] == kind]:
+                    self._program.close(self._options.pop(pick), True)
+        if not self._open:
+            self._close_improper()
+            for row, room in zip(self._limits, self._room, strict=True):
+                if row is not None and room is not None:
+                    self._program.set_high(row, float(room))
+        return sum(self._open.values()) < before
+
+    def _keep(self, row: Row, number: int) -> bool:
+        """Keep machines as far as their blocks are still needed; say whether any was."""
+        useful = [-(-left // n) for left, n in zip(self._left, row.counts, strict=True) if n]
+        number = min(number, max(useful, default=0))
+        room, limit = self._room[row.machine], self._limits[row.machine]
+        if room is not None and limit is not None:
+            number = min(number, room)
+            self._room[row.machine] = room - number
+            self._program.set_high(limit, float(room - number))
+        if number <= 0:
+            return False
+        self._kept[row] = self._kept.get(row, 0) + number
+        self._cost += number * self._region.costs[row.machine]
+        for i, n in enumerate(row.counts):
+            if n and self._left[i]:
+                self._left[i] = max(0, self._left[i] - n * number)
+                self._program.set_low(self._needs[i], float(self._left[i]))
+        return True
+
+    def _wanted(self, row: Row) -> Sequence[int]:
+        """Return the blocks of a machine that somebody may take."""
+        return row.counts if self._open else list(map(min, row.counts, self._left))
+
+    def _add(self, row: Row) -> bool:
+        """Add a content, without blocks that are not needed any more."""
+        if row.shape is None and not self._open:
+            row = row._replace(counts=tuple(map(min, row.counts, self._left)))
+        cost = self._costs[row.machine]
+        if row in self._columns or not any(row.counts) or cost > _HIGHEST:
+            return False
+        terms = [(self._needs[i], float(n)) for i, n in enumerate(self._wanted(row)) if n]
+        limit = self._limits[row.machine]
+        if limit is not None:
+            terms.append((limit, 1.0))
+        self._columns[row] = self._program.column(cost, terms)
+        if row.shape is None:
+            self._held.append(row.counts)
+            self._sets.append(row)
+        return True
+
+    def _add_option(self, kind: int, option: tuple[int, ...]) -> bool:
+        if (kind, option) in self._options:
+            return False
+        terms = [(self._needs[i], -float(n)) for i, n in enumerate(option) if n]
+        column = self._program.column(0.0, [(self._choose[kind], 1.0), *terms])
+        self._options[kind, option] = column
+        return True
+
+    def _close_improper(self) -> None:
+        """Close contents with blocks that are not needed; those in use go on without these."""
+        if not self._sets:
+            return
+        improper = np.flatnonzero((np.array(self._held) > np.array(self._left)).any(axis=1))
+        gone = [self._sets[at] for at in improper.tolist()]
+        for row in gone:
+            self._program.close(self._columns.pop(row), True)
+        stay = np.delete(np.arange(len(self._held)), improper).tolist()
+        self._held = [self._held[at] for at in stay]
+        self._sets = [self._sets[at] for at in stay]
+        for row in gone:
+            if row in self._machines:
+                self._add(row)
+
+    def _priced(self, rounds: int) -> tuple[dict[Row, float], dict[Pick, float], Fraction] | None:
+        """Solve the program with all that prices bring up; return its values and a bound."""
+        while True:
+            rounds -= 1
+            answer = self._program.solve(self._budget, _WAYS)
+            if answer is None:
+                return None
+            x = answer.values
+            self._machines = {row: x[at] for row, at in self._columns.items() if x[at] > _GAIN}
+            options = {pick: x[at] for pick, at in self._options.items() if x[at] > _GAIN}
+            prices = [
+                0 if i in self._free else max(0, int(answer.duals[row] * _GRID))
+                for i, row in enumerate(self._needs)
+            ]
+            limits = [0.0 if at is None else max(0.0, -answer.duals[at]) for at in self._limits]
+            dual = {kind: answer.duals[row] for kind, row in self._choose.items()}
+            more, worth = self._new_contents(prices, limits)
+            added, paid = self._new_options(prices, dual)
+            self._last = prices, worth
+            if not rounds or not (added or more):
+                break
+        if any(x[at] > _GAIN for at in self._missing) and not self._open:
+            self.short = True
+            return None
+        return self._machines, options, self._cost + self._at_least(prices, worth, paid)
+
+    def _new_contents(
+        self, prices: Sequence[int], limits: Sequence[float]
+    ) -> tuple[bool, list[int]]:
+        """Price contents; say whether any was added, and what machines are worth at most."""
+        added, worth = False, [0] * len(limits)
+        for bounded in self._region.bounded:
+            m = bounded.machine
+            cost = self._costs[m] + limits[m]
+            mine = [prices[i] for i in bounded.columns]
+            most = bounded.most if self._open else [self._left[i] for i in bounded.columns]
+            for number in range(_CONTENTS):
+                patience = _PATIENCE if number else _FIRST_PATIENCE
+                found = bounded.packing.fullest(mine, most, patience)
+                if not number:
+                    worth[m] = max(worth[m], found.ceiling)
+                if found.value <= (cost + _GAIN) * _GRID:
+                    break
+                row = self._region.row_of(bounded, found.content)
+                self._rows[row] = None
+                added |= self._add(row)
+                most = [n if not c else 0 for n, c in zip(most, found.content, strict=True)]
+        return added, worth
+
+    def _new_options(self, prices: Sequence[int], dual: Mapping[int, float]) -> tuple[bool, int]:
+        """Price options of open kinds; say whether any was added, and what these pay."""
+        added, paid = False, 0
+        for kind, count in self._open.items():
+            row = self._jobs.row(kind)
+            best = cheapest_option(prices, row.supply, row.demand)
+            if best is not None:
+                paid += count * best.value
+                if best.value < (dual[kind] - _GAIN) * _GRID:
+                    added |= self._add_option(kind, best.option)
+        return added, paid
+
+    def _at_least(self, prices: Sequence[int], worth: Sequence[int], paid: int) -> Fraction:
+        """Return what is left costs at least, by prices, exactly.
+
+        No machine is worth more than it costs once prices are scaled to that; one of limited number
+        may be, and its limit then counts as often as it is.
+        """
+        worth, scale = self._scaled(prices, worth)
+        pairs = list(zip(worth, self._region.costs, self._room, strict=True))
+        value: int = sum(map(mul, prices, self._left)) + paid
+        least = value / scale
+        for held, cost, room in pairs:
+            if room is not None:
+                least -= room * max(Fraction(0), held / scale - cost)
+        return least
+
+    def _scaled(self, prices: Sequence[int], worth: Sequence[int]) -> tuple[list[int], Fraction]:
+        """Return what machines are worth, listed ones too, and what a cost of 1 counts as."""
+        worth, costs = list(worth), self._region.costs
+        for row in self._listed:
+            held = sum(map(mul, prices, self._wanted(row)))
+            worth[row.machine] = max(worth[row.machine], held)
+        pairs = zip(worth, costs, self._room, strict=True)
+        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
+        return worth, max([_GRID / self._region.unit, *ratios])
+
+
+def _coverable(region: Region) -> int:
+    """Return how many blocks at most all machines for them are looked through for."""
+    paid = all(region.costs[bounded.machine] for bounded in region.bounded)
+    listed = any(row.shape is not None for row in region.rows)
+    return MOST_BLOCKS if paid and not listed else 0

@@ -1,0 +1,126 @@
+"""The aggregated program of sets too large to be listed: contents join by their prices."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from algorithms.aggregated.contents import solved
+from algorithms.aggregated.program import Aggregated
+from algorithms.tables import integers
+from algorithms.tables.integers import Tables
+from cms import (
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    UnsupportedProblem,
+    Verdict,
+    check,
+    solve,
+)
+from cms.knapsack import packing
+from cms.reduction.reduction import reduce
+from tests.property.problems import size_bounded, source
+
+
+def vast(jobs: int, *, cost: int = 1, unit: int = 1) -> Problem:
+    """Blocks by size, some millions of maximal contents."""
+    sizes = {f"t{i}": 100 + 7 * i for i in range(30)}
+    table = [{b: 1 + (i + j) % 5 for i, b in enumerate(sizes)} for j in range(jobs)]
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, 1000),
+        machine_types=[MachineType("machine", cost)],
+        jobs=[Job(f"j{j}", unit * (11 + 3 * j), row) for j, row in enumerate(table)],
+    )
+
+
+@given(size_bounded(machine="m", beside=True))
+def test_the_program_is_that_over_all_contents(problem: Problem) -> None:
+    small = reduce(problem).problem
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(integers, "MOST_SHAPES", 100_000)
+        every = Tables.of(small)
+        patched.setattr(integers, "MOST_SHAPES", 0)
+        some = Tables.of(small)
+    if every.unservable or not every.n:
+        return
+    assert bool(some.vast) == bool(small.size_bounded_configurations)
+    assert not every.vast
+    listed, found = Aggregated(every).solve(None), solved(some, None)
+    assert listed is not None
+    assert found is not None
+    tables, vertex = found
+    assert vertex.value == listed.value, source(problem)
+    assert sum(map(bool, vertex.machines)) <= some.p
+    # No machine is worth more than it costs.
+    for row, cost in zip(every.counts, every.costs, strict=True):
+        assert sum(map(Fraction.__mul__, vertex.prices, map(Fraction, row))) <= cost
+    assert len(set(tables.shapes)) == tables.c
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("lp_rounding", {}),
+        ("lp_rounding", {"plain": True}),
+        ("lp_rounding", {"variant": "doubling"}),
+        ("greedy", {}),
+        ("greedy", {"plain": True}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("cost", [1, 0])
+def test_sets_too_large_to_be_listed_are_solved(
+    method: str, options: dict[str, Any], cost: int
+) -> None:
+    problem = vast(12, cost=cost)
+    solution = solve(problem, method, options=options, threads=1)
+    assert solution.cost is not None
+    assert check(problem, solution.schedule) == ()
+    assert solution.guarantee is not None
+    assert solution.guarantee.verdict is Verdict.VERIFIED
+    # The strongest statement, and one against the whole machines where these cost nothing.
+    stated = "T-2", "T-add" if cost else "Theorem A"
+    assert solution.guarantee.guarantee.theorem.startswith(stated)
+
+
+def test_with_many_machines_theorem_a_holds_without_a_list() -> None:
+    problem = vast(3, unit=10**6)
+    solution = solve(problem, "lp_rounding", threads=1)
+    assert solution.guarantee is not None
+    assert str(solution.guarantee.guarantee) == "cost <= 2 MILP_C (Theorem A, theory 3)"
+    assert solution.guarantee.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "instead"),
+    [
+        ("lp_rounding", {"variant": "supports"}, "'doubling' or 'milp'"),
+        ("lp_rounding", {"variant": "enumeration"}, "'doubling' or 'milp'"),
+        ("greedy", {"variant": "units"}, "variant='best'"),
+        ("greedy", {"variant": "lp"}, "variant='best'"),
+    ],
+    ids=str,
+)
+def test_what_goes_through_all_contents_says_what_to_take_instead(
+    method: str, options: dict[str, Any], instead: str
+) -> None:
+    words = f"more than 2000 maximal configurations.*{instead}"
+    with pytest.raises(UnsupportedProblem, match=words):
+        solve(vast(3), method, options=options)
+
+
+def test_a_search_for_contents_that_comes_to_no_end_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ended(_: object, worth: Any, *__: object) -> packing.Found:
+        return packing.Found(0, 10**30 * sum(worth), [0] * len(worth))
+
+    tables = Tables.of(reduce(vast(3)).problem)
+    monkeypatch.setattr(packing.Packing, "fullest", ended)
+    with pytest.raises(UnsupportedProblem, match="comes to no end"):
+        solved(tables, None)
