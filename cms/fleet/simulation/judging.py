@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["result_of"]
 
-# The late share is back when so many cells of time in a row are fine.
-_GOOD_CELLS = 3
+# The late share is back when so many spans of time in a row are fine, each of at least so many
+# requests on average.
+_GOOD_CELLS, _JUDGED_REQUESTS = 3, 20
 
 
 def result_of(
@@ -104,7 +105,7 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
 
 def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:
     """When each event's effect on the late share was over."""
-    cells, cell_ns = found.tally.cells, found.tally.cell_ns
+    cells, cell_ns = _spans(found.tally.cells, found.tally.cell_ns)
     allowed = float(service.late_share) * cells[0]
     bad = cells[1] > allowed + 3 * np.sqrt(allowed)
     found_back = []
@@ -112,11 +113,18 @@ def _recoveries(service: ModelledService, script: Script, found: Outcome) -> lis
     for (at, number), end in zip(script.marks, ends, strict=False):
         first, last = at // cell_ns, min(-(-end // cell_ns), len(bad))
         after = _back(bad[first:last])
-        seconds = None if after is None else Fraction(after * cell_ns, SECOND)
-        if after:
-            seconds = Fraction((first + after) * cell_ns - at, SECOND)
-        found_back.append(Recovery(number, Fraction(at, SECOND), seconds))
+        passed = (first + after) * cell_ns - at if after else 0
+        back = None if after is None else Fraction(passed, SECOND)
+        found_back.append(Recovery(number, Fraction(at, SECOND), back))
     return found_back
+
+
+def _spans(cells: NDArray[np.int64], cell_ns: int) -> tuple[NDArray[np.int64], int]:
+    """Put cells together until a share of their requests says something."""
+    requests, number = int(cells[0].sum()), cells.shape[1]
+    together = max(-(-_JUDGED_REQUESTS * number // max(requests, 1)), 1)
+    edges = np.arange(0, number, together)
+    return (np.add.reduceat(cells, edges, axis=1) if number else cells), cell_ns * together
 
 
 def _back(bad: NDArray[np.bool_]) -> int | None:

@@ -149,6 +149,7 @@ def test_instances_appear_warm_up_drain_and_go() -> None:
 def test_all_instances_down_lose_what_comes() -> None:
     (found,) = simulate([service(instance())], seconds=2, events=[Failure(1, gpu=0)]).services
     assert 0 < found.lost < found.requests
+    assert found.recoveries[0].back_after_seconds is None
     assert found.cause.endswith("requests were lost")
 
 
