@@ -120,6 +120,8 @@ class Change:
         _numbers(self, "seconds", "warm_up_seconds")
 
 
+LARGEST_FACTOR = 10**6
+
 Event = RateChange | Failure | Weights | Change
 
 
@@ -128,7 +130,12 @@ def _numbers(event: object, *fields: str) -> None:
         value = getattr(event, field)
         if value is not None:
             what = f"{field} of a {type(event).__name__}"
-            object.__setattr__(event, field, exact(value, what, error=InvalidOption))
+            number = exact(value, what, error=InvalidOption)
+            if field.endswith("seconds"):
+                nanoseconds(number)
+            elif number > LARGEST_FACTOR:
+                raise InvalidOption(f"{what} is more than {LARGEST_FACTOR:,}")
+            object.__setattr__(event, field, number)
 
 
 class Action(NamedTuple):

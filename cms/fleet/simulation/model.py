@@ -97,6 +97,10 @@ class ModelledService:
     late_share: Fraction
     instances: tuple[ModelledInstance, ...]
 
+    def __post_init__(self) -> None:
+        # no batch takes less than a nanosecond, and shares of the limit are printed
+        object.__setattr__(self, "limit_ns", max(self.limit_ns, 1))
+
     @property
     def load(self) -> Fraction | None:
         """The rate as a share of what its instances work off; None without any."""
@@ -132,12 +136,12 @@ def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
     InvalidOption
         If these are more than a machine's memory is for.
     """
-    found = list(_stations(instances))
-    if len(found) > MOST_STATIONS:
+    processes = sum(each.processes for each in instances)
+    if processes > MOST_STATIONS:
         raise InvalidOption(
-            f"a service has {len(found)} queues; at most {MOST_STATIONS} are simulated"
+            f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
         )
-    return found
+    return list(_stations(instances))
 
 
 def _stations(instances: Sequence[ModelledInstance]) -> Iterator[Station]:

@@ -124,7 +124,7 @@ def simulate(
         raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
     check_events(events, modelled)
     services = [replace(each, rate=each.rate * factor) for each in modelled]
-    _refuse_extremes(services, until)
+    _refuse_extremes(services, until, events)
     expected = sum(until.expected(each.rate) for each in services if each.rate)
     loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
     count = _Count(expected, on_progress, cancel)
@@ -181,19 +181,23 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     return Until(time, requests)
 
 
-def _refuse_extremes(services: Sequence[ModelledService], until: Until) -> None:
+def _refuse_extremes(
+    services: Sequence[ModelledService], until: Until, events: Sequence[Event]
+) -> None:
     """Refuse what nanoseconds of 64 bits cannot hold."""
+    factors = [exact(one.factor, "a factor") for one in events if isinstance(one, RateChange)]
     for each in services:
-        if not each.rate:
-            continue
-        expected = until.expected(each.rate)
-        longest = max((one.fill_ns[-1] for one in each.instances), default=0)
-        if each.rate > FASTEST:
+        peak = each.rate * max([Fraction(1), *factors])
+        longest = max((max(one.fill_ns) for one in each.instances), default=0)
+        if peak > FASTEST:
             raise InvalidOption(
-                f"service {each.name!r} gets {shown(each.rate)} requests/s; at most {FASTEST:,} "
-                "are simulated"
+                f"service {each.name!r} gets {shown(peak)} requests/s; at most {FASTEST:,} are "
+                "simulated"
             )
-        if expected * SECOND > each.rate * LONGEST_NS or expected * longest > LONGEST_NS:
+        expected = until.expected(peak) if each.rate else 0
+        longest *= max(expected, 1)
+        slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
+        if slow or longest > LONGEST_NS:
             raise InvalidOption(
                 f"the {expected:,} requests of service {each.name!r} may take longer than nine "
                 "years; simulate fewer, or fewer seconds"
