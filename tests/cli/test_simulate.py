@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from cms.cli.app import run
 from cms.cli.progress import RequestsProgress
-from tests.cli.shared import POINTS, SERVICES, error_of
+from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, error_of
 
 QUICK = ["--requests", "1500"]
 
@@ -152,3 +154,21 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
         shown = stream.text.split("\r" if tty else "\n")
         assert len([line for line in shown if "of 100 requests" in line]) == 2
         assert stream.text.endswith("\r\x1b[K" if tty else "80 % of 100 requests\n")
+
+
+def test_ctrl_c_prints_what_is_known_and_exits_with_130(plan: str) -> None:
+    """A run of years; what it prints on the way says that it has begun."""
+    process = subprocess.Popen(
+        [*COMMAND, "simulate", plan, "--seconds", "100000000", "--rate", "0.5"],
+        cwd=ROOT, text=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert "requests" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=600)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "stopped before the end" in " ".join(out.split())
+    assert "Traceback" not in err

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import InvalidOption
 from ...values.numbers import Number, exact, shown
+from .model import SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +81,7 @@ class Poisson:
         self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
     ) -> Iterator[NDArray[np.int64]]:
         """Yield the times of arrivals; see :class:`Arrivals`."""
-        mean = 10**9 / float(rate)
+        mean = mean_gap(rate)
         now = 0
         while True:
             times = _times(now, random.standard_exponential(size) * mean)
@@ -118,7 +119,7 @@ class Gamma:
     ) -> Iterator[NDArray[np.int64]]:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         cv2 = float(exact(self.cv2, "cv2"))
-        scale = 10**9 / float(rate) * cv2
+        scale = mean_gap(rate) * cv2
         now = 0
         while True:
             times = _times(now, random.standard_gamma(1 / cv2, size) * scale)
@@ -219,6 +220,11 @@ class EachItsOwn:
         return self.own.get(service, self.others).pieces(service, rate, random, size)
 
 
+def mean_gap(rate: Fraction) -> float:
+    """Nanoseconds between two arrivals; of a rate near 0, a time that is not lived to see."""
+    return float(min(SECOND / rate, Fraction(NEVER // 4)))
+
+
 def _positive(owner: object, field: str, what: str) -> None:
     value = exact(getattr(owner, field), what, error=InvalidOption)
     if not value:
@@ -228,7 +234,7 @@ def _positive(owner: object, field: str, what: str) -> None:
 
 def _times(now: int, gaps: NDArray[np.float64]) -> NDArray[np.int64]:
     """Add up gaps, each rounded to whole nanoseconds, so that no error adds up with them."""
-    times = np.rint(gaps).astype(np.int64)
+    times = np.rint(np.minimum(gaps, NEVER // 4)).astype(np.int64)
     times[0] += now
     np.cumsum(times, out=times)
     return times

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from ...errors import InvalidOption
 from ...files.source import StrPath
-from ...files.tables import Cell, read_table
+from ...files.tables import Cell, TableRow, read_table
 from ...values.numbers import exact
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
 from .events import Event, Failure, RateChange, Weights
@@ -54,10 +53,17 @@ def read_events(path: StrPath) -> tuple[Event, ...]:
     Failure(seconds=Fraction(120, 1), gpu=3, service=None, instance=None, \
 repair_seconds=Fraction(300, 1))
     """
-    return tuple(_event(row) for row in read_table(path, EVENT_COLUMNS))
+    return tuple(_placed(row) for row in read_table(path, EVENT_COLUMNS))
 
 
-def _event(row: Mapping[str, Cell]) -> Event:
+def _placed(row: TableRow) -> Event:
+    try:
+        return _event(row)
+    except InvalidOption as fault:
+        raise row.error(str(fault)) from None
+
+
+def _event(row: TableRow) -> Event:
     seconds, what, target, value = (row[name] for name in EVENT_COLUMNS)
     at, kind = seconds.number(), what.text
     if kind not in _KINDS:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...errors import InvalidOption
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
-from .model import SECOND, ModelledInstance, ModelledService, Station, stations_of
+from .model import LONGEST_NS, SECOND, ModelledInstance, ModelledService, Station, stations_of
 
 __all__ = ["Action", "Change", "Event", "Failure", "RateChange", "Script", "Weights", "script_of"]
 
@@ -120,6 +120,8 @@ class Change:
         _numbers(self, "seconds", "warm_up_seconds")
 
 
+LARGEST_FACTOR = 10**6
+
 Event = RateChange | Failure | Weights | Change
 
 
@@ -128,7 +130,12 @@ def _numbers(event: object, *fields: str) -> None:
         value = getattr(event, field)
         if value is not None:
             what = f"{field} of a {type(event).__name__}"
-            object.__setattr__(event, field, exact(value, what, error=InvalidOption))
+            number = exact(value, what, error=InvalidOption)
+            if field.endswith("seconds"):
+                nanoseconds(number)
+            elif number > LARGEST_FACTOR:
+                raise InvalidOption(f"{what} is more than {LARGEST_FACTOR:,}")
+            object.__setattr__(event, field, number)
 
 
 class Action(NamedTuple):
@@ -181,11 +188,11 @@ def nanoseconds(seconds: Number) -> int:
     Raises
     ------
     InvalidOption
-        If it is more than a hundred years.
+        If it is more than nine years.
     """
     found = round(exact(seconds, "a time") * SECOND)
-    if found > 2**61:
-        raise InvalidOption(f"{shown(exact(seconds, 'a time'))} s is longer than 73 years")
+    if found > LONGEST_NS:
+        raise InvalidOption(f"{shown(exact(seconds, 'a time'))} s is longer than nine years")
     return found
 
 

@@ -13,8 +13,13 @@ __all__ = ["ModelledInstance", "ModelledService", "Station", "stations_of"]
 
 #: Nanoseconds a second.
 SECOND = 10**9
+#: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.
+LONGEST_NS = 2**58
+#: Requests a second of one service: a gap between two is some nanoseconds.
+FASTEST = 10**8
 #: A plan may have 10^12 GPUs; each instance that is simulated takes some memory.
 MOST_STATIONS = 2**20
+LARGEST_BATCH = 2**20 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,10 @@ class ModelledInstance:
                 f"an instance has weight {self.weight}, {self.processes} processes and the batch "
                 f"times {self.fill_ns[:3]} ns; expected >= 0, >= 1 and integers >= 1"
             )
+        if len(self.fill_ns) > LARGEST_BATCH:
+            raise InvalidOption(
+                f"a batch holds {len(self.fill_ns):,} requests; expected at most {LARGEST_BATCH:,}"
+            )
         if self.queue not in ("instance", "process"):
             raise InvalidOption(f"queue is {self.queue!r}; expected 'instance' or 'process'")
 
@@ -87,6 +96,10 @@ class ModelledService:
     limit_ns: int
     late_share: Fraction
     instances: tuple[ModelledInstance, ...]
+
+    def __post_init__(self) -> None:
+        # no batch takes less than a nanosecond, and shares of the limit are printed
+        object.__setattr__(self, "limit_ns", max(self.limit_ns, 1))
 
     @property
     def load(self) -> Fraction | None:
@@ -123,12 +136,12 @@ def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
     InvalidOption
         If these are more than a machine's memory is for.
     """
-    found = list(_stations(instances))
-    if len(found) > MOST_STATIONS:
+    processes = sum(each.processes for each in instances)
+    if processes > MOST_STATIONS:
         raise InvalidOption(
-            f"a service has {len(found)} queues; at most {MOST_STATIONS} are simulated"
+            f"a service has {processes:,} processes; at most {MOST_STATIONS:,} are simulated"
         )
-    return found
+    return list(_stations(instances))
 
 
 def _stations(instances: Sequence[ModelledInstance]) -> Iterator[Station]:

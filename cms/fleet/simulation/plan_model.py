@@ -10,7 +10,7 @@ from ...values.numbers import shown
 from ..serving.fills import FillTimes
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
-from .model import MOST_STATIONS, ModelledInstance, ModelledService
+from .model import LARGEST_BATCH, MOST_STATIONS, ModelledInstance, ModelledService
 
 __all__ = ["batch_ns", "services_of"]
 
@@ -51,6 +51,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
     (2, (33057852, 33057852), 100000000)
     """
+    _refuse_large_batches(plan)
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}
     promise = plan.serving.promise
@@ -89,6 +90,16 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         for each in plan.serving.services
     )
     return services, tuple(warnings)
+
+
+def _refuse_large_batches(plan: Plan) -> None:
+    for points in plan.serving.points.values():
+        for point in points:
+            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
+                raise InvalidOption(
+                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
+                    f"{MOST_STATIONS:,} processes are simulated"
+                )
 
 
 def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None]) -> tuple[int, ...]:

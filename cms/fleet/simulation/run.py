@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ...errors import InvalidOption
+from ...running.aside import POLL_SECONDS
+from ...running.interrupt import CtrlC
+from ...solving.arguments import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
 from . import reference
@@ -22,20 +21,16 @@ from .events import (
     Event,
     Failure,
     RateChange,
-    Script,
     check_events,
     nanoseconds,
     script_of,
 )
-from .model import SECOND, ModelledService
+from .judging import result_of
+from .model import FASTEST, LONGEST_NS, SECOND, ModelledService
 from .plan_model import services_of
-from .replay import Loop, Outcome, Until, replay
-from .result import Recovery, ServiceResult, Simulation, Timeline
-from .routing import Routing, routing_of
-from .statistics import Verdict
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .replay import Loop, Until, replay
+from .result import ServiceResult, Simulation
+from .routing import routing_of
 
 __all__ = ["REQUESTS", "SECONDS", "simulate"]
 
@@ -43,7 +38,6 @@ __all__ = ["REQUESTS", "SECONDS", "simulate"]
 REQUESTS, SECONDS = 200_000, 600
 #: Fewer requests than these are worked off before compiled code would be there.
 _WORTH_COMPILING = 50_000
-_GOOD_CELLS = 3
 
 
 def simulate(
@@ -94,7 +88,7 @@ def simulate(
     plain : bool, optional
         Whether the loop is not compiled; by default it is where there is much to do.
     cancel : threading.Event, optional
-        Set it to end the run; what was found so far is returned.
+        Set it to end the run, as Ctrl-C does; what was found so far is returned.
     on_progress : callable, optional
         Gets the requests that have arrived and those expected, from any thread, one at a time.
 
@@ -130,6 +124,7 @@ def simulate(
         raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
     check_events(events, modelled)
     services = [replace(each, rate=each.rate * factor) for each in modelled]
+    _refuse_extremes(services, until, events)
     expected = sum(until.expected(each.rate) for each in services if each.rate)
     loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
     count = _Count(expected, on_progress, cancel)
@@ -140,10 +135,20 @@ def simulate(
             service, script, process, how, until, loop, seed=seed, retry=on_failure == "retry",
             on_piece=count,
         )  # fmt: skip
-        return _result(service, script, how, found)
+        return result_of(service, script, how, found)
 
-    with ThreadPoolExecutor(_threads(threads), "cms-simulate") as pool:
-        results = tuple(pool.map(one, services))
+    with CtrlC() as interrupt, ThreadPoolExecutor(_threads(threads), "cms-simulate") as pool:
+        count.cancels.append(interrupt.cancel)
+        try:
+            futures = [pool.submit(one, each) for each in services]
+            # Ctrl-C is heard between two looks, not while this thread waits for a lock.
+            while (at := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:
+                if any(each.exception() for each in at.done):
+                    break
+            results = tuple(each.result() for each in futures)
+        except BaseException:
+            count.stopped = True  # or the other threads would go on to their ends
+            raise
     rule = plan.serving.rule if isinstance(plan, Plan) else None
     return Simulation(
         services=results,
@@ -176,12 +181,33 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     return Until(time, requests)
 
 
+def _refuse_extremes(
+    services: Sequence[ModelledService], until: Until, events: Sequence[Event]
+) -> None:
+    """Refuse what nanoseconds of 64 bits cannot hold."""
+    factors = [exact(one.factor, "a factor") for one in events if isinstance(one, RateChange)]
+    for each in services:
+        peak = each.rate * max([Fraction(1), *factors])
+        longest = max((max(one.fill_ns) for one in each.instances), default=0)
+        if peak > FASTEST:
+            raise InvalidOption(
+                f"service {each.name!r} gets {shown(peak)} requests/s; at most {FASTEST:,} are "
+                "simulated"
+            )
+        expected = until.expected(peak) if each.rate else 0
+        longest *= max(expected, 1)
+        slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
+        if slow or longest > LONGEST_NS:
+            raise InvalidOption(
+                f"the {expected:,} requests of service {each.name!r} may take longer than nine "
+                "years; simulate fewer, or fewer seconds"
+            )
+
+
 def _threads(threads: int | None) -> int:
-    if threads is not None:
-        return whole(threads, "the number of threads", least=1, error=InvalidOption)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if threads is None:
+        return available_cores()
+    return whole(threads, "the number of threads", least=1, error=InvalidOption)
 
 
 def _loop(plain: bool) -> Loop:
@@ -202,7 +228,8 @@ class _Count:
         cancel: threading.Event | None,
     ) -> None:
         self.stopped = False
-        self._done, self._expected, self._tell, self._cancel = 0, expected, tell, cancel
+        self.cancels = [] if cancel is None else [cancel]
+        self._done, self._expected, self._tell = 0, expected, tell
         self._lock = threading.Lock()
 
     def __call__(self, requests: int) -> bool:
@@ -210,7 +237,7 @@ class _Count:
             self._done += requests
             if self._tell is not None:
                 self._tell(self._done, max(self._expected, self._done))
-            self.stopped |= self._cancel is not None and self._cancel.is_set()
+            self.stopped |= any(each.is_set() for each in self.cancels)
             return self.stopped
 
 
@@ -241,104 +268,3 @@ def in_words(event: Event) -> str:
 
 def _shown(value: Number) -> str:
     return shown(exact(value, "a number"))
-
-
-def _result(
-    service: ModelledService, script: Script, routing: Routing, found: Outcome
-) -> ServiceResult:
-    tally, state = found.tally, found.state
-    answered = tally.requests - tally.lost
-    processes = sum(station.processes for station in script.stations)
-    batches = int(state.batches.sum())
-    verdict = tally.verdict(service.late_share)
-    overloaded = verdict == Verdict.BROKEN and tally.overloaded(service.late_share)
-    p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
-    return ServiceResult(
-        name=service.name,
-        rate_rps=service.rate,
-        limit_ns=service.limit_ns,
-        tolerated=service.late_share,
-        instances=len(service.instances),
-        seconds=Fraction(found.lasted_ns, SECOND),
-        requests=tally.requests,
-        late=tally.late,
-        lost=tally.lost,
-        retried=found.retried,
-        interval=tally.interval(),
-        mean_ns=tally.total_ns // (answered or 1),
-        p50_ns=p50,
-        p90_ns=p90,
-        p99_ns=p99,
-        max_ns=tally.largest,
-        utilisation=_short(int(state.busy.sum()), processes * found.lasted_ns),
-        mean_fill=_short(int(state.taken.sum()), batches),
-        deepest_queue=int(state.deepest.max(initial=0)),
-        verdict=verdict,
-        overloaded=overloaded,
-        cause=_cause(service, script, routing, found) if verdict == Verdict.BROKEN else "",
-        recoveries=tuple(_recoveries(service, script, found)),
-        timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
-    )
-
-
-def _short(part: int, whole: int) -> Fraction:
-    """A ratio to six places: what is measured has no more."""
-    return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
-
-
-def _cause(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
-    """Say why a limit was broken, where the loads tell."""
-    if not service.instances:
-        return "no instance serves it"
-    if found.tally.lost:
-        return f"{found.tally.lost:,} requests were lost"
-    load = service.load
-    if load is not None and load >= 1:
-        most = service.rate / load
-        return f"its instances work off {shown(round(most, 1))} requests/s at most"
-    unlike = len({each.weight for each in service.instances}) > 1
-    if routing.equal and unlike:
-        work = found.state.busy / [one.processes for one in script.stations]
-        worst = int(np.argmax(work))
-        given = Fraction(int(found.state.taken[worst]), int(found.state.taken.sum()) or 1)
-        supply = script.stations[worst].weight / sum(one.weight for one in script.stations)
-        at = script.stations[worst].instance
-        return (
-            f"equal weights: instance {at} got {float(given):.0%} of the requests and has "
-            f"{float(supply):.0%} of the supply"
-        )
-    return ""
-
-
-def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:
-    """When each event's effect on the late share was over."""
-    cells, cell_ns = found.tally.cells, found.tally.cell_ns
-    allowed = float(service.late_share) * cells[0]
-    bad = cells[1] > allowed + 3 * np.sqrt(allowed)
-    found_back = []
-    ends = [at for at, _ in script.marks[1:]] + [cell_ns * len(bad)]
-    for (at, number), end in zip(script.marks, ends, strict=False):
-        first, last = at // cell_ns, min(-(-end // cell_ns), len(bad))
-        after = _back(bad[first:last])
-        seconds = None if after is None else Fraction(after * cell_ns, SECOND)
-        if after:
-            seconds = Fraction((first + after) * cell_ns - at, SECOND)
-        found_back.append(Recovery(number, Fraction(at, SECOND), seconds))
-    return found_back
-
-
-def _back(bad: NDArray[np.bool_]) -> int | None:
-    """After how many cells the first three good ones in a row begin, once one was bad."""
-    if not bad.any():
-        return 0
-    start = int(np.argmax(bad))
-    for at in range(start + 1, len(bad) - _GOOD_CELLS + 1):
-        if not bad[at : at + _GOOD_CELLS].any():
-            return at
-    return None
-
-
-def _timeline(cells: NDArray[np.int64], cell_ns: int) -> Timeline:
-    requests, late, total = (row.tolist() for row in cells)
-    means = [all_ns // (number or 1) for all_ns, number in zip(total, requests, strict=True)]
-    return Timeline(cell_ns, tuple(requests), tuple(late), tuple(means))

@@ -19,8 +19,8 @@ from ...errors import InvalidOption
 from ...files.source import StrPath
 from ...files.tables import Cell, Table, read_table
 from ...values.names import nearest
-from .arrivals import PIECE
-from .model import SECOND
+from .arrivals import NEVER, PIECE
+from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +71,8 @@ class Replay:
         stretch = self._stretch(times, rate) if self.scaled else 1.0
         for first in range(0, len(times), size):
             piece = times[first : first + size]
-            yield np.rint(piece * stretch).astype(np.int64) if self.scaled else piece
+            scaled = np.minimum(np.rint(piece * stretch), NEVER)
+            yield scaled.astype(np.int64) if self.scaled else piece
 
     @staticmethod
     def _stretch(times: NDArray[np.int64], rate: Fraction) -> float:
@@ -79,7 +80,7 @@ class Replay:
         n, span = len(times), int(times[-1])
         if n == 1 or not span:
             return 1.0
-        return float(Fraction((n - 1) * SECOND, span) / rate)
+        return float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
 
 
 def read_trace(
@@ -132,6 +133,9 @@ def read_trace(
     for row, time in zip(table, times, strict=True):
         rows.setdefault(row[service_column].word() if service_column else "", []).append(time)
     first = min(times)
+    if max(times) - first > LONGEST_NS:
+        last = table.rows[times.index(max(times))]
+        raise last.error("the trace is longer than nine years")
     whole = all(time % SECOND == 0 for time in times)
     found = {}
     for name, own in rows.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -148,6 +149,7 @@ def test_instances_appear_warm_up_drain_and_go() -> None:
 def test_all_instances_down_lose_what_comes() -> None:
     (found,) = simulate([service(instance())], seconds=2, events=[Failure(1, gpu=0)]).services
     assert 0 < found.lost < found.requests
+    assert found.recoveries[0].back_after_seconds is None
     assert found.cause.endswith("requests were lost")
 
 
@@ -272,6 +274,33 @@ def test_progress_is_told_and_a_cancelled_run_returns_what_it_has() -> None:
     found = simulate(many, requests=1_000, cancel=cancel)
     assert found.stopped
     assert "stopped before the end" in found.sentence
+
+
+def test_ctrl_c_returns_what_is_known_and_restores_the_handler() -> None:
+    pressed: list[int] = []
+
+    def press(done: int, expected: int) -> None:
+        if not pressed:
+            pressed.append(done)
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    asked = [service(instance(), rate=50, name=str(at)) for at in range(4)]
+    found = simulate(asked, seconds=10**5, on_progress=press, plain=True, threads=1)
+    assert found.stopped
+    assert found.services[0].requests < 10**6
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_nanoseconds_cannot_hold_is_refused() -> None:
+    rare = service(instance(), rate=Fraction(1, 10**6))
+    with pytest.raises(InvalidOption, match="longer than nine years"):
+        simulate([rare], requests=1_000)
+    assert simulate([rare], seconds=10**7).services[0].requests < 40
+    with pytest.raises(InvalidOption, match="at most 100,000,000"):
+        simulate([service(instance(), rate=10**9)], requests=10)
+    with pytest.raises(InvalidOption, match="longer than nine years"):
+        simulate([service(instance(ns=10**15))], requests=1_000)
 
 
 # --- documents ------------------------------------------------------------------------------------

@@ -3,76 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Generator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-import simpy
 
+from bench.peers.simpy_queues import ends_in_simpy
 from cms.fleet.simulation import ModelledInstance, Poisson, reference
 from cms.fleet.simulation.kernel import DRAWN, SHORTEST
-from cms.fleet.simulation.model import Station, stations_of
+from cms.fleet.simulation.model import stations_of
 from cms.fleet.simulation.state import LOGGED, new_state, with_room
 
 NONE = np.zeros(0, dtype=np.int64)
-
-
-class Server:
-    """A station in SimPy: workers that take what waits, or wait for it."""
-
-    def __init__(self, env: simpy.Environment, station: Station, ends: list[int]) -> None:
-        self.env, self.station, self.ends = env, station, ends
-        self.waiting: deque[int] = deque()
-        self.inside = 0
-        self.resting: list[simpy.Event] = []
-        for _ in range(station.processes):
-            env.process(self.work())
-
-    def work(self) -> Generator[simpy.Event, Any, None]:
-        while True:
-            if not self.waiting:
-                call = self.env.event()
-                self.resting.append(call)
-                yield call
-            batch = [
-                self.waiting.popleft()
-                for _ in range(min(len(self.waiting), len(self.station.fill_ns)))
-            ]
-            yield self.env.timeout(self.station.fill_ns[len(batch) - 1])
-            self.inside -= len(batch)
-            for request in batch:
-                self.ends[request] = int(self.env.now)
-
-    def take(self, request: int) -> None:
-        self.inside += 1
-        self.waiting.append(request)
-        if self.resting:
-            self.resting.pop().succeed()
-
-
-def ends_in_simpy(stations: list[Station], weights: Any, times: Any, drawn: Any) -> list[int]:
-    env: Any = simpy.Environment()
-    ends = [0] * len(times)
-    servers = [Server(env, station, ends) for station in stations]
-
-    def arrive() -> Generator[simpy.Event, Any, None]:
-        for request, at in enumerate(times):
-            yield env.timeout(int(at) - env.now)
-            if drawn is None:
-                loads = [
-                    (Fraction(server.inside, weight), -weight, place)
-                    for place, (server, weight) in enumerate(zip(servers, weights, strict=True))
-                ]
-                servers[min(loads)[-1]].take(request)
-            else:
-                servers[drawn[request]].take(request)
-
-    env.process(arrive())
-    env.run()
-    return ends
 
 
 @pytest.mark.parametrize("block", range(5))
@@ -99,5 +41,7 @@ def test_simpy_gives_the_same_latencies(block: int) -> None:
         assert reference.advance(state, policy, times, NONE, first, first, 2**62) == n
         assert state.counts[LOGGED] == n
         ours = dict(zip(state.log_tags[:n].tolist(), state.log_ends[:n].tolist(), strict=True))
-        theirs = ends_in_simpy(stations, weights, times.tolist(), None if by_queue else drawn)
+        theirs = ends_in_simpy(
+            stations, weights, times.tolist(), None if by_queue else drawn.tolist()
+        )[0]
         assert [ours[2 * at] for at in times.tolist()] == theirs
