@@ -352,6 +352,18 @@ def test_a_margin_raises_demands_and_not_supplies() -> None:
         as_problem([chat()], [point()], rate_margin=-1)
 
 
+@given(
+    st.dictionaries(st.integers(1, 60), st.fractions(0, 50, max_denominator=30), min_size=1),
+    st.sampled_from([1, 7, 10**6]),
+)
+def test_times_in_integers_are_the_exact_ones_rounded_up(
+    drawn: dict[int, Fraction], unit: int
+) -> None:
+    times = FillTimes(dict(zip(sorted(drawn), sorted(drawn.values()), strict=True)))
+    exactly = [math.ceil(times.at(n) * unit) for n in range(1, max(drawn) + 1)]
+    assert times.rounded_up(unit) == exactly
+
+
 # -- the published scenarios -------------------------------------------------------------------
 
 

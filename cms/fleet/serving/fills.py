@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,6 +55,24 @@ class FillTimes:
         low, high = known[above - 1], known[above]
         start, end = self.times_ms[low], self.times_ms[high]
         return start + (end - start) * (n - low) / (high - low)
+
+    def rounded_up(self, unit: int) -> list[int]:
+        """Return T(1), T(2), ... in so many parts of a millisecond, each rounded up.
+
+        Examples
+        --------
+        >>> FillTimes({2: Fraction(4), 5: Fraction(5)}).rounded_up(10)
+        [40, 40, 44, 47, 50]
+        """
+        (low, start), *rest = self.times_ms.items()
+        found = [math.ceil(start * unit)] * low
+        for high, end in rest:  # in integers: a batch may hold a million requests
+            steps = (high - low) * math.lcm(start.denominator, end.denominator)
+            first, last = int(start * unit * steps), int(end * unit * steps)
+            rise = (last - first) // (high - low)
+            found += [-(-(first + rise * n) // steps) for n in range(1, high - low + 1)]
+            low, start = high, end
+        return found
 
 
 def fills_of(

@@ -49,7 +49,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     >>> serving = as_problem([service], [point])
     >>> (chat,), _ = services_of(Plan(serving, solve(serving.problem)))
     >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
-    (2, (33057852, 33057852), 100000000)
+    (4, (33057852, 33057852), 100000000)
     """
     _refuse_large_batches(plan)
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
@@ -106,7 +106,7 @@ def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None])
     """How long batches of 1, 2, ... take, in nanoseconds, rounded up."""
     if warning := batch_ns(point)[1]:
         warnings[warning] = None
-    return tuple(math.ceil(times.at(n) * _MILLISECOND) for n in range(1, point.batch + 1))
+    return tuple(times.rounded_up(_MILLISECOND))
 
 
 def batch_ns(point: OperatingPoint) -> tuple[int, str]:
