@@ -10,7 +10,7 @@ from ...values.numbers import shown
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from ..serving.serving_problem import Served
-from .model import LARGEST_BATCH, MOST_STATIONS, ModelledInstance, ModelledService
+from .model import MOST_STATIONS, ModelledInstance, ModelledService
 
 __all__ = ["batch_ns", "services_of"]
 
@@ -51,7 +51,6 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
     (2, (33057852, 33057852), 100000000)
     """
-    _refuse_large_batches(plan)
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}
     first, total = 0, 0
@@ -84,16 +83,6 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         for each in plan.serving.services
     )
     return services, tuple(warnings)
-
-
-def _refuse_large_batches(plan: Plan) -> None:
-    for points in plan.serving.points.values():
-        for point in points:
-            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
-                raise InvalidOption(
-                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
-                    f"{MOST_STATIONS:,} processes are simulated"
-                )
 
 
 def _fill_ns(served: Served, warnings: dict[str, None]) -> tuple[int, ...]:
