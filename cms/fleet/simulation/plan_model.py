@@ -46,7 +46,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = as_problem([service], [point])
+    >>> serving = as_problem([service], [point], rule="half")
     >>> (chat,), _ = services_of(Plan(serving, solve(serving.problem)))
     >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
     (2, (33057852, 33057852), 100000000)
