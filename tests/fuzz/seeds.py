@@ -145,18 +145,6 @@ def seeds() -> tuple[Seed, ...]:
     found += [Seed("problem", {"problem.json": text}) for text in dict.fromkeys(problems)]
     found += [Seed("plan", {"plan.json": lay_out(p)})
               for p in (made["plan"][0], _shared_plan(), _promising_plan())]  # fmt: skip
-    events = "seconds,what,target,value\n1,rate,chat,1.5\n2,fail,gpu:0,2\n3,weight,chat:0,1/2\n"
-    trace = "TIMESTAMP,Tokens\n2023-11-16 18:15:46.6805900,374\n2023-11-16 18:15:50.99,3\n"
-    for document, moments in (
-        (made["plan"][0], trace), (_shared_plan(), "seconds\n0.5\n3\n1e1\n"),
-        (_promising_plan(), trace),
-    ):  # fmt: skip
-        found.append(
-            Seed(
-                "replay",
-                {"plan.json": lay_out(document), "events.csv": events, "trace.csv": moments},
-            )
-        )
     tables = [
         {"services.csv": SERVICE_COLUMNS + services, "points.csv": POINTS + points}
         for services, points in TABLES
@@ -173,6 +161,15 @@ def seeds() -> tuple[Seed, ...]:
         beside["points.csv"] = POINTS + points
         found += [Seed("device", {name: body, **beside}) for name, body in
                   (("device.json", text), ("device.yaml", plain))]  # fmt: skip
+    events = "seconds,what,target,value\n1,rate,chat,1.5\n2,fail,gpu:0,2\n3,weight,chat:0,1/2\n"
+    trace = "TIMESTAMP,Tokens\n2023-11-16 18:15:46.6805900,374\n2023-11-16 18:15:50.99,3\n"
+    for document, moments in ((made["plan"][0], trace), (_shared_plan(), "seconds\n0.5\n3\n1e1\n")):
+        found.append(
+            Seed(
+                "replay",
+                {"plan.json": lay_out(document), "events.csv": events, "trace.csv": moments},
+            )
+        )
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from ...values.numbers import shown
 from ..serving.fills import FillTimes
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
-from .model import LARGEST_BATCH, MOST_STATIONS, ModelledInstance, ModelledService
+from .model import MOST_STATIONS, ModelledInstance, ModelledService
 
 __all__ = ["batch_ns", "services_of"]
 
@@ -46,12 +46,11 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
     >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = as_problem([service], [point])
+    >>> serving = as_problem([service], [point], rule="half")
     >>> (chat,), _ = services_of(Plan(serving, solve(serving.problem)))
     >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
-    (4, (33057852, 33057852), 100000000)
+    (2, (33057852, 33057852), 100000000)
     """
-    _refuse_large_batches(plan)
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}
     promise = plan.serving.promise
@@ -90,16 +89,6 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         for each in plan.serving.services
     )
     return services, tuple(warnings)
-
-
-def _refuse_large_batches(plan: Plan) -> None:
-    for points in plan.serving.points.values():
-        for point in points:
-            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
-                raise InvalidOption(
-                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
-                    f"{MOST_STATIONS:,} processes are simulated"
-                )
 
 
 def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None]) -> tuple[int, ...]:

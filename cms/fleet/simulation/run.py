@@ -26,7 +26,7 @@ from .events import (
     script_of,
 )
 from .judging import result_of
-from .model import FASTEST, LONGEST_NS, SECOND, ModelledService
+from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND, ModelledService
 from .plan_model import services_of
 from .replay import Loop, Until, replay
 from .result import ServiceResult, Simulation
@@ -115,7 +115,11 @@ def simulate(
     chat: KEPT: p99 is 85.5% of 25 ms, 0.000% of 2,000 requests late
     1 of 1 limits kept under Poisson arrivals, weighted random routing, 2,000 requests each
     """
-    modelled, warnings = services_of(plan) if isinstance(plan, Plan) else (tuple(plan), ())
+    if isinstance(plan, Plan):
+        _refuse_large_batches(plan)
+        modelled, warnings = services_of(plan)
+    else:
+        modelled, warnings = tuple(plan), ()
     process, how = arrivals or Poisson(), routing_of(routing)
     factor = exact(rate, "the factor of all rates", error=InvalidOption)
     until = _until(seconds, requests, events)
@@ -179,6 +183,16 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     if time < 1:
         raise InvalidOption("the run is to last 0 seconds; expected a number > 0")
     return Until(time, requests)
+
+
+def _refuse_large_batches(plan: Plan) -> None:
+    for points in plan.serving.points.values():
+        for point in points:
+            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
+                raise InvalidOption(
+                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
+                    f"{MOST_STATIONS:,} processes are simulated"
+                )
 
 
 def _refuse_extremes(
