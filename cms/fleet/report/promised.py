@@ -74,4 +74,5 @@ def _evidence(serving: ServingProblem) -> str:
         for (service, _), points in serving.points.items()
         for point in points
     }
-    return f" (by {', '.join(said for kind, said in _SAID.items() if kind in kinds)})"
+    by = ", ".join(said for kind, said in _SAID.items() if kind in kinds)
+    return f" (by {by})" if by else ""
