@@ -107,11 +107,11 @@ def _line(way: str, method: str, rows: Sequence[RunRow], *, drawn: bool) -> tupl
 
 
 _CAPTION = (
-    "GPUs of each scenario and together, how many are proved and checked; then services of which at "
-    "most 1 % of the requests were late (in brackets where fewer: those of which that is sure to 99 "
-    "%; means over the seeds): Poisson arrivals with random routing and to the shortest queue, "
-    "gamma gaps of CV2 4 with both, 10 % more rate and equal weights. Weights are the plan's "
-    "supplies, but for the last. Worst: the largest p99 over its limit in the first two."
+    "GPUs of each scenario and together, how many are proved and checked; then services of which "
+    "at most 1 % of the requests were late (in brackets, where fewer: those of which that is sure "
+    "to 99 %; means over the seeds): Poisson arrivals with random routing and to the shortest "
+    "queue, gamma gaps of CV2 4 with both, 10 % more rate and equal weights. Weights are the "
+    "plan's supplies, but for the last. Worst: the largest p99 over its limit in the first two."
 )
 _COLUMNS = (
     Column("rule", left=True),

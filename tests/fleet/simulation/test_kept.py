@@ -1,8 +1,8 @@
 """Plans for the published scenarios, replayed: which limits they keep under which rule.
 
 Up to five processes in an instance. Figures about kept limits belong to a plan, not to a rule.
-Kept is what is not late in 200,000 requests; large batches make intervals so wide that some of
-these verdicts stay open.
+Promises are tried on a million requests a service: with 200,000, one at a load of 0.95 had 2 % late
+requests once, of which 5,000,000 have 0.5 to 0.7 %.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from cms.fleet.serving import Plan, as_problem
-from cms.fleet.simulation import Gamma, Poisson, Simulation, Verdict, simulate
+from cms.fleet.simulation import Gamma, Simulation, Verdict, simulate
 from cms.shortages.growth import growth, with_schedule
 from cms.solving.solve import solve
 from instances import published
@@ -61,7 +61,10 @@ def test_equal_weights_break_limits_of_services_with_unlike_instances_alone() ->
 @pytest.mark.parametrize("routing", ["weighted_random", "shortest_queue"])
 @pytest.mark.parametrize("rule", ["capacity", "capacity_certified"])
 def test_every_limit_is_kept_as_promised(rule: str, routing: str, seed: int) -> None:
-    runs = [simulate(planned(name, rule), Poisson(), routing, seed=seed) for name in SCENARIOS]
+    runs = [
+        simulate(planned(name, rule), routing=routing, seed=seed, requests=1_000_000)
+        for name in SCENARIOS
+    ]
     assert sum(map(kept, runs)) == SERVICES
     assert sum(run.count(Verdict.BROKEN) for run in runs) == 0
 
