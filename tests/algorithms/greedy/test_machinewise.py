@@ -337,11 +337,11 @@ def test_a_program_cut_off_is_not_one_without_a_solution(monkeypatch: pytest.Mon
     """Seven hundred variables, of which the solver has not seen one when it is stopped."""
     cancel, solve_all = threading.Event(), LinearProgram.solve
 
-    def cut_off(self: LinearProgram, budget: Any) -> Any:
+    def cut_off(self: LinearProgram, budget: Any, *ways: Any) -> Any:
         cancel.set()
         while not budget.stopped:
             time.sleep(0.001)
-        return solve_all(self, budget)
+        return solve_all(self, budget, *ways)
 
     monkeypatch.setattr(LinearProgram, "solve", cut_off)
     problem = generate("size-bounded", n=7, seed=680628733, m=5, floor=10)
@@ -361,7 +361,7 @@ def test_a_plain_run_is_the_lp_version_however_many_machines() -> None:
 
 
 def test_a_solver_that_gives_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget: None)
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget, *ways: None)
     shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 2})]
     jobs = [Job("x", 20, {"a": 3, "b": 2}), Job("y", 17, {"a": 1, "b": 3})]
     paid = Paid.of(Tables.of(Problem(configurations=shapes, jobs=jobs)))
