@@ -29,6 +29,7 @@ from ..prices.points import PricePoint
 from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
 from .branching import prove_cost, prove_infeasible
+from .totals import alike, prove_by_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,6 +139,10 @@ class _Run:
         mixture = fractional(search)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+            if self._met(search.best):
+                return
+        if sets and alike(self._jobs):
+            yield from self._by_totals()
             if self._met(search.best):
                 return
         start = rounded(search, mixture, budget.seed)
@@ -305,6 +310,16 @@ class _Run:
         word = solver_bound(answer, task, self._step)
         if word is not None:
             yield Named(word, _part(task))
+
+    def _by_totals(self) -> Iterator[Claim]:
+        """Branch on machines and blocks alone, where of every kind there are many jobs."""
+        cost = self._cost
+        if cost is None or not self._step or self._numbers_are_huge:
+            return
+        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
+        given = self._reduction.original
+        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes):
+            yield Named(claim, "branching on totals")
 
     @property
     def _numbers_are_huge(self) -> bool:

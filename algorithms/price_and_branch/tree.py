@@ -89,13 +89,21 @@ class Grower:
     budget : Budget
     free_machines : bool
         Whether the tree is a proof of infeasibility.
+    short : bool, default True
+        Whether to look for prices of few digits.
     """
 
     def __init__(
-        self, given: Reduction, jobs: Jobs, budget: Budget, *, free_machines: bool
+        self,
+        given: Reduction,
+        jobs: Jobs,
+        budget: Budget,
+        *,
+        free_machines: bool,
+        short: bool = True,
     ) -> None:
         self._given, self._jobs, self._budget = given, jobs, budget
-        self._free = free_machines
+        self._free, self._short = free_machines, short
 
     def certificate(self, root: Node, above: Fraction) -> Certificate:
         """Return the certificate of a tree.
@@ -120,7 +128,7 @@ class Grower:
 
     def _leaf(self, node: Node, above: Fraction) -> _Leaf:
         region = Region(self._given.problem, node.path, free_machines=self._free)
-        point = self._shortened(node, above)
+        point = self._shortened(node, above) if self._short else node.point
         used = {at: value for at, value in enumerate(point.vector.multipliers) if value}
         worth = point.bound - region.constant(point.vector)
         prices = self._given.restore_prices(region.leaf(point.vector), worth)

@@ -36,6 +36,8 @@ class Passes:
         See :class:`Region`.
     starts : ndarray of int64
         The first kind of each group; groups are ranges of kinds.
+    region : Region, optional
+        Below this path, if there is one already.
 
     Attributes
     ----------
@@ -59,9 +61,10 @@ class Passes:
         starts: NDArray[np.int64],
         *,
         free_machines: bool = False,
+        region: Region | None = None,
     ) -> None:
         self.jobs, self._budget = jobs, budget
-        self.region = Region(jobs.problem, path, free_machines=free_machines)
+        self.region = region or Region(jobs.problem, path, free_machines=free_machines)
         self.starts, self.n_groups = starts, len(starts)
         self.weights = jobs.without(self.region.own_priced)
         self.passes = 0

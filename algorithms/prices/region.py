@@ -6,6 +6,7 @@ conditions are those that :mod:`cms.certificate.conditions` checks.
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -109,7 +110,7 @@ class Region:
         free_machines: bool = False,
         proper: bool = True,
     ) -> None:
-        self.problem, self.path, self.free_machines = problem, tuple(path), free_machines
+        self.problem, self.free_machines = problem, free_machines
         self.blocks = problem.blocks
         self.names = [machine.name for machine in problem.machine_types]
         self.costs = [
@@ -144,6 +145,19 @@ class Region:
         used = [self.costs[row.machine] for row in self.rows]
         self.unit = min((cost for cost in used if cost), default=Fraction(1))
         self.dearest = max(used, default=Fraction(0))
+        self._branch(path)
+
+    def below(self, path: Sequence[Condition]) -> Region:
+        """Return the region below other branches, with the rows that are known by now."""
+        found = copy(self)
+        found.rows, found._found = list(self.rows), set(self._found)
+        found._branch(path)
+        return found
+
+    def _branch(self, path: Sequence[Condition]) -> None:
+        """Set what each branch counts."""
+        problem, index = self.problem, self.problem.block_index
+        self.path = tuple(path)
         # What each branch counts: a block of all machines, a machine type, a configuration, or
         # (block, job).
         self.block_terms: list[tuple[int, int]] = []  # (branch, block)

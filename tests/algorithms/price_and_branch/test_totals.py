@@ -1,0 +1,127 @@
+"""Branching on totals where jobs are alike: every claim checked, the trees by both checkers."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from algorithms.closing.whole_fleets import whole_fleet, within
+from algorithms.price_and_branch.totals import alike, prove_by_totals
+from algorithms.price_and_branch.whole_schedules import smallest
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.region import Region
+from cms import Certificate, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
+from cms.certificate.certificate import round_up
+from instances.families import generate
+from tests.algorithms.price_and_branch.branched import ask_the_second_checker
+from tests.algorithms.price_and_branch.parts import Unlimited
+from tests.oracle import optimum
+from tests.samples import few
+
+
+def twins(seed: int) -> Problem:
+    """Two or three kinds of jobs on two machine types that are cut into shares."""
+    rng = random.Random(seed)
+    sets, machines = [], []
+    for name in "xy":
+        room = rng.randint(3, 5)
+        sizes = {f"{name}{size}": size for size in range(1, room + 1)}
+        most = rng.choice([None, None, 2])
+        sets.append(SizeBoundedConfigurations(sizes, room, name, max_blocks=most))
+        machines.append(MachineType(name, Fraction(rng.randint(6, 14), 10), rng.choice([None, 3])))
+    blocks = [block for shape in sets for block in shape.sizes]
+    jobs = []
+    for kind in range(rng.randint(2, 3)):
+        supply = {block: int(block[1:]) * rng.randint(1, 2) for block in blocks}
+        demand = rng.randint(2, 4)
+        jobs += [Job(f"{kind}.{i}", demand, supply) for i in range(rng.randint(1, 2))]
+    return Problem(configurations=sets, machine_types=machines, jobs=jobs)
+
+
+def settled(problem: Problem, cost: Fraction, most_nodes: int) -> tuple[Fraction, Fraction]:
+    """Run, check all claims, and return the best cost and bound."""
+    bound, last = Fraction(0), None
+    for claim in prove_by_totals(problem, Unlimited(), cost, most_nodes=most_nodes):
+        if isinstance(claim, Schedule):
+            assert check(problem, claim) == ()
+            assert claim.cost(problem) < cost
+            cost = claim.cost(problem)
+        else:
+            assert isinstance(claim, Certificate)
+            now = round_up(claim.bound(problem), problem.cost_step)
+            assert now > bound, "a certificate that says nothing new"
+            bound, last = now, claim
+    if last is not None:
+        ask_the_second_checker(problem, last)
+    return cost, bound
+
+
+@pytest.mark.parametrize("seed", few(6, range(60)))
+def test_small_fleets_end_at_the_optimum_or_short_of_it_but_never_beyond(seed: int) -> None:
+    problem = twins(seed)
+    best = optimum(problem)
+    if best is None:
+        return
+    cost, bound = settled(problem, best + 1, 60)
+    assert bound <= best <= cost
+
+
+def test_equal_jobs_by_the_hundred_are_proved() -> None:
+    problem = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
+    cost, bound = settled(problem, Fraction(10**6), 500)
+    assert cost == bound
+
+
+def test_a_run_stops_at_its_limit_with_what_it_knows() -> None:
+    problem = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
+    cost, bound = settled(problem, Fraction(10**6), 1)
+    assert bound <= cost < 10**6
+
+
+def test_single_jobs_are_not_alike() -> None:
+    assert not alike(Jobs(twins(0)))
+    assert alike(Jobs(generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)))
+
+
+def test_no_larger_block_takes_the_place_of_a_smaller_one() -> None:
+    smaller = {2: frozenset({0, 1})}
+    assert smallest([(0, 0, 2), (1, 0, 1)], smaller) == [(1, 0, 1)]
+    assert smallest([(0, 0, 2), (0, 1, 0)], smaller) == [(0, 0, 2), (0, 1, 0)]
+
+
+def shares(max_blocks: int | None = None) -> tuple[Jobs, Region]:
+    sets = SizeBoundedConfigurations({"a": 2, "b": 3}, 7, max_blocks=max_blocks)
+    jobs = [Job(str(number), 1, {"a": 1, "b": 1}) for number in range(6)]
+    found = Jobs(Problem(configurations=sets, jobs=jobs))
+    return found, Region(found.problem)
+
+
+@pytest.mark.parametrize(("most", "cost"), [(None, 2), (2, 3)])
+def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
+    most: int | None, cost: int
+) -> None:
+    jobs, region = shares(most)
+    fleet = whole_fleet(
+        jobs,
+        region,
+        [(0, (1, 0)), (0, (0, 1))],
+        region.rows,
+        Unlimited(),
+        least=Fraction(1),
+        target=Fraction(9),
+        nodes=50,
+    )
+    assert fleet is not None
+    assert fleet.cost == cost
+    assert fleet.choices.counts.sum() == 6
+
+
+def test_jobs_share_the_blocks_there_are() -> None:
+    jobs, _ = shares()
+    options = [(0, (1, 0)), (0, (0, 1))]
+    choices = within(jobs, options, [4, 2], Unlimited(), nodes=10)
+    assert choices is not None
+    assert choices.load() == [4, 2]
+    assert within(jobs, options, [4, 1], Unlimited(), nodes=10) is None
