@@ -29,8 +29,8 @@ def promised(serving: ServingProblem) -> str:
     >>> print(promised(as_problem([service], [point], ["a30-24gb"])))
     promised by the rule capacity: 99 % of the requests within their limit, at up to the rates \
 given, if they arrive as a Poisson stream and instances get shares like their supplies and have \
-one queue each (by the shipped table). Not promised: other arrivals, higher rates, equal shares; \
-'cms simulate' tries them
+one queue each (by the shipped table, for batches that take as long as full ones). Not promised: \
+other arrivals, higher rates, equal shares; 'cms simulate' tries them
     >>> print(promised(as_problem([service], [point], ["a30-24gb"], rule="half")))
     the rule half promises nothing about waiting: it looks at the latency of a batch, not at how \
 many requests are late under load; 'cms simulate' tries that, '--rule capacity' plans for it
@@ -59,7 +59,7 @@ many requests are late under load; 'cms simulate' tries that, '--rule capacity' 
 _SAID = {
     "measured": "measured load curves",
     "simulated": "simulated load curves",
-    "table": "the shipped table",
+    "table": "the shipped table, for batches that take as long as full ones",
     "certified": "proof, for batches that take as long as full ones",
 }
 
