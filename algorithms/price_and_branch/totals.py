@@ -191,21 +191,36 @@ class _Tree:
         told, told_at = self._budget.lower_bound, 0
         root = _Open(self._root, ())
         blend = self._solved(root)
+        tried = round_up(self._bound, self._step)
         if blend is not None:
-            yield from self._better(self._schedules.first(self._cost, self._chosen_before))
+            yield from self._better(self._schedules.first(self._cost, tried, self._chosen_before))
             blend = self._solved(root)
         waiting: list[tuple[int, int, float, int, _Open, Blend]] = []
         if blend is not None:
             self._push(waiting, root, blend)
         while waiting and self.nodes < most and not self._budget.stopped:
             steps, *_, node, blend = heapq.heappop(waiting)
-            priced = self._priced(node, blend)
-            if priced is None:
+            whole = not any(machines for machines, _ in _fractional(blend))
+            if whole or steps * self._step > round_up(node.node.point.bound, self._step):
+                priced = self._priced(node, blend)
+                if priced is None:
+                    continue
+                if self._steps(priced.value) < steps:
+                    self._push(waiting, node, priced)
+                    continue
+                blend = priced
+                whole = not any(machines for machines, _ in _fractional(blend))
+            least = round_up(self._bound, self._step)
+            if whole and least > tried:
+                # No fleet costs less: whether this much will do is for a program to find out.
+                tried = least
+                yield from self._better(
+                    self._schedules.first(self._cost, least, self._chosen_before)
+                )
+                if self._cost <= least:
+                    break
+                self._push(waiting, node, blend)
                 continue
-            if self._steps(priced.value) < steps:
-                self._push(waiting, node, priced)
-                continue
-            blend = priced
             chosen = self._chosen(node, blend)
             if chosen is None:
                 yield from self._better(self._schedules.whole(blend, self._cost))
@@ -282,11 +297,7 @@ class _Tree:
         """Split a node by what seems to help most; None if nothing is left to split by."""
         if len(node.node.path) >= LARGEST_DEPTH:
             return None
-        found = {
-            total: value
-            for total, value in blend.totals.items()
-            if abs(value - round(value)) > _NEAR
-        }
+        found = _fractional(blend)
         if not found:
             return None
         order = sorted(found, key=lambda total: (-self._guess(total, found[total], blend), total))
@@ -364,6 +375,19 @@ class _Tree:
         below, above = (child.node for child, _ in sides)
         node.node.children = below, above
         return sides
+
+
+def _fractional(blend: Blend) -> dict[Total, float]:
+    """Return the totals that are no whole numbers: of machines, or else of blocks."""
+    for machines in (True, False):
+        found = {
+            total: value
+            for total, value in blend.totals.items()
+            if total[0] is machines and abs(value - round(value)) > _NEAR
+        }
+        if found:
+            return found
+    return {}
 
 
 class _Open:

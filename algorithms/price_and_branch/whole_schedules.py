@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cms.certificate.certificate import next_below, round_up
+from cms.certificate.certificate import next_below
 
 from ..closing.diving import Diver
 from ..closing.near import NearOptions
 from ..closing.undecided import Undecided
-from ..closing.whole_fleets import whole_fleet, within
+from ..closing.whole_fleets import cheapest_fleet, whole_fleet, within
 from ..prices.region import configuration_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Options of a kind to begin with: so many, out of so many within some cost steps of the cheapest.
 _OPTIONS, _LISTED, _SLACK_STEPS = 8, 60, 20
 #: SCIP's nodes for all totals at once, and for jobs that share blocks out.
-_FLEET_NODES, _JOBS_NODES = 1500, 50
+_FLEET_NODES, _THIS_FLEET_NODES, _JOBS_NODES = 1500, 300, 50
 #: Dives for the machines of jobs that have chosen.
 _DIVES = slice(6)
 
@@ -70,13 +70,17 @@ class WholeSchedules:
         self._diver, self._near = Diver(jobs, region, budget), NearOptions(jobs, point)
         self._smaller = _smaller(region)
 
-    def first(self, cost: Fraction, chosen: Sequence[NDArray[np.int64]]) -> Schedule | None:
+    def first(
+        self, cost: Fraction, least: Fraction, chosen: Sequence[NDArray[np.int64]]
+    ) -> Schedule | None:
         """Look for a schedule with a program over all totals at once (theory 6.6).
 
         Parameters
         ----------
         cost : Fraction
             Only cheaper ones are of interest.
+        least : Fraction
+            No schedule costs less.
         chosen : sequence of arrays of shape (kinds, k)
             Options that have gone together.
         """
@@ -88,18 +92,25 @@ class WholeSchedules:
         for kind in range(len(self._jobs)):
             taken = dict.fromkeys(tuple(each[kind].tolist()) for each in chosen)
             options += [(kind, option) for option in smallest([*taken], self._smaller)]
-        least = round_up(self._bound, self._step)
-        found = whole_fleet(
-            self._jobs,
-            self._region,
-            dict.fromkeys(options),
-            self._blends.contents,
-            self._budget,
-            least=least,
-            target=next_below(cost, self._step),
-            nodes=_FLEET_NODES,
-        )
-        return None if found is None else self._packed(found.choices, found.cost, cost)
+        given = self._jobs, self._region, dict.fromkeys(options), self._blends.contents
+        fleet = cheapest_fleet(*given, self._budget, least=least, nodes=_FLEET_NODES)
+        if fleet is None:
+            return None
+        costs = zip(fleet, self._region.costs, strict=True)
+        least = sum((number * each for number, each in costs), Fraction(0))
+        # Few fleets need more than the cheapest one that does for jobs in parts.
+        below = next_below(cost, self._step)
+        if least > below:
+            return None
+        tries = (least, fleet, _THIS_FLEET_NODES), (below, None, _FLEET_NODES)
+        for target, machines, nodes in tries:
+            found = whole_fleet(
+                *given, self._budget, least=least, target=target, nodes=nodes, machines=machines
+            )
+            packed = None if found is None else self._packed(found.choices, found.cost, cost)
+            if packed is not None:
+                return packed
+        return None
 
     def whole(self, blend: Blend, cost: Fraction) -> Schedule | None:
         """Look for a schedule with the blocks of a blend whose totals are whole."""
