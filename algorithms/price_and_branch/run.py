@@ -126,7 +126,10 @@ class _Run:
         start = rounded(search, mixture, budget.seed)
         if sets:
             diver = diver or Diver(self._jobs, search.region, budget)
-            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+            many = alike(self._jobs)
+            yield from self._dived(diver, search, mixture, _ONE_DIVE if many else _FIRST_DIVES)
+            if many and not self._met(search.best):
+                yield from self._by_totals()
         else:
             yield from self._first(shapes, start, mixture, "rounding")
         if self._met(search.best):
@@ -139,10 +142,6 @@ class _Run:
         mixture = fractional(search)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _FIRST_DIVES)
-            if self._met(search.best):
-                return
-        if sets and alike(self._jobs):
-            yield from self._by_totals()
             if self._met(search.best):
                 return
         start = rounded(search, mixture, budget.seed)

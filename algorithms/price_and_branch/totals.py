@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import heapq
 from fractions import Fraction
-from math import ceil, floor
-from typing import TYPE_CHECKING
+from itertools import product
+from math import ceil, floor, gcd
+from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import Condition
@@ -50,6 +51,10 @@ _TRIED, _KNOWN = 8, 2
 _LEAST_GAIN = 1e-6
 #: Rounds of bringing up what is missing at a node.
 _ROUNDS = 30
+#: Weighted sums of machines: so many, of units down to so small a part of a machine.
+_SUMS, _MOST_PARTS, _MOST_WEIGHT = 12, 8, 1_000
+#: Whole fleets are looked for again with so many times the options, and so many more nodes.
+_MORE, _MORE_NODES = 1.2, 20
 #: Jobs are alike if there are so many of a kind on average, of so many kinds at most.
 _ALIKE, _MOST_KINDS = 8, 128
 
@@ -159,6 +164,8 @@ class _Tree:
         self._step = given.original.cost_step
         self._unit = self._region.unit
         self._worth = [near(cost / self._unit) for cost in self._region.costs]
+        # What one of each weighted sum of machines is worth.
+        self._units: list[float] = []
         self._root = Node((), point, [], 0)
         self._gains: dict[tuple[Total, int], tuple[float, int]] = {}
         self._totals: dict[Quantity, Total] = {}
@@ -191,9 +198,13 @@ class _Tree:
         told, told_at = self._budget.lower_bound, 0
         root = _Open(self._root, ())
         blend = self._solved(root)
-        tried = round_up(self._bound, self._step)
+        tried = _Tried(Fraction(-1), 0, 0)
         if blend is not None:
-            yield from self._better(self._schedules.first(self._cost, tried, self._chosen_before))
+            tried = self._tried
+            yield from self._whole_fleets()
+            blend = self._solved(root)
+        if blend is not None:
+            self._add_sums(blend)
             blend = self._solved(root)
         waiting: list[tuple[int, int, float, int, _Open, Blend]] = []
         if blend is not None:
@@ -210,14 +221,11 @@ class _Tree:
                     continue
                 blend = priced
                 whole = not any(machines for machines, _ in _fractional(blend))
-            least = round_up(self._bound, self._step)
-            if whole and least > tried:
-                # No fleet costs less: whether this much will do is for a program to find out.
-                tried = least
-                yield from self._better(
-                    self._schedules.first(self._cost, least, self._chosen_before)
-                )
-                if self._cost <= least:
+            if self._worth_another_try(tried, whole=whole):
+                # Whether this much will do is for a program to find out.
+                tried = self._tried
+                yield from self._whole_fleets()
+                if self._cost <= tried.least:
                     break
                 self._push(waiting, node, blend)
                 continue
@@ -236,6 +244,44 @@ class _Tree:
                     told, told_at = round_up(self._bound, self._step), self.nodes
                     yield certificate
         yield from self._last(told)
+
+    @property
+    def _tried(self) -> _Tried:
+        return _Tried(round_up(self._bound, self._step), self._blends.known, self.nodes)
+
+    def _worth_another_try(self, tried: _Tried, *, whole: bool) -> bool:
+        """Whether no fleet costs as little as where whole ones were looked for, or much is new."""
+        now = self._tried
+        more = now.known >= _MORE * tried.known and now.nodes >= _MORE_NODES + 2 * tried.nodes
+        return (whole and now.least > tried.least) or more
+
+    def _whole_fleets(self) -> Iterator[Schedule]:
+        least = round_up(self._bound, self._step)
+        yield from self._better(self._schedules.first(self._cost, least, self._chosen_before))
+
+    def _add_sums(self, blend: Blend) -> None:
+        """Let sums of machines be totals, weighted by what these are worth in parts of one.
+
+        A cut of Chvátal and Gomory is a branch on such a sum, of which one side is empty: where
+        all machines of which there may be more are worth a whole number of parts, costs are too.
+        """
+        worth = [-empty for empty in blend.machines]
+        types = len(worth)
+        found: dict[tuple[int, ...], tuple[float, float]] = {}
+        for m, parts in product(range(types), range(1, _MOST_PARTS + 1)):
+            value = blend.totals.get((True, m), 0.0)
+            unit = worth[m] / parts
+            if abs(value - round(value)) <= _NEAR or unit * near(self._unit / self._step) < 1:
+                continue
+            weights = [round(each / unit) for each in worth]
+            if gcd(*weights) != 1 or sum(map(bool, weights)) < 2 or max(weights) > _MOST_WEIGHT:
+                continue
+            total = sum(n * blend.totals.get((True, at), 0.0) for at, n in enumerate(weights))
+            rise = unit * (ceil(total - _NEAR) - total)
+            found[tuple(weights)] = min(rise, self._worth_of_gap(blend)), unit
+        for weights in sorted(found, key=lambda each: (-found[each][0], each))[:_SUMS]:
+            self._blends.add_sum(weights)
+            self._units.append(found[weights][1])
 
     def _last(self, told: Fraction) -> Iterator[Certificate]:
         """Yield the certificate of the tree, if it says more than was told."""
@@ -326,6 +372,11 @@ class _Tree:
     def _guess(self, total: Total, value: float, blend: Blend) -> float:
         """What a branch on a total may gain: by what it gained, or by what one unit is worth."""
         score = 1.0
+        if total[0] and total[1] >= len(self._worth):
+            # The side below is often empty; on the other one it is dearer by what is missing.
+            unit = self._units[total[1] - len(self._worth)]
+            gap = self._worth_of_gap(blend)
+            return gap * min(gap, max(_LEAST_GAIN, unit * (ceil(value) - value)))
         worth = self._worth[total[1]] if total[0] else blend.prices[total[1]]
         for sign, away in ((-1, value - floor(value)), (1, ceil(value) - value)):
             gained, times = self._gains.get((total, sign), (0.0, 0))
@@ -388,6 +439,14 @@ def _fractional(blend: Blend) -> dict[Total, float]:
         if found:
             return found
     return {}
+
+
+class _Tried(NamedTuple):
+    """What was known where whole fleets were looked for."""
+
+    least: Fraction
+    known: int
+    nodes: int
 
 
 class _Open:
