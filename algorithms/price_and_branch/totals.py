@@ -52,7 +52,11 @@ _LEAST_GAIN = 1e-6
 #: Rounds of bringing up what is missing at a node.
 _ROUNDS = 30
 #: Weighted sums of machines: so many, of units down to so small a part of a machine.
-_SUMS, _MOST_PARTS, _MOST_WEIGHT = 12, 8, 1_000
+_SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
+#: More of them come with so many nodes for each there is.
+_SUMS_AGAIN, _MOST_SUMS = 4, 48
+#: Fleets at nodes for which schedules are looked for.
+_MOST_FLEETS = 12
 #: Whole fleets are looked for again with so many times the options, and so many more nodes.
 _MORE, _MORE_NODES = 1.2, 20
 #: Jobs are alike if there are so many of a kind on average, of so many kinds at most.
@@ -166,6 +170,8 @@ class _Tree:
         self._worth = [near(cost / self._unit) for cost in self._region.costs]
         # What one of each weighted sum of machines is worth.
         self._units: list[float] = []
+        self._sums: list[list[int]] = []
+        self._fleets: set[tuple[int, ...]] = set()
         self._root = Node((), point, [], 0)
         self._gains: dict[tuple[Total, int], tuple[float, int]] = {}
         self._totals: dict[Quantity, Total] = {}
@@ -229,6 +235,17 @@ class _Tree:
                     break
                 self._push(waiting, node, blend)
                 continue
+            if whole:
+                yield from self._of_fleet(blend)
+                if self._beyond(blend.value):
+                    self._push(waiting, node, blend)
+                    continue
+            if self.nodes >= _SUMS_AGAIN * len(self._sums) and len(self._sums) < _MOST_SUMS:
+                # Below branches machines are worth other parts of each other.
+                known = len(self._sums)
+                self._add_sums(blend)
+                again = self._solved(node) if len(self._sums) > known else None
+                blend = again or blend
             chosen = self._chosen(node, blend)
             if chosen is None:
                 yield from self._better(self._schedules.whole(blend, self._cost))
@@ -259,29 +276,42 @@ class _Tree:
         least = round_up(self._bound, self._step)
         yield from self._better(self._schedules.first(self._cost, least, self._chosen_before))
 
+    def _of_fleet(self, blend: Blend) -> Iterator[Schedule]:
+        """Look for a schedule with the machines of a blend, if these have not been tried."""
+        fleet = [round(blend.totals.get((True, m), 0.0)) for m in range(len(self._worth))]
+        if tuple(fleet) not in self._fleets and len(self._fleets) < _MOST_FLEETS:
+            self._fleets.add(tuple(fleet))
+            yield from self._better(self._schedules.of_fleet(fleet, self._cost))
+
     def _add_sums(self, blend: Blend) -> None:
         """Let sums of machines be totals, weighted by what these are worth in parts of one.
 
         A cut of Chvátal and Gomory is a branch on such a sum, of which one side is empty: where
         all machines of which there may be more are worth a whole number of parts, costs are too.
         """
+        types = len(self._worth)
         worth = [-empty for empty in blend.machines]
-        types = len(worth)
+        for (machines, at), dual in blend.duals.items():
+            if machines and at >= types and dual:
+                worth = [w - n * dual for w, n in zip(worth, self._sums[at - types], strict=True)]
         found: dict[tuple[int, ...], tuple[float, float]] = {}
         for m, parts in product(range(types), range(1, _MOST_PARTS + 1)):
             value = blend.totals.get((True, m), 0.0)
             unit = worth[m] / parts
-            if abs(value - round(value)) <= _NEAR or unit * near(self._unit / self._step) < 1:
+            if abs(value - round(value)) <= _NEAR or unit * near(self._unit / self._step) < _FINEST:
                 continue
             weights = [round(each / unit) for each in worth]
             if gcd(*weights) != 1 or sum(map(bool, weights)) < 2 or max(weights) > _MOST_WEIGHT:
                 continue
+            if min(weights) < 0 or weights in self._sums:
+                continue
             total = sum(n * blend.totals.get((True, at), 0.0) for at, n in enumerate(weights))
             rise = unit * (ceil(total - _NEAR) - total)
             found[tuple(weights)] = min(rise, self._worth_of_gap(blend)), unit
-        for weights in sorted(found, key=lambda each: (-found[each][0], each))[:_SUMS]:
-            self._blends.add_sum(weights)
-            self._units.append(found[weights][1])
+        for best in sorted(found, key=lambda each: (-found[each][0], each))[:_SUMS]:
+            self._blends.add_sum(best)
+            self._sums.append([*best])
+            self._units.append(found[best][1])
 
     def _last(self, told: Fraction) -> Iterator[Certificate]:
         """Yield the certificate of the tree, if it says more than was told."""

@@ -74,6 +74,31 @@ def test_equal_jobs_by_the_hundred_are_proved() -> None:
     assert cost == bound
 
 
+def test_a_sum_of_machines_closes_what_machines_of_one_type_would_not() -> None:
+    # Blocks for 3 x + 4 y >= 1001/2 at 9/10 and 12/10: what costs 150.15 in parts costs 150.3.
+    sets = [
+        SizeBoundedConfigurations({"x": 1}, 6, "m"),
+        SizeBoundedConfigurations({"y": 1}, 8, "o"),
+    ]
+    problem = Problem(
+        configurations=sets,
+        machine_types=[MachineType("m", "0.9"), MachineType("o", "1.2")],
+        jobs=[Job(str(number), 1, {"x": 1, "y": 1}) for number in range(1001)],
+    )
+    cost, bound = settled(problem, Fraction(1000), 20)
+    assert cost == bound == Fraction("150.3")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("seed", "limits", "best"), [(1, "tight", "7121.5"), (5, "tight", "5369.2")]
+)
+def test_fleets_of_the_size_of_a_cluster_are_proved(seed: int, limits: str, best: str) -> None:
+    problem = generate("cluster-fleet", n=14_000, seed=seed, limits=limits)
+    cost, bound = settled(problem, Fraction(10**6), 2_000)
+    assert cost == bound == Fraction(best)
+
+
 def test_a_run_stops_at_its_limit_with_what_it_knows() -> None:
     problem = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
     cost, bound = settled(problem, Fraction(10**6), 1)
