@@ -28,7 +28,7 @@ class Kind(StrEnum):
     ``RULE`` makes a schedule by a rule of :mod:`bench.rules`, ``BOUND`` a bound's certificate.
 
     ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
-    with a yardstick that alternates with it.
+    with a yardstick that alternates with it. ``REPLAY`` sends a service's requests through a loop.
     """
 
     SOLVE = "solve"
@@ -37,6 +37,7 @@ class Kind(StrEnum):
     BOUND = "bound"
     WARM = "warm"
     COLD = "cold"
+    REPLAY = "replay"
 
 
 class Method(Protocol):

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .referee.machines import MachineReferee
     from .schedule.faults import Violation
     from .schedule.schedule import Excerpt, MachineGroup, Schedule
+    from .shortages.growth import Growth, growth
     from .shortages.shortage import Shortage, shortage
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
@@ -93,6 +94,8 @@ __all__ = [
     "check",
     "Violation",
     "shortage",
+    "Growth",
+    "growth",
     "Shortage",
     # proofs
     "Certificate",
@@ -189,6 +192,7 @@ _NAMES = {
     "schedule.faults": ("Violation",),
     "schedule.schedule": ("Excerpt", "MachineGroup", "Schedule"),
     "shortages.shortage": ("Shortage", "shortage"),
+    "shortages.growth": ("Growth", "growth"),
     "solving.solution": ("Incumbent", "Proof", "Solution", "Status", "StopReason"),
     "solving.solve": ("solve",),
 }

@@ -15,12 +15,14 @@ Examples
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 from cms.files.tables import read_table
 from cms.fleet.serving.csv_input import read_operating_points
+from cms.fleet.serving.load_curve import LoadCurve, PointKey, read_load_curves
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.scenario import Scenario
 from cms.fleet.serving.service import Service
@@ -67,6 +69,8 @@ def scenario(name: str) -> Scenario:
         source=_SOURCE,
         services=services,
         operating_points=_operating_points(),
+        rule="parvagpu",
+        load_curves=load_curves,
         max_processes=3,
         optimum=Fraction(optimum),
         bounds=FrozenMap({"LP_DW": bound}),
@@ -83,6 +87,15 @@ def __getattr__(name: str) -> Scenario:
 @cache
 def _operating_points() -> tuple[OperatingPoint, ...]:
     return read_operating_points(_DATA / "a100_operating_points.csv")
+
+
+@cache
+def load_curves() -> Mapping[PointKey, LoadCurve]:
+    """Return the load curves of the operating points, simulated by ``cms capacity``.
+
+    They are not the artifact's: the rules of the paper's scheduler ask for none.
+    """
+    return read_load_curves(_DATA / "a100_load_curves.csv")
 
 
 @cache

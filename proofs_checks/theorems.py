@@ -19,6 +19,7 @@ from . import (
     monotone,
     prices,
     ptas_switch,
+    queueing,
     rounding_lemma,
     set_cover,
     structure_theorem,
@@ -49,6 +50,7 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "prices": prices.check,
     "limits": limits.check,
     "monotone": monotone.check,
+    "queueing": queueing.check,
 }
 
 

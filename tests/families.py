@@ -30,12 +30,14 @@ _A100 = "a100-80gb"
 
 @cache
 def measured_throughputs() -> dict[str, dict[str, list[tuple[Fraction, Fraction]]]]:
-    """{model: {profile: [(latency, throughput)]}} of the published measurements on an A100."""
+    """{model: {profile: [(latency, throughput)]}} measured on an A100, at most 3 processes."""
     found: dict[str, dict[str, list[tuple[Fraction, Fraction]]]] = defaultdict(
         lambda: defaultdict(list)
     )
     with _DATA.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
+            if int(row["processes"]) > 3:
+                continue
             point = Fraction(row["latency_ms"]), Fraction(row["throughput_rps"])
             found[row["model"]][row["profile"]].append(point)
     return found

@@ -10,6 +10,7 @@ from .peers import SUITE as PEERS
 from .proof import SUITE as PROOF
 from .published import SUITE as PUBLISHED
 from .ratios import SUITE as RATIOS
+from .replay import SUITE as REPLAY
 from .scale import SUITE as SCALE
 from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
@@ -20,7 +21,7 @@ __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
-    MIG_SERVING, STOCK,
+    MIG_SERVING, STOCK, REPLAY,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

@@ -15,11 +15,13 @@ from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProble
 from cms.plugin.registry import UnknownInstance
 from cms.running.interrupt import CommandCtrlC, Interrupted
 
+from .capacity import capacity
 from .catalogue import algorithms, gpus
 from .check import check
 from .options import UsageError
 from .plan import plan
 from .session import Exit, Session, report_error, session_of
+from .simulate import simulate
 from .solve import solve
 
 __all__ = ["application", "run"]
@@ -37,7 +39,7 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (plan, solve, check, gpus, algorithms):
+for _command in (plan, capacity, simulate, solve, check, gpus, algorithms):
     application.command(epilog=_EPILOG)(_command)
 
 

@@ -134,6 +134,31 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     return result
 
 
+def share(text: str, option: str) -> Fraction:
+    """Read a share: ``10%``, ``0.1`` or ``1/10``.
+
+    Raises
+    ------
+    UsageError
+        If it is no number >= 0.
+
+    Examples
+    --------
+    >>> share("10%", "--rate-margin"), share("0.1", "--rate-margin")
+    (Fraction(1, 10), Fraction(1, 10))
+    """
+    from cms.errors import CmsError
+    from cms.values.numbers import exact
+
+    number, percent, rest = text.strip().partition("%")
+    try:
+        if rest:
+            raise usage_error(f"{text!r}: expected a share such as 10% or 0.1", option)
+        return exact(number.strip(), "the share") / (100 if percent else 1)
+    except CmsError as fault:
+        raise usage_error(str(fault), option) from None
+
+
 def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
     """Read ``--cost KEY=C``.
 

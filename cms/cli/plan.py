@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,14 +15,15 @@ from cms.values.names import nearest
 from . import options
 from .catalogue import find_gpu, gpu_keys
 from .published import load_published, names_of
-from .searching import Search, lacking, search
+from .searching import Search, lacking, search, spread
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.hardware import Gpu
-    from cms.fleet.serving import ServingProblem
+    from cms.fleet.serving import LoadCurve, OperatingPoint, QueueingRule, Service, ServingProblem
+    from cms.fleet.serving.load_curve import PointKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,35 @@ class _Wishes:
     max_processes: int | None
     limits: dict[str, int]
     costs: dict[str, Fraction]
+    load_curves: Path | None
+    rate_margin: Fraction
+
+    def problem(
+        self,
+        services: Iterable[Service],
+        operating_points: Iterable[OperatingPoint],
+        gpus: Iterable[str | Gpu],
+        rule: str | QueueingRule,
+        max_processes: int | None = None,
+        load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    ) -> ServingProblem:
+        """Build the problem; what is wished goes before what is given."""
+        from cms.fleet.serving import as_problem, read_load_curves
+
+        if self.load_curves is not None:
+            load_curves = read_load_curves(self.load_curves)
+
+        return as_problem(
+            services,
+            operating_points,
+            self.fleet(gpus),
+            rule=self.rule or rule,
+            load_curves=load_curves,
+            rate_margin=self.rate_margin,
+            max_processes=self.max_processes or max_processes,
+            limits=self.limits,
+            costs=self.costs,
+        )
 
     def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
         """The GPUs, looked up or read from the user's own device files.
@@ -109,11 +139,32 @@ _Rule = Annotated[
     str | None,
     typer.Option(
         "--rule", metavar="NAME",
-        help="How much of a latency limit a batch may take: parvagpu (< 0.45 x), half or plain.  "
-        "[default: parvagpu]",
+        help="What an instance counts for: capacity (the rate it sustains within the limit), "
+        "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
+        "plain.  [default: capacity; of --published, the scenario's]",
         autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip
+_LoadCurves = Annotated[
+    Path | None,
+    typer.Option(
+        "--load-curves", metavar="C.csv",
+        help="Latencies of the operating points at several rates; they go before the table of the "
+        "rule capacity.",
+    ),
+]  # fmt: skip
+_RateMargin = Annotated[
+    str,
+    typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
+]
+_Spread = Annotated[
+    bool,
+    typer.Option(
+        "--spread/--no-spread",
+        help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
+        "limits at the planned rates.",
+    ),
+]
 _MaxProcesses = Annotated[
     int | None,
     typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
@@ -139,6 +190,9 @@ def plan(
     published: _Published = None,
     gpu: _Gpus = None,
     rule: _Rule = None,
+    load_curves: _LoadCurves = None,
+    rate_margin: _RateMargin = "0",
+    spread_slack: _Spread = True,
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
@@ -161,11 +215,15 @@ def plan(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    wishes = _Wishes(gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost))
+    wishes = _Wishes(
+        gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
+        options.share(rate_margin, "--rate-margin"),
+    )  # fmt: skip
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
-        (services, "--services"), (operating_points, "--operating-points"), (start, "--start")
-    )
+        (services, "--services"), (operating_points, "--operating-points"),
+        (load_curves, "--load-curves"), (start, "--start"),
+    )  # fmt: skip
     with session.interrupts.abortable():
         if published is not None:
             if services or operating_points:
@@ -180,6 +238,9 @@ def plan(
     )
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
+    grown = None
+    if shown and spread_slack and serving.promise is not None:
+        solution, grown = spread(session, serving.problem, solution, how)
     from cms.fleet.serving import Plan, plan_to_json
 
     made = Plan(serving, solution)
@@ -187,7 +248,7 @@ def plan(
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.terminal import plan_report
 
-        return plan_report(made, title, session.width, short_of)
+        return plan_report(made, title, session.width, short_of, grown)
 
     def draw() -> str:
         from cms.fleet.report.svg import plan_picture
@@ -201,35 +262,27 @@ def plan(
 def _from_files(
     services: Path | None, operating_points: Path | None, wishes: _Wishes
 ) -> tuple[str, ServingProblem]:
-    from cms.fleet.serving import as_problem, read_operating_points, read_services
+    from cms.fleet.serving import read_operating_points, read_services
+    from cms.fleet.serving.queueing import DEFAULT_RULE
 
     if services is None or operating_points is None:
         files = "--services S.csv and --operating-points P.csv"
         raise options.usage_error(f"give {files}, or --published NAME")
-    serving = as_problem(
-        read_services(services),
-        read_operating_points(operating_points),
-        wishes.fleet(["a100-80gb"]),
-        rule=wishes.rule or "parvagpu",
-        max_processes=wishes.max_processes,
-        limits=wishes.limits,
-        costs=wishes.costs,
-    )
-    return services.stem, serving
+    asked, points = read_services(services), read_operating_points(operating_points)
+    return services.stem, wishes.problem(asked, points, ["a100-80gb"], DEFAULT_RULE)
 
 
 def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
     """Build a published scenario; what the user wishes replaces what it says itself."""
-    from cms.fleet.serving import Scenario, as_problem
+    from cms.fleet.serving import Scenario
 
     scenario = load_published(name, Scenario, "plan")
-    serving = as_problem(
+    serving = wishes.problem(
         scenario.services,
         scenario.operating_points,
-        wishes.fleet(scenario.gpus),
-        rule=wishes.rule or scenario.rule,
-        max_processes=wishes.max_processes or scenario.max_processes,
-        limits=wishes.limits,
-        costs=wishes.costs,
+        scenario.gpus,
+        scenario.rule,
+        scenario.max_processes,
+        scenario.curves_for(wishes.rule or scenario.rule),
     )
     return f"{scenario.name}: {scenario.title}", serving

@@ -18,6 +18,7 @@ FIRST_LINE_SECONDS = 2.0
 EVERY_SECONDS = 5.0
 """The longest time between two lines."""
 _SHORTEST_PAUSE_SECONDS = 0.25
+_BAR_LETTERS = 30
 
 
 class Progress:
@@ -151,3 +152,64 @@ def progress_line(state: Incumbent | None, seconds: float) -> str:
         if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:
             source += f" (a solver claims a bound of {at_least(state.claimed_bound)})"
     return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()
+
+
+class RequestsProgress:
+    """The progress of a simulation on stderr; its instance is ``simulate``'s ``on_progress``.
+
+    On a terminal it is a bar that stays on its line, elsewhere a line every five seconds; a run
+    that is over within two seconds shows nothing.
+
+    Parameters
+    ----------
+    stream : text file or None
+    clock : callable, optional
+        Tells the time in seconds.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream, seconds = io.StringIO(), iter([0.0, 1.0, 3.0, 4.0])
+    >>> progress = RequestsProgress(stream, lambda: next(seconds))
+    >>> for done in (10, 500_000, 600_000):
+    ...     progress(done, 1_000_000)
+    >>> stream.getvalue()
+    '     3.0s  50 % of 1,000,000 requests\\n'
+    """
+
+    def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.begun = False
+        self._stream, self._clock, self._began = stream, clock, clock()
+        self._bar = stream is not None and stream.isatty()
+        self._every = _SHORTEST_PAUSE_SECONDS if self._bar else EVERY_SECONDS
+        self._last = self._began + FIRST_LINE_SECONDS - self._every
+        self._shown = False
+
+    def __call__(self, done: int, expected: int) -> None:
+        """Take note of how many requests have arrived, of how many."""
+        self.begun = True
+        now = self._clock()
+        if self._stream is None or now - self._last < self._every:
+            return
+        self._last, self._shown = now, True
+        share = done / max(expected, 1)
+        text = f"{now - self._began:>8.1f}s  {share:.0%}".replace("%", " %")
+        text += f" of {decimal(expected)} requests"
+        if self._bar:
+            filled = round(share * _BAR_LETTERS)
+            text = f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}"
+        self._tell(text if self._bar else text + "\n")
+
+    def end(self) -> None:
+        """Wipe the bar away; what follows begins on a line of its own."""
+        if self._shown and self._bar:
+            self._tell("\r\x1b[K")
+
+    def _tell(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
+            self._stream = None

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
+    from cms.shortages.growth import Growth
     from cms.shortages.shortage import Shortage
     from cms.solving.solution import Incumbent, Solution
 
 T = TypeVar("T")
 
+GROWTH_SECONDS = 2.0
+"""Spreading the slack of a plan takes so long at most, and not beyond another time limit."""
 SHORTAGE_SECONDS = 10.0
 """An infeasible answer is printed so much later at most, and not beyond another time limit."""
 # The driver gives a method half a second to end; what takes longer has not begun to search.
@@ -122,7 +125,7 @@ def search(
         else Progress(sys.stderr, counted, prepare=lambda: import_module(report))
     )
     with log as ear.log:
-        return _heard(
+        return heard(
             session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
         )
 
@@ -159,7 +162,7 @@ def lacking(session: Session, problem: Problem, solution: Solution, how: Search)
     said.daemon = True
     said.start()
     try:
-        return _heard(session, lambda: _shortage(problem, arguments))
+        return heard(session, lambda: _shortage(problem, arguments))
     except Interrupted:
         return None
     except UnsupportedProblem as fault:  # by auto; it was another method that gave the answer
@@ -167,6 +170,30 @@ def lacking(session: Session, problem: Problem, solution: Solution, how: Search)
         return None
     finally:
         said.cancel()
+
+
+def spread(
+    session: Session, problem: Problem, solution: Solution, how: Search
+) -> tuple[Solution, Growth | None]:
+    """Let all demands grow as much as the machines found allow: their slack where it is of use.
+
+    Returns
+    -------
+    (Solution, Growth or None)
+        The solution with the schedule that was found; as it was and None if there is no schedule,
+        or if Ctrl-C came first.
+    """
+    if solution.cost is None or session.interrupts.pressed:
+        return solution, None
+    limit = GROWTH_SECONDS if how.time_limit is None else min(GROWTH_SECONDS, how.time_limit)
+    arguments: dict[str, Any] = {
+        "certificate": solution.certificate, "time_limit": limit, "seed": how.seed,
+        "threads": how.threads, "cancel": session.interrupts.cancel,
+    }  # fmt: skip
+    try:
+        return heard(session, lambda: _grown(problem, solution, arguments))
+    except (Interrupted, UnsupportedProblem):  # what was found before is the answer
+        return solution, None
 
 
 class _Ear:
@@ -197,7 +224,18 @@ def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
     return shortage(problem, **arguments)
 
 
-def _heard(
+def _grown(
+    problem: Problem, solution: Solution, arguments: dict[str, Any]
+) -> tuple[Solution, Growth]:
+    from cms.shortages.growth import growth, with_schedule
+
+    found = growth(problem, solution.schedule, **arguments)
+    if found.schedule == solution.schedule:
+        return solution, found
+    return with_schedule(problem, solution, found.schedule), found
+
+
+def heard(
     session: Session, call: Callable[[], T], *, patient: Callable[[], bool] = lambda: False
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
@@ -211,6 +249,11 @@ def _heard(
     call : callable
     patient : callable, optional
         Whether the result is still worth waiting for, a while after Ctrl-C was pressed.
+
+    Returns
+    -------
+    T
+        What the call returned.
 
     Raises
     ------

@@ -5,7 +5,7 @@ errors get the form ``file:line:column: what, expected what; fix``.
 """
 
 from .certificates import certificate_from_json
-from .documents import SCHEMA, check_head, head, read_document
+from .documents import SCHEMA, check_head, head, read_document, register_format
 from .json_text import parse_json
 from .layout import lay_out, number_to_json, write_document
 from .node import Node
@@ -33,6 +33,7 @@ __all__ = [
     "certificate_from_json",
     # documents
     "SCHEMA",
+    "register_format",
     "head",
     "check_head",
     "read_document",

@@ -12,7 +12,36 @@ from .source import StrPath, read_source
 
 #: The schema that this version writes, and the newest it reads.
 SCHEMA = 1
+#: What a document of each format holds; a layer adds its own with :func:`register_format`.
 FORMATS = {"cms-problem": "a problem", "cms-solution": "a solution", "cms-plan": "a plan"}
+
+
+def register_format(kind: str, holds: str) -> None:
+    """Make a format known that a layer above this one reads and writes.
+
+    Parameters
+    ----------
+    kind : str
+        Its name, as documents have it: ``cms-simulation``.
+    holds : str
+        What such a document is, with its article, for errors: ``a simulation``.
+
+    Raises
+    ------
+    ValueError
+        If the name stands for something else already.
+
+    Examples
+    --------
+    >>> register_format("cms-plan", "a plan")
+    >>> register_format("cms-plan", "a flight")
+    Traceback (most recent call last):
+        ...
+    ValueError: the format 'cms-plan' is 'a plan' already, and cannot be 'a flight'
+    """
+    known = FORMATS.setdefault(kind, holds)
+    if known != holds:
+        raise ValueError(f"the format {kind!r} is {known!r} already, and cannot be {holds!r}")
 
 
 def head(kind: str) -> dict[str, Any]:
@@ -28,7 +57,7 @@ def read_document(path: StrPath, kind: str) -> Node:
     path : str or path-like
         The file; ``-`` is standard input.
     kind : str
-        The format it must have, a key of ``FORMATS``.
+        The format it must have, a key of :data:`FORMATS`.
 
     Returns
     -------

@@ -315,6 +315,22 @@ class Node:
             raise self.wrong(one_of(names), nearest(self.value, names, lead=""))
         return self.value
 
+    def boolean(self) -> bool:
+        """Read true or false.
+
+        Raises
+        ------
+        FileError
+            If it is neither.
+        """
+        if not isinstance(self.value, bool):
+            raise self.wrong("true or false")
+        return self.value
+
+    def refused(self, fault: CmsError) -> CmsError:
+        """Give what a record refuses its place; what a node refused has one."""
+        return fault if isinstance(fault, FileError) else self.error(f"{self.label}: {fault}")
+
     def integer(self, minimum: int | None = 0) -> int:
         """Read a whole number; a text is none, so that counts look like counts.
 

@@ -1,4 +1,4 @@
-"""The wing for people with GPUs: hardware, services, plans.
+"""The wing for people with GPUs: hardware, services, plans, simulations.
 
 Every name is loaded when it is first used, so that importing this costs nothing.
 """
@@ -12,9 +12,13 @@ if TYPE_CHECKING:
     from .hardware import Gpu, gpu, gpus, mps_shares, read_gpu
     from .serving import (
         RULES,
+        CapacityRule,
+        FillTimes,
         LatencyRule,
+        LoadCurve,
         OperatingPoint,
         Plan,
+        Promise,
         QueueingRule,
         Scenario,
         Service,
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
         as_problem,
         plan_from_json,
         plan_to_json,
+        read_load_curves,
         read_operating_points,
         read_parvagpu_profiles,
         read_parvagpu_slo,
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
         read_services,
         write_plan,
     )
+    from .simulation import Simulation, read_simulation, simulate, write_simulation
 
 #: Where each name is defined.
 _HOME = {
@@ -45,6 +51,11 @@ _HOME = {
     "read_parvagpu_slo": "serving",
     "QueueingRule": "serving",
     "LatencyRule": "serving",
+    "CapacityRule": "serving",
+    "Promise": "serving",
+    "LoadCurve": "serving",
+    "FillTimes": "serving",
+    "read_load_curves": "serving",
     "RULES": "serving",
     "as_problem": "serving",
     "ServingProblem": "serving",
@@ -54,6 +65,10 @@ _HOME = {
     "write_plan": "serving",
     "plan_from_json": "serving",
     "plan_to_json": "serving",
+    "simulate": "simulation",
+    "Simulation": "simulation",
+    "read_simulation": "simulation",
+    "write_simulation": "simulation",
 }
 
 __all__ = [
@@ -72,6 +87,11 @@ __all__ = [
     "read_parvagpu_slo",
     "QueueingRule",
     "LatencyRule",
+    "CapacityRule",
+    "Promise",
+    "LoadCurve",
+    "FillTimes",
+    "read_load_curves",
     "RULES",
     "as_problem",
     "ServingProblem",
@@ -81,6 +101,11 @@ __all__ = [
     "write_plan",
     "plan_from_json",
     "plan_to_json",
+    # replayed plans
+    "simulate",
+    "Simulation",
+    "read_simulation",
+    "write_simulation",
 ]
 
 

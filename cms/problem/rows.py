@@ -203,7 +203,7 @@ class Rows:
                 [Fraction(min(f, row.demand) if cut else f, row.denominator) for f in chosen],
                 f"job number {to}",
             )
-        return Rows(demands, supplies, denominators, {})._with(wide)
+        return Rows(demands, supplies, denominators, {}).with_rows(wide)
 
     def _exceeded(self, stopped: Callable[[], bool]) -> bool:
         """Whether some supply is beyond its job's demand."""
@@ -214,7 +214,7 @@ class Rows:
                 return True
         return False
 
-    def _with(self, rows: Mapping[int, Row]) -> Rows:
+    def with_rows(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""
         if not rows:
             return self

@@ -208,6 +208,54 @@ def largest_share(
     return search.demand
 
 
+def most_growth(
+    problem: Problem, asking: Asking, schedule: Schedule, certificate: Certificate, cost: Fraction
+) -> Demand | None:
+    """Find the largest share of every demand, 1 or more, that can be met within the limits.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its limits are the machines that the schedule has.
+    asking : Asking
+    schedule : Schedule
+        A valid one.
+    certificate : Certificate
+        Of the problem; a good one saves most of the questions.
+    cost : Fraction
+        Of the schedule.
+
+    Returns
+    -------
+    Demand or None
+        None if no demand is positive: any share can be met.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, MachineType, solve
+    >>> problem = Problem(
+    ...     configurations=Configuration({"b": 1}, "m"),
+    ...     jobs=[Job("x", 3, {"b": 4})],
+    ...     machine_types=[MachineType("m", limit=1)],
+    ... )
+    >>> found, asking = solve(problem), Asking("auto", 0, None, math.inf, CtrlC(), None)
+    >>> grown = most_growth(problem, asking, found.schedule, found.certificate, found.cost)
+    >>> str(grown.share), str(grown.too_much), grown.proof.value
+    ('1333/1000', '667/500', 'checked')
+    """
+    if not problem.rows.wants.any():
+        return None
+    search = _ShareSearch(problem, asking, met=PARTS, least=PARTS, end=_UNKNOWN, schedule=schedule)
+    search.bound(certificate, cost)
+    search.grow()
+    search.run()
+    return search.demand
+
+
+#: No share is known to be too much.
+_UNKNOWN = PARTS << 60
+
+
 @dataclass(slots=True)
 class _ShareSearch:
     """What is known about the shares of the demands, in parts of :data:`PARTS`.
@@ -216,6 +264,8 @@ class _ShareSearch:
     ----------
     met : int
         The largest share with a schedule.
+    least, end : int
+        The first of these; all shares are below this one.
     untried : int
         All shares between `met` and this one are open; this one is proved impossible, called so by
         a solver, or was given up.
@@ -228,11 +278,16 @@ class _ShareSearch:
     problem: Problem
     asking: Asking
     met: int = 0
-    untried: int = PARTS + 1
-    proved: int = PARTS + 1
-    claimed: int = PARTS + 1
+    least: int = 0
+    end: int = PARTS + 1
+    untried: int = field(init=False)
+    proved: int = field(init=False)
+    claimed: int = field(init=False)
     gave_up: bool = False
     schedule: Schedule = field(default_factory=Schedule)
+
+    def __post_init__(self) -> None:
+        self.untried = self.proved = self.claimed = self.end
 
     @property
     def demand(self) -> Demand:
@@ -242,7 +297,7 @@ class _ShareSearch:
             proof = Proof.CHECKED
         elif self.met + 1 == self.claimed:
             proof = Proof.SOLVER
-        too_much = share(self.proved) if self.proved <= PARTS else None
+        too_much = share(self.proved) if self.proved < self.end else None
         return Demand(share(self.met), self.schedule, too_much, proof)
 
     def run(self) -> None:
@@ -252,8 +307,9 @@ class _ShareSearch:
         schedule.
         """
         step = 1
-        while not self.met and self.untried > 1 and not self.asking.over:
-            self._ask(max(1, self.untried - step), _PART_OF_THE_TIME)
+        lowest = self.least + 1
+        while self.met < lowest < self.untried and not self.asking.over:
+            self._ask(max(lowest, self.untried - step), _PART_OF_THE_TIME)
             step *= 2
         while self.met + 1 < self.untried and not self.asking.over:
             self._ask((self.met + self.untried) // 2, _PART_OF_THE_TIME)
@@ -263,6 +319,24 @@ class _ShareSearch:
             self._ask(self.met + 1, 1)
             if self.met == before or self.asking.over:
                 break
+
+    def bound(self, certificate: Certificate, cost: Fraction) -> None:
+        """Find what a certificate's bound, which grows with the demands, proves to be too much."""
+        parts = self.met
+        while 2 * parts < self.end and not self.asking.over:
+            parts *= 2
+            more = at_share(self.problem, parts)
+            found = certificate.judged(more, stopped=lambda: self.asking.over)
+            if found is None or found.value <= 0:
+                return
+            if found.value > cost:
+                self.lower(parts, certificate, lambda asked: asked, cost)
+                return
+
+    def grow(self) -> None:
+        """Double the share until one is too much, if none is known to be."""
+        while self.untried == self.end and 2 * self.met < self.end and not self.asking.over:
+            self._ask(2 * self.met, _PART_OF_THE_TIME)
 
     def impossible(self, parts: int, solution: Solution) -> None:
         """Take note of an answer that nothing has a schedule at this share."""
@@ -277,7 +351,7 @@ class _ShareSearch:
         parts: int,
         certificate: Certificate,
         asked: Callable[[Problem], Problem],
-        most: int = 0,
+        most: Fraction | int = 0,
     ) -> None:
         """Take note that a certificate proves a share impossible; find the smallest one it does.
 

@@ -87,34 +87,37 @@ def without_unservable_jobs(problem: Problem) -> Problem:
 
 
 def at_share(problem: Problem, parts: int) -> Problem:
-    """Lower every demand to so many of its :data:`PARTS` parts.
+    """Take so many of its :data:`PARTS` parts of every demand, fewer or more.
 
     A job's supply is whole in the unit of its row, so the demand may be rounded up to that unit:
-    exactly the same schedules are valid, and no number grows. (Rows that could now be reduced are
-    left as they are.)
+    exactly the same schedules are valid. (Rows that could now be reduced are left as they are.)
 
     Parameters
     ----------
     problem : Problem
     parts : int
-        0 to ``PARTS``.
+        0 or more.
 
     Examples
     --------
     >>> from cms import Job
     >>> problem = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", 10, {"b": "2.5"})])
-    >>> at_share(problem, 873).rows.demand(0)
-    Fraction(9, 1)
+    >>> at_share(problem, 873).rows.demand(0), at_share(problem, 2 * PARTS).rows.demand(0)
+    (Fraction(9, 1), Fraction(20, 1))
     """
     rows = problem.rows
-    whole, rest = np.divmod(rows.demands, PARTS)  # 63 bits leave no room for demands x parts
-    lowered = Rows(
-        whole * parts - (-(rest * parts) // PARTS),
-        rows.supplies,
-        rows.denominators,
-        {j: row._replace(demand=-(-row.demand * parts // PARTS)) for j, row in rows.wide.items()},
+    # what would not fit any more becomes a wide row
+    large = np.flatnonzero(rows.demands > 2**62 // max(parts, PARTS) * PARTS)
+    by_hand = {j: rows.row(j) for j in (*large.tolist(), *rows.wide)}
+    demands = rows.demands.copy()
+    demands[large] = 0
+    whole, rest = np.divmod(demands, PARTS)  # 63 bits leave no room for demands x parts
+    changed = Rows(
+        whole * parts - (-(rest * parts) // PARTS), rows.supplies, rows.denominators, rows.wide
+    ).with_rows(
+        {j: row._replace(demand=-(-row.demand * parts // PARTS)) for j, row in by_hand.items()}
     )
-    return problem.replace(rows=lowered)
+    return problem.replace(rows=changed)
 
 
 def for_nothing(problem: Problem) -> Problem:

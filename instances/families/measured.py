@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cms.fleet.serving.csv_input import read_operating_points
+from cms.fleet.serving.latency_rule import PARVAGPU
 from cms.fleet.serving.operating_point import OperatingPoint
-from cms.fleet.serving.queueing import RULES
 
 from .family import Tabular
 from .machines import Machines, mig
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _POINTS = Path(__file__).parent.parent / "data" / "a100_operating_points.csv"
-_RULE = RULES["parvagpu"]
+_RULE = PARVAGPU
+_MOST_PROCESSES = 3
 #: Latency limits in milliseconds, drawn log-uniformly between these.
 SHORTEST, LONGEST = 15, 1000
 
@@ -56,7 +57,7 @@ class Rows(NamedTuple):
 
 @cache
 def measured_rows() -> Rows:
-    """Compute the rows, under the rule ``parvagpu`` (latency < 0.45 x limit).
+    """Compute the rows, under the rule ``parvagpu`` (latency < 0.45 x limit), <= 3 processes.
 
     Rows in which a whole GPU serves nothing are left out: such limits are drawn again.
 
@@ -66,7 +67,7 @@ def measured_rows() -> Rows:
     >>> sorted(set(rows.models))[:3], rows.supply[0].tolist()
     (['bert', 'densenet121', 'densenet169'], [74408, 69288, 69945, 138022, 69019])
     """
-    points = read_operating_points(_POINTS)
+    points = [p for p in read_operating_points(_POINTS) if p.processes <= _MOST_PROCESSES]
     unit = math.lcm(*(point.throughput_rps.denominator for point in points))
     models, limits, supply, chances = [], [], [], []
     for model in sorted({point.model for point in points}):
@@ -74,9 +75,14 @@ def measured_rows() -> Rows:
         needed = {point.latency_ms / _RULE.share for point in mine}
         inside = {limit for limit in needed if SHORTEST < limit < LONGEST}
         steps = [Fraction(SHORTEST), *sorted(inside), Fraction(LONGEST)]
-        for low, high in itertools.pairwise(steps):
-            # the rule is strict: a limit of exactly `high` does not admit what needs more
-            row = [int(unit * _best(mine, profile, high)) for profile in mig().blocks]
+        # the rule is strict: a limit of exactly `high` does not admit what needs more
+        within = (
+            (low, high, [int(unit * _best(mine, profile, high)) for profile in mig().blocks])
+            for low, high in itertools.pairwise(steps)
+        )
+        for row, alike in itertools.groupby(within, key=lambda step: step[2]):
+            ends = list(alike)  # a point that another one beats makes no new row
+            low, high = ends[0][0], ends[-1][1]
             if row[-1]:
                 models.append(model)
                 limits.append((low, high))

@@ -40,6 +40,7 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
     "small": ("--seeds", 1),
     "mig-serving": ("--largest", 24, "--seeds", 1, "-a", "auto"),
     "stock": ("--largest", 20, "--seeds", 1),
+    "replay": ("--largest", 1, "--seeds", 1),
 }
 
 

@@ -29,7 +29,8 @@ def tables(tmp_path: Path) -> list[str]:
         "vgg16,a100-80gb,7g.80gb,1,8,140,30\n",
         "utf-8",
     )
-    return ["plan", "--services", str(services), "--operating-points", str(points)]
+    files = ["--services", str(services), "--rule", "parvagpu", "--operating-points", str(points)]
+    return ["plan", *files]
 
 
 @pytest.fixture

@@ -41,7 +41,9 @@ def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out)["name"] == "configurable-machines"
 
 
-@pytest.mark.parametrize("command", ["plan", "solve", "check", "gpus", "algorithms"])
+@pytest.mark.parametrize(
+    "command", ["plan", "capacity", "simulate", "solve", "check", "gpus", "algorithms"]
+)
 def test_every_command_has_help_json_and_an_output_file(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

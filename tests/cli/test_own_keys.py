@@ -48,7 +48,7 @@ def documents() -> dict[str, list[Document]]:
         OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
         for profile, rate in (("1g.10gb", 20), ("2g.20gb", "45.5"))
     ]
-    serving = as_problem([service], points, max_processes=2)
+    serving = as_problem([service], points, max_processes=2, rule="parvagpu")
     solution = solve(serving.problem)
     plan = plan_to_json(Plan(serving, solution))
     shape = serving.problem.listed_configurations[0]
@@ -59,7 +59,7 @@ def documents() -> dict[str, list[Document]]:
         certificate=Branch(MachinesOf(shape), 1, inner, inner), lower_bound=Fraction(0),
         history=(),
     )  # fmt: skip
-    few = as_problem([service], points, limits={"a100-80gb": 0}).problem
+    few = as_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
     return {
         "plan": [plan],
         "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],

@@ -28,7 +28,7 @@ def made(
     plan_of: list[MachineGroup], services: list[Service], points: list[OperatingPoint]
 ) -> Plan:
     """A plan whose schedule is given, not found."""
-    serving = as_problem(services, points)
+    serving = as_problem(services, points, rule="parvagpu")
     schedule = Schedule(plan_of)
     return Plan(serving, solution(schedule=schedule, problem_sha256=serving.problem.sha256))
 
@@ -73,7 +73,7 @@ def mixed_plan() -> Plan:
 
 def many_services(count: int) -> Plan:
     services = [Service(f"s{i}", "m", 10 * i + 10, 100) for i in range(count)]
-    serving = as_problem(services, [point("m", "7g.80gb", 10)])
+    serving = as_problem(services, [point("m", "7g.80gb", 10)], rule="parvagpu")
     shape = Configuration({"7g.80gb": 1}, A100)
     groups = [MachineGroup(shape, {("7g.80gb", f"s{i}"): 1}, i + 1) for i in range(count)]
     sha = serving.problem.sha256

@@ -95,6 +95,6 @@ def test_a_picture_of_a_large_plan_stays_a_picture() -> None:
 
 @given(st.text(min_size=1, max_size=30))
 def test_any_title_makes_a_well_formed_picture(title: str) -> None:
-    serving = as_problem([Service("a", "m", 1, 100)], [point("m", "7g.80gb", 10)])
+    serving = as_problem([Service("a", "m", 1, 100)], [point("m", "7g.80gb", 10)], rule="parvagpu")
     nothing = solution(status=Status.NO_SCHEDULE, cost=None, problem_sha256=serving.problem.sha256)
     ElementTree.fromstring(plan_picture(Plan(serving, nothing), title))

@@ -52,7 +52,7 @@ def tiny() -> ServingProblem:
         Service("chat", "bert", "300.5", 100, extra={"team": "a"}),
         Service("images", "vgg16", 1, 50, ["1g.10gb"]),
     ]
-    return as_problem(services, points, limits={A100: 8}, max_processes=3)
+    return as_problem(services, points, limits={A100: 8}, max_processes=3, rule="parvagpu")
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +219,7 @@ class Halved:
     """A rule that is no latency rule: half of every throughput counts."""
 
     name = "halved"
+    promise = None
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
         return point.throughput_rps / 2

@@ -65,7 +65,10 @@ def test_what_would_do_follows_the_reason_in_report_and_picture() -> None:
 
 def test_a_plan_speaks_of_gpus_and_rates() -> None:
     serving = as_problem(
-        [Service("a", "m", 100, 100)], [point("m", "7g.80gb", 10)], limits={A100: 3}
+        [Service("a", "m", 100, 100)],
+        [point("m", "7g.80gb", 10)],
+        limits={A100: 3},
+        rule="parvagpu",
     )
     plan = Plan(serving, solve(serving.problem))
     found = shortage(serving.problem, solution=plan.solution)
@@ -77,7 +80,7 @@ def test_a_plan_speaks_of_gpus_and_rates() -> None:
 
 def test_a_service_that_nothing_can_run_comes_with_what_the_others_lack() -> None:
     services = [Service("slow", "m", 100, 300), *(Service(f"s{i}", "m", 1, 1) for i in range(21))]
-    serving = as_problem(services, [point("m", "7g.80gb", 10)], limits={A100: 3})
+    serving = as_problem(services, [point("m", "7g.80gb", 10)], limits={A100: 3}, rule="parvagpu")
     plan = Plan(serving, solve(serving.problem))
     reasons = plan_reasons(plan, shortage(serving.problem, solution=plan.solution))
     assert len(reasons) == MOST_REASONS + 2

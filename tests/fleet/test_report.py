@@ -94,7 +94,7 @@ def test_shares_of_a_gpu_under_mps_are_drawn_in_per_cent() -> None:
 def test_gpus_of_two_types_stand_under_a_headline_each() -> None:
     services = [Service("a", "m", 500, 100)]
     points = [point("m", "7g.80gb", 100), point("m", "4g.24gb", 90, "a30-24gb")]
-    serving = as_problem(services, points, [A100, "a30-24gb"])
+    serving = as_problem(services, points, [A100, "a30-24gb"], rule="parvagpu")
     groups = [
         MachineGroup(Configuration({block: 1}, block.partition(":")[0]), {(block, "a"): 1}, count)
         for block, count in (("a100-80gb:7g.80gb", 3), ("a30-24gb:4g.24gb", 4))
@@ -185,7 +185,7 @@ def test_a_plan_of_moderate_size_is_shown_whole() -> None:
 
 
 def test_a_plan_without_a_schedule_says_so() -> None:
-    serving = as_problem([Service("a", "m", 1, 100)], [point("m", "7g.80gb", 10)])
+    serving = as_problem([Service("a", "m", 1, 100)], [point("m", "7g.80gb", 10)], rule="parvagpu")
     nothing = solution(
         status=Status.NO_SCHEDULE, cost=None, lower_bound=Fraction(3),
         stop_reason=StopReason.TIME_LIMIT, problem_sha256=serving.problem.sha256,
@@ -198,7 +198,7 @@ def test_a_plan_without_a_schedule_says_so() -> None:
 
 def test_an_impossible_service_is_named_with_the_limit_it_needs() -> None:
     services = [Service("fast", "m", 10, 30), Service("slow", "m", 10, 300)]
-    serving = as_problem(services, [point("m", "7g.80gb", 10)])
+    serving = as_problem(services, [point("m", "7g.80gb", 10)], rule="parvagpu")
     plan = Plan(serving, solve(serving.problem))
     (reason,) = plan_reasons(plan)
     assert reason.startswith("fast: no profile meets 30 ms")
@@ -211,7 +211,10 @@ def test_an_impossible_service_is_named_with_the_limit_it_needs() -> None:
 
 def test_too_few_gpus_are_named_as_the_reason() -> None:
     serving = as_problem(
-        [Service("a", "m", 100, 100)], [point("m", "7g.80gb", 10)], limits={A100: 3}
+        [Service("a", "m", 100, 100)],
+        [point("m", "7g.80gb", 10)],
+        limits={A100: 3},
+        rule="parvagpu",
     )
     (reason,) = plan_reasons(Plan(serving, solve(serving.problem)))
     assert reason == (
@@ -226,6 +229,7 @@ def test_limits_on_several_gpus_are_all_named() -> None:
         [point("m", "7g.80gb", 10), point("m", "7g.80gb", 20, "h100-80gb")],
         [A100, "h100-80gb"],
         limits={A100: 3, "h100-80gb": 1},
+        rule="parvagpu",
     )
     (reason,) = plan_reasons(Plan(serving, solve(serving.problem)))
     assert "there are only 3 x a100-80gb and 1 x h100-80gb; " in reason
@@ -233,7 +237,9 @@ def test_limits_on_several_gpus_are_all_named() -> None:
 
 def test_instances_too_small_for_a_bar_are_listed() -> None:
     serving = as_problem(
-        [Service("a", "m", 48, 100)], [OperatingPoint("m", A100, "mps:2", 1, 8, 1, 20)]
+        [Service("a", "m", 48, 100)],
+        [OperatingPoint("m", A100, "mps:2", 1, 8, 1, 20)],
+        rule="parvagpu",
     )
     shape = Configuration({"mps:2": 48}, A100)
     schedule = Schedule([MachineGroup(shape, {("mps:2", "a"): 48}, 1)])
@@ -255,7 +261,7 @@ def test_what_is_scarce_is_an_instance_of_a_gpu_that_the_plan_uses() -> None:
         for device, rates in ((A100, (40, 330)), ("h100-80gb", (100, 330, 700)))
         for profile, rate in zip(("1g.10gb", "4g.40gb", "7g.80gb"), rates, strict=False)
     ]
-    serving = as_problem(services, points, [A100, "h100-80gb"])
+    serving = as_problem(services, points, [A100, "h100-80gb"], rule="parvagpu")
     plan = Plan(serving, solve(serving.problem))
     assert {group.gpu for group in plan.groups} == {"h100-80gb"}
     prices: dict[str, int | str] = {

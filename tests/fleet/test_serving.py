@@ -28,6 +28,8 @@ from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
 A100, H100, A30 = "a100-80gb", "h100-80gb", "a30-24gb"
 
+LATENCY_RULES = {name: rule for name, rule in RULES.items() if isinstance(rule, LatencyRule)}
+
 
 def point(
     profile: str = "3g.40gb",
@@ -83,6 +85,7 @@ def test_a_rule_admits_a_batch_up_to_its_share_of_the_limit(
 def test_a_rule_of_ones_own_decides_the_supply() -> None:
     class Derated:
         name = "derated"
+        promise = None
 
         def supply(self, service: Service, point: OperatingPoint) -> Fraction:
             return point.throughput_rps * Fraction(4, 5)
@@ -117,7 +120,7 @@ def test_an_instance_runs_the_admissible_point_with_the_largest_throughput() -> 
     slow = point(throughput=300, latency=50, batch=64)
     good = point(throughput=200, latency=20, batch=8)
     poor = point(throughput=100, latency=5, batch=1)
-    serving = as_problem([service(limit=100)], [poor, slow, good])
+    serving = as_problem([service(limit=100)], [poor, slow, good], rule="parvagpu")
     assert supply(serving) == {"3g.40gb": 200}
     assert serving.points["chat", "3g.40gb"] == (good,)
 
@@ -132,7 +135,7 @@ def test_equal_throughput_goes_to_the_lower_latency_then_to_fewer_processes() ->
 
 def test_points_with_more_processes_than_allowed_are_left_out() -> None:
     points = [point(throughput=100, processes=3), point(throughput=200, processes=4)]
-    serving = as_problem([service()], points, max_processes=3)
+    serving = as_problem([service()], points, max_processes=3, rule="parvagpu")
     assert supply(serving) == {"3g.40gb": 100}
     assert serving.max_processes == 3
 
@@ -157,7 +160,7 @@ def test_only_profiles_that_a_service_may_use_shape_the_configurations() -> None
 
 def test_a_device_and_a_profile_may_go_by_another_name_of_theirs() -> None:
     other = point("7g.79gb", device="NVIDIA A100-SXM4-80GB")
-    assert supply(as_problem([service()], [other])) == {"7g.80gb": 100}
+    assert supply(as_problem([service()], [other], rule="parvagpu")) == {"7g.80gb": 100}
 
 
 def test_a_rate_of_zero_needs_no_gpu_and_no_point_within_its_limit() -> None:
@@ -175,7 +178,9 @@ def test_no_services_need_no_gpu() -> None:
 
 def test_several_gpu_types_qualify_their_blocks() -> None:
     points = [point("3g.40gb", 100), point("3g.40gb", 180, device=H100)]
-    serving = as_problem([service()], points, [A100, H100], limits={H100: 4}, costs={H100: "2.5"})
+    serving = as_problem(
+        [service()], points, [A100, H100], limits={H100: 4}, costs={H100: "2.5"}, rule="parvagpu"
+    )
     assert supply(serving) == {f"{A100}:3g.40gb": 100, f"{H100}:3g.40gb": 180}
     assert serving.problem.machine_types == (MachineType(A100), MachineType(H100, "2.5", limit=4))
     assert serving.instance_of(f"{H100}:3g.40gb") == (H100, "3g.40gb")
@@ -200,7 +205,7 @@ def test_limits_and_costs_take_product_names() -> None:
 
 def test_shares_under_mps_stand_beside_mig_on_the_same_gpu() -> None:
     points = [point("3g.40gb", 100), point("mps:40", 110), point("mps:20", 60)]
-    serving = as_problem([service()], points)
+    serving = as_problem([service()], points, rule="parvagpu")
     listed, shared = serving.problem.configurations
     assert str(listed) == "2 x 3g.40gb"
     assert isinstance(shared, SizeBoundedConfigurations)
@@ -213,9 +218,9 @@ def test_shares_under_mps_stand_beside_mig_on_the_same_gpu() -> None:
 
 def test_mps_can_be_switched_off() -> None:
     points = [point("3g.40gb", 100), point("mps:40", 110)]
-    assert supply(as_problem([service()], points, mps=False)) == {"3g.40gb": 100}
+    assert supply(as_problem([service()], points, mps=False, rule="parvagpu")) == {"3g.40gb": 100}
     with pytest.raises(InvalidProblem, match="left out: under MPS shares"):
-        as_problem([service()], [point("mps:40", 110)], mps=False)
+        as_problem([service()], [point("mps:40", 110)], mps=False, rule="parvagpu")
 
 
 # -- data that cannot be right -----------------------------------------------------------------
@@ -347,13 +352,13 @@ def tables(draw: st.DrawFn) -> tuple[Service, list[OperatingPoint]]:
     return Service("chat", "bert", draw(NUMBERS), draw(NUMBERS)), points
 
 
-@given(tables(), st.sampled_from(sorted(RULES)))
+@given(tables(), st.sampled_from(sorted(LATENCY_RULES)))
 def test_a_supply_is_the_largest_throughput_that_the_rule_admits(
     table: tuple[Service, list[OperatingPoint]], rule: str
 ) -> None:
     chat, points = table
     serving = as_problem([chat], points, rule=rule)
-    admitted = [p for p in points if RULES[rule].admits(chat, p)]
+    admitted = [p for p in points if LATENCY_RULES[rule].admits(chat, p)]
     best = {
         profile: max(p.throughput_rps for p in admitted if p.profile == profile)
         for profile in {p.profile for p in admitted}

@@ -53,7 +53,7 @@ def judge(number: int, folder: Path) -> list[str]:
     trial = _Trial(with_report=number % 4 == 1)
     {
         "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
-        "tables": _tables,
+        "tables": _tables, "replay": _replay,
     }[seed.kind](trial, folder, seed)  # fmt: skip
     return [f"case {number} ({seed.kind}): {fault}" for fault in trial.faults]
 
@@ -207,6 +207,7 @@ def _plan(trial: _Trial, folder: Path, seed: Seed) -> None:
         trial.agree("problem and solution of the plan", parts, theirs == 0)
     # the second checker does not know GPUs and services, so it may pass more
     trial.agree("the plan", (code == 0) <= (theirs == 0), True)
+    trial.command("simulate", path, "--requests", 20, "--threads", 1, "--quiet")
 
 
 def _parts_hold(path: Path) -> bool | None:
@@ -224,6 +225,13 @@ def _parts_hold(path: Path) -> bool | None:
         return not list(faults_of(problem, solution))
     except CmsError:
         return False
+
+
+def _replay(trial: _Trial, folder: Path, seed: Seed) -> None:
+    events = ("--events", folder / "events.csv", "--arrivals", folder / "trace.csv")
+    report = ("--picture", folder / "picture.svg") if trial.with_report else ("--quiet",)
+    few = ("--requests", 20, "--seconds", 9, "--threads", 1)
+    trial.command("simulate", folder / "plan.json", *events, *few, *report)
 
 
 def _device(trial: _Trial, folder: Path, seed: Seed) -> None:

@@ -23,7 +23,9 @@ VALUES: list[Any] = [
     "\ud800", "\u2028", "é" * 9, [], [[]], [1], ["a", "a"], {}, {"": 1}, {"a": 1}, {"x-a": 0.5},
     {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"},
 ]  # fmt: skip
-KINDS = {"problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2}
+KINDS = {"problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2}
+# What only stands beside the documents of a kind.
+BESIDE = {"device": "csv", "replay": "json"}
 PARTS = ("certificate", "schedule", "problem", "solution", "devices", "jobs", "history")
 NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
 WORD = re.compile(rb'"[^"]*"|[A-Za-z0-9_.-]+')
@@ -35,7 +37,7 @@ def case(number: int) -> Seed:
     rng = random.Random(f"fuzz {number}")
     (kind,) = rng.choices(list(KINDS), list(KINDS.values()))
     seed = rng.choice([each for each in seeds() if each.kind == kind])
-    names = [name for name in seed.files if not (seed.kind == "device" and name.endswith("csv"))]
+    names = [name for name in seed.files if not name.endswith(BESIDE.get(seed.kind, "-"))]
     files = dict(seed.files)
     for _ in range(rng.choice((1, 1, 1, 2, 3)) if number % 10 else 0):
         name = rng.choice(names)

@@ -13,7 +13,7 @@ from cms import BlocksOfJob, Branch, Configuration, Job, MachinesOf, Problem, so
 from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
-from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, plan_to_json
+from cms.fleet.serving import LoadCurve, OperatingPoint, Plan, Service, as_problem, plan_to_json
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
@@ -62,7 +62,7 @@ def documents() -> dict[str, list[Document]]:
         OperatingPoint("bert", "a100-80gb", profile, 1, 2, rate, 33)
         for profile, rate in (("1g.10gb", 20), ("2g.20gb", "45.5"))
     ]
-    serving = as_problem([service], points, max_processes=2)
+    serving = as_problem([service], points, max_processes=2, rule="parvagpu")
     solution = solve(serving.problem)
     shape = serving.problem.listed_configurations[0]
     leaf = BlockPrices(multipliers=[0, 0])
@@ -72,7 +72,7 @@ def documents() -> dict[str, list[Document]]:
         certificate=Branch(MachinesOf(shape), 1, inner, inner), lower_bound=Fraction(0),
         history=(),
     )  # fmt: skip
-    few = as_problem([service], points, limits={"a100-80gb": 0}).problem
+    few = as_problem([service], points, limits={"a100-80gb": 0}, rule="parvagpu").problem
     return {
         "plan": [plan_to_json(Plan(serving, solution))],
         "branches": [problem_to_json(serving.problem), solution_to_json(proving_nothing)],
@@ -88,7 +88,26 @@ def _shared_plan() -> Document:
         OperatingPoint("bert", "a30-24gb", "2g.12gb", 2, 2, 25, 33),
         OperatingPoint("bert", "h100-80gb", "3g.40gb", 1, 2, "60.5", 20),
     ]
-    serving = as_problem(services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"})
+    serving = as_problem(
+        services, points, ["a30-24gb", "h100-80gb"], costs={"h100-80gb": "2.5"}, rule="parvagpu"
+    )
+    return plan_to_json(Plan(serving, solve(serving.problem)))
+
+
+def _promising_plan() -> Document:
+    """A plan by load: a point with a load curve, one that the table speaks for, and a margin."""
+    services = [
+        Service("chat", "bert", 40, 100, late_share="0.05"),
+        Service("mail", "vgg", 20, 200, queue="process"),
+    ]
+    points = [
+        OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 1, 60, 17),
+        OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 4, 100, 40),
+        OperatingPoint("vgg", "a30-24gb", "1g.6gb", 2, 2, 50, 80),
+    ]
+    curve = LoadCurve([10, 50, "99.5"], ["41.5", 60, 250], evidence="simulated")
+    curves = {("bert", "a30-24gb", "2g.12gb", 1, 4): curve}
+    serving = as_problem(services, points, "a30-24gb", load_curves=curves, rate_margin="0.1")
     return plan_to_json(Plan(serving, solve(serving.problem)))
 
 
@@ -124,7 +143,8 @@ def seeds() -> tuple[Seed, ...]:
         found.append(Seed("solution", files))
         problems.append(files["problem.json"])
     found += [Seed("problem", {"problem.json": text}) for text in dict.fromkeys(problems)]
-    found += [Seed("plan", {"plan.json": lay_out(p)}) for p in (made["plan"][0], _shared_plan())]
+    found += [Seed("plan", {"plan.json": lay_out(p)})
+              for p in (made["plan"][0], _shared_plan(), _promising_plan())]  # fmt: skip
     tables = [
         {"services.csv": SERVICE_COLUMNS + services, "points.csv": POINTS + points}
         for services, points in TABLES
@@ -141,6 +161,15 @@ def seeds() -> tuple[Seed, ...]:
         beside["points.csv"] = POINTS + points
         found += [Seed("device", {name: body, **beside}) for name, body in
                   (("device.json", text), ("device.yaml", plain))]  # fmt: skip
+    events = "seconds,what,target,value\n1,rate,chat,1.5\n2,fail,gpu:0,2\n3,weight,chat:0,1/2\n"
+    trace = "TIMESTAMP,Tokens\n2023-11-16 18:15:46.6805900,374\n2023-11-16 18:15:50.99,3\n"
+    for document, moments in ((made["plan"][0], trace), (_shared_plan(), "seconds\n0.5\n3\n1e1\n")):
+        found.append(
+            Seed(
+                "replay",
+                {"plan.json": lay_out(document), "events.csv": events, "trace.csv": moments},
+            )
+        )
     return tuple(found)
 
 

@@ -42,6 +42,7 @@ FEW = {
     "prices": 7,
     "limits": 5,
     "monotone": 4,
+    "queueing": 30,
 }
 #: Those whose default solver runs algorithms of the package.
 RUN_ALGORITHMS = [name for name in FEW if theorems.runs_algorithms(name)]

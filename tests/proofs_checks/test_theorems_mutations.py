@@ -31,6 +31,7 @@ from proofs_checks import (
     monotone,
     prices,
     ptas_switch,
+    queueing,
     rounding_lemma,
     set_cover,
     structure_theorem,
@@ -44,6 +45,7 @@ from proofs_checks.tiny import Blocks, Counts, Tiny
 from tests.references.faults import Reported, holds, stop_at_a_failure
 
 true_at_once = huge_demands.at_once
+true_replay = queueing.replay
 true_enumerated = few_configurations.enumerated
 true_kappa = g_real.kappa
 true_largest_gain = g_int.largest_gain
@@ -101,6 +103,11 @@ def one_machine_too_few(tiny: Tiny, machines: list[int]) -> Counts | None:
 def scaled_dual(factor: Fraction) -> Callable[[Tiny], prices.Prices]:
     original = prices.dual_prices
     return lambda tiny: tuple(factor * p for p in original(tiny))
+
+
+def one_by_one(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> queueing.Path:
+    """Serve every request by itself, in the time of a full batch."""
+    return true_replay(c, 1, [times[-1]], arrivals)._replace(b=b, times=times)
 
 
 FAULTS = [
@@ -309,6 +316,7 @@ FAULTS = [
         lambda tiny: true_single_job(tiny) + 1,
         "bound_chain",
     ),
+    Fault("batches are of one", queueing, "replay", one_by_one, "queueing", 12),
     Fault("scaling forgets the supply", monotone, "SAME", (rescaled_demand,), "monotone", 10),
 ]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ..serving.capacity import CapacityRule
+from ..serving.latency_rule import LatencyRule
 from ..serving.operating_point import mps_share
 from .bars import Bar, bars, occupancy
 from .drawing import draw
@@ -20,6 +22,7 @@ from .words import count, decimal, printable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ...shortages.growth import Growth
     from ...shortages.shortage import Shortage
     from ..serving import Plan
 
@@ -30,7 +33,11 @@ SHOWN_OF_MANY = 8
 
 
 def plan_report(
-    plan: Plan, title: str, width: int, shortage: Shortage | None = None
+    plan: Plan,
+    title: str,
+    width: int,
+    shortage: Shortage | None = None,
+    growth: Growth | None = None,
 ) -> list[RenderableType]:
     """Describe a plan for a person.
 
@@ -43,6 +50,8 @@ def plan_report(
         Columns of the terminal.
     shortage : Shortage, optional
         What would do, where there is no schedule.
+    growth : Growth, optional
+        How much all rates may grow on the plan's GPUs.
 
     Returns
     -------
@@ -54,7 +63,7 @@ def plan_report(
     >>> from rich.console import Console
     >>> from cms import solve
     >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
     >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
     >>> serving = as_problem([service], [point], ["a30-24gb"])
     >>> plan = Plan(serving, solve(serving.problem))
@@ -62,7 +71,7 @@ def plan_report(
     >>> for part in plan_report(plan, "chat", 60):
     ...     console.print(part)  # doctest: +NORMALIZE_WHITESPACE
     chat
-    1 service on a30-24gb, batch latency < 0.45 x the limit
+    1 service on a30-24gb, 99 % within the limit
     ...
     1 GPU, proved >= 1: optimal, proof checked
     ...
@@ -77,6 +86,8 @@ def plan_report(
         report += [*_gpus(plan, drawn, width), Text(), *services_table(plan, width)]
         if scarcity:
             report.append(Text(f"\n{scarcity}"))
+    if growth is not None and (grows := growth.sentence("GPU", "rate")):
+        report.append(Text(f"\n{grows}"))
     report.append(verdict_line(plan.solution, "GPU"))
     return report
 
@@ -84,7 +95,8 @@ def plan_report(
 def _heading(plan: Plan, title: str) -> Text:
     serving = plan.serving
     head = Text(printable(title), style="bold")
-    rule = f"{serving.rule}" if hasattr(serving.rule, "share") else f"rule {serving.rule.name}"
+    ours = isinstance(serving.rule, LatencyRule | CapacityRule)
+    rule = f"{serving.rule}" if ours else f"rule {serving.rule.name}"
     keys = ", ".join(gpu.key for gpu in serving.gpus)
     head.append(f"\n{count(len(serving.services), 'service')} on {keys}, {rule}", "not bold")
     return head

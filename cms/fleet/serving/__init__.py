@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
+from .fills import FillTimes
+from .latency_rule import LatencyRule
+from .load_curve import LoadCurve, read_load_curves
+from .loads import sustainable_load
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
 from .plan_reading import plan_from_json, read_plan
 from .plan_writing import plan_to_json, write_plan
-from .queueing import RULES, LatencyRule, QueueingRule, queueing_rule
+from .promise import Promise
+from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Service
 from .serving_problem import Served, ServingProblem, as_problem
@@ -23,6 +29,12 @@ __all__ = [
     "PARVAGPU_MODELS",
     "QueueingRule",
     "LatencyRule",
+    "CapacityRule",
+    "Promise",
+    "LoadCurve",
+    "read_load_curves",
+    "FillTimes",
+    "sustainable_load",
     "RULES",
     "queueing_rule",
     "as_problem",

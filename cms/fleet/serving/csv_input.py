@@ -29,6 +29,7 @@ POINT_COLUMNS = (
 T = TypeVar("T")
 
 _ALLOWED = "allowed_profiles"
+_OPTIONAL = (_ALLOWED, "late_share", "queue")
 _SEPARATORS = re.compile(r"[;\s]+")
 
 
@@ -38,9 +39,9 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     Parameters
     ----------
     path : str or path-like
-        Columns ``service,model,rate_rps,latency_limit_ms`` and, if wanted, ``allowed_profiles``:
-        names with blanks or semicolons between them, empty for all. Further columns are kept in
-        ``Service.extra``.
+        Columns ``service,model,rate_rps,latency_limit_ms`` and, if wanted, ``allowed_profiles``
+        (names with blanks or semicolons between them, empty for all), ``late_share`` and ``queue``
+        (empty for what the rule says). Further columns are kept in ``Service.extra``.
 
     Returns
     -------
@@ -60,8 +61,8 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     >>> print(*read_services(path))
     chat (bert): 19 items/s within 6434 ms
     """
-    table = read_table(path, SERVICE_COLUMNS, [_ALLOWED])
-    _refuse_near_misses(table, [_ALLOWED])
+    table = read_table(path, SERVICE_COLUMNS, _OPTIONAL)
+    _refuse_near_misses(table, _OPTIONAL)
     lines: dict[str, int] = {}
     services = []
     for row in table:
@@ -81,9 +82,14 @@ def _service(row: TableRow, name: str) -> Service:
     allowed = row.value(
         _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
     )
+    late_share = row.value("late_share", _number_or_none, None)
+    queue = row.value("queue", lambda cell: cell.text or None, None)
     rate, limit = row["rate_rps"].number(), row["latency_limit_ms"].number(above=0)
     try:
-        return Service(name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row))
+        return Service(
+            name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row), late_share,
+            queue,
+        )  # fmt: skip
     except InvalidProblem as fault:
         raise row.error(str(fault)) from None
 
@@ -164,6 +170,10 @@ def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
 
 def _origin(row: TableRow) -> str:
     return f"{row.header.source.name}:{row.line}"
+
+
+def _number_or_none(cell: Cell) -> Fraction | None:
+    return cell.number(above=0) if cell.text else None
 
 
 def _at_least_1(cell: Cell) -> int:

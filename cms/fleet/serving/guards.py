@@ -17,7 +17,13 @@ from .measurements import Measured
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
-__all__ = ["column_warnings", "limit_warnings", "shrinking_warnings", "unit_warnings"]
+__all__ = [
+    "batch_time_warnings",
+    "column_warnings",
+    "limit_warnings",
+    "shrinking_warnings",
+    "unit_warnings",
+]
 
 _FACTOR_30 = 30  # about the square root of 1000: nearer to a factor of 1000 than to none
 _FACTOR_FAR = 5
@@ -102,6 +108,25 @@ def _some(names: Iterable[str], what: str) -> str:
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - 4} more {what}" if len(distinct) > 4 else ""
     return ", ".join(distinct[:4]) + more
+
+
+def batch_time_warnings(points: Iterable[OperatingPoint]) -> tuple[str, ...]:
+    """Name points whose latency is clearly longer than their throughput says.
+
+    Examples
+    --------
+    >>> slow = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 100, 12)
+    >>> batch_time_warnings([slow])[0].split(";")[0]
+    '1 of 1 operating points: a batch takes longer than processes x batch / throughput'
+    """
+    all_points = tuple(points)
+    slow = [point for point in all_points if point.is_slow]
+    if not slow:
+        return ()
+    return (
+        f"{len(slow)} of {len(all_points)} operating points: a batch takes longer than processes x "
+        f"batch / throughput; the longer time counts; for example: {slow[0]}",
+    )
 
 
 def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str, ...]:

@@ -105,6 +105,30 @@ class OperatingPoint:
         put(self, "origin", origin)
 
     @property
+    def batch_ms(self) -> Fraction:
+        """How long a full batch takes, exactly: from the throughput, since latencies are rounded.
+
+        Where the latency is clearly longer (by more than 1 ms and 5 %), it is the latency.
+
+        Examples
+        --------
+        >>> OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "125", 16).batch_ms
+        Fraction(16, 1)
+        """
+        return self.latency_ms if self.is_slow else self.computed_batch_ms
+
+    @property
+    def computed_batch_ms(self) -> Fraction:
+        """How long a batch takes by the throughput."""
+        return 1000 * self.processes * self.batch / self.throughput_rps
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the latency is clearly longer than what the throughput says."""
+        computed = self.computed_batch_ms
+        return self.latency_ms > computed + 1 and self.latency_ms * 20 > computed * 21
+
+    @property
     def setting(self) -> str:
         """How the instance is run, in words: ``2g.20gb, 3 processes, batch 8``."""
         processes = "1 process" if self.processes == 1 else f"{self.processes} processes"

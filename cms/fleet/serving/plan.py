@@ -160,18 +160,18 @@ class Plan:
     --------
     >>> from cms import solve
     >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
     >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
     >>> serving = as_problem([service], [point])
     >>> plan = Plan(serving, solve(serving.problem))
     >>> plan.services[0].provided_rps, plan.services[0].headroom
-    (Fraction(121, 1), Fraction(21, 100))
+    (Fraction(13567, 125), Fraction(1067, 12500))
     >>> [(group.count, group.gpu, len(group.instances)) for group in plan.groups]
     [(1, 'a100-80gb', 1)]
     >>> print(plan)
     1 x a100-80gb for 1 services: optimal, proof checked
     cost 1, lower bound 1
-    chat: 121 items/s by 2 x 3g.40gb, wanted 100
+    chat: 108.536 items/s by 2 x 3g.40gb, wanted 100
     """
 
     serving: ServingProblem

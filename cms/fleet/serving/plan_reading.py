@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from ...errors import CmsError, FileError
+from ...errors import CmsError
 from ...files.documents import check_head, read_document
 from ...files.node import Node
 from ...files.problems import problem_from_json
@@ -17,13 +18,21 @@ from ...referee.check import check
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from ..hardware.device_file import device_from_json
+from .fills import FillTimes
+from .load_curve import LoadCurve, PointKey, key_of
 from .operating_point import OperatingPoint
 from .plan import Plan
 from .plan_terms import refuse_other_terms
-from .plan_writing import group_to_json
-from .queueing import RULES, LatencyRule, QueueingRule
+from .plan_writing import evidence_to_json, group_to_json
+from .promise import QUEUES
+from .queueing import QueueingRule
+from .rule_files import curve_from_json, rule_from_json
 from .service import Service
 from .serving_problem import ServingProblem
+
+T = TypeVar("T")
+#: Something for each service and block that go together.
+_Of: TypeAlias = FrozenMap[tuple[str, Block], T]
 
 __all__ = ["plan_from_json", "read_plan"]
 
@@ -94,32 +103,43 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     check_head(node, "cms-plan")
     fields = node.object(
         (
-            "format", "schema", "rule", "max_processes", "services", "operating_points", "groups",
-            "warnings", "unservable", "devices", "problem", "solution",
+            "format", "schema", "rule", "promise", "rate_margin", "max_processes", "services",
+            "operating_points", "groups", "warnings", "unservable", "devices", "problem",
+            "solution",
         )
     )  # fmt: skip
     problem = problem_from_json(fields["problem"])
-    how = _rule(fields["rule"], rule)
     gpus = tuple(device_from_json(entry) for entry in fields["devices"].array())
     machines = [machine.name for machine in problem.machine_types]
     _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)
     services = tuple(_service(entry) for entry in fields["services"].array())
     _require_same(fields["services"], [each.name for each in services], problem.job_names)
     _require_blocks(fields["problem"], problem, gpus)
+    margin = fields["rate_margin"].number()
     for entry, job in zip(fields["services"].array(), problem.jobs, strict=True):
-        entry.at("rate_rps").agree(job.demand, "as in the problem")
+        entry.at("rate_rps").agree(job.demand / (1 + margin), "as in the problem")
+    points, fills, curves = _points(fields["operating_points"], problem, services)
     serving = ServingProblem(
         problem=problem,
         services=services,
         gpus=gpus,
-        rule=how,
-        points=_points(fields["operating_points"], problem, services),
+        rule=rule_from_json(fields["rule"], rule, curves),
+        points=points,
         warnings=tuple(entry.text() for entry in fields["warnings"].array()),
         unservable=FrozenMap(
             {name: entry.text() for name, entry in fields["unservable"].entries()}
         ),
         max_processes=fields["max_processes"].integer_or_null(minimum=1),
+        fills=fills,
+        rate_margin=margin,
     )
+    promise = serving.promise
+    terms = (
+        None
+        if promise is None
+        else {each.name: getattr(promise, each.name) for each in dataclasses.fields(promise)}
+    )
+    fields["promise"].agree(terms, "what the rule promises")
     _require_supplies(fields["operating_points"], serving)
     refuse_other_terms(fields, serving)
     solution = solution_from_json(fields["solution"])
@@ -133,44 +153,14 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     return plan
 
 
-def _rule(node: Node, own: QueueingRule | None) -> QueueingRule:
-    if not isinstance(node.value, dict) or "name" not in node.value:
-        raise node.wrong('an object with "name"')
-    name = node.at("name").text()
-    if own is not None:
-        if own.name != name:
-            raise node.at("name").wrong(f'"{own.name}", the rule that was given')
-        return own
-    if "latency_share" not in node.value:
-        raise node.error(
-            f"the rule {name!r} is not known here", fix="give read_plan the rule it was made with"
-        )
-    fields = node.object(("name", "latency_share", "strict"), ("source",))
-    if not isinstance(fields["strict"].value, bool):
-        raise fields["strict"].wrong("true or false")
-    source = fields["source"].text() if "source" in fields else ""
-    try:
-        rule = LatencyRule(
-            name, fields["latency_share"].number(), strict=fields["strict"].value, source=source
-        )
-    except CmsError as fault:
-        raise fields["latency_share"].error(str(fault)) from None
-    known = RULES.get(name)
-    if known is not None and (known.share, known.strict) != (rule.share, rule.strict):
-        raise node.error(
-            f"{node.label} is {rule}", expected=f"{known}, which is what {name!r} means"
-        )
-    return rule if known is None else known
-
-
 def _service(node: Node) -> Service:
     fields = node.object(
         (
-            "name", "model", "rate_rps", "latency_limit_ms", "allowed_profiles", "extra",
-            "provided_rps", "instances",
+            "name", "model", "rate_rps", "latency_limit_ms", "late_share", "queue",
+            "allowed_profiles", "extra", "provided_rps", "instances",
         )
     )  # fmt: skip
-    allowed = fields["allowed_profiles"]
+    allowed, queue = fields["allowed_profiles"], fields["queue"]
     try:
         return Service(
             fields["name"].text(),
@@ -179,29 +169,62 @@ def _service(node: Node) -> Service:
             fields["latency_limit_ms"].number(),
             None if allowed.value is None else [entry.text() for entry in allowed.array()],
             {name: entry.text() for name, entry in fields["extra"].entries()},
+            late_share=fields["late_share"].number_or_null(),
+            queue=None if queue.value is None else queue.one_of(QUEUES),
         )
     except CmsError as fault:
-        raise _refused(node, fault) from None
+        raise node.refused(fault) from None
 
 
 def _points(
     node: Node, problem: Problem, services: Iterable[Service]
-) -> FrozenMap[tuple[str, Block], tuple[OperatingPoint, ...]]:
+) -> tuple[_Of[tuple[OperatingPoint, ...]], _Of[FillTimes], dict[PointKey, LoadCurve]]:
     names = dict.fromkeys(service.name for service in services)
     blocks = dict.fromkeys(problem.blocks)
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
+    fills: dict[tuple[str, Block], FillTimes] = {}
+    curves: dict[PointKey, LoadCurve] = {}
     for entry in node.array():
         fields = entry.object(
             (
                 "service", "block", "gpu", "model", "device", "profile", "processes", "batch",
-                "throughput_rps", "latency_ms", "supply_rps", "extra",
+                "throughput_rps", "latency_ms", "batch_ms", "fill_ms", "evidence", "load_curve",
+                "supply_rps", "extra",
             )
         )  # fmt: skip
         pair = fields["service"].one_of(names), fields["block"].one_of(blocks)
         if pair in points:
             raise entry.error(f"{entry.label} is the second point of {pair[0]!r} on {pair[1]}")
-        points[pair] = (_point(entry, fields),)
-    return FrozenMap(points)
+        points[pair] = (point := _point(entry, fields),)
+        fills[pair] = _fill_times(fields["fill_ms"], point)
+        if fields["load_curve"].value is not None:
+            curve = curve_from_json(fields["load_curve"])
+            if curves.setdefault(key_of(point), curve) != curve:
+                raise fields["load_curve"].error(
+                    f"{fields['load_curve'].label} is the second load curve of {point}",
+                    expected="one a point",
+                )
+    return FrozenMap(points), FrozenMap(fills), curves
+
+
+def _fill_times(node: Node, point: OperatingPoint) -> FillTimes:
+    """Read T(n); the smaller batches are what was measured, the full one follows."""
+    times = {}
+    for written, entry in node.entries():
+        if written.startswith("x-"):  # a key of the user's own
+            continue
+        if not (written.isascii() and written.isdigit() and written == str(int(written))):
+            raise entry.error(
+                f"{node.label} has the key {written!r}", expected="a number of requests",
+                at_key=True,
+            )  # fmt: skip
+        times[int(written)] = entry.number()
+    if not times or 0 in times or list(times)[-1] != point.batch:
+        raise node.wrong(f"times of 1 or more requests, the last of {point.batch}, the batch")
+    try:
+        return FillTimes(times)
+    except CmsError as fault:
+        raise node.refused(fault) from None
 
 
 def _require_supplies(node: Node, serving: ServingProblem) -> None:
@@ -212,6 +235,12 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
         stated.agree(serving.supply(name, block), "as in the problem")
         (point,) = serving.points[name, block]
         stated.agree(rule.supply(serving.service(name), point), f"by the rule {rule.name!r}")
+        found = evidence_to_json(serving, name, point)
+        entry.at("evidence").agree(found["evidence"], f"by the rule {rule.name!r}")
+        if found["load_curve"] is None:
+            entry.at("load_curve").agree(None, f"by the rule {rule.name!r}")
+        elif entry.at("load_curve").value is None:
+            raise entry.at("load_curve").wrong("a load curve, as other services have of this point")
         entry.at("gpu").agree(serving.instance_of(block)[0], f"where {block} is")
     for service in serving.services:
         for block in serving.problem.blocks:
@@ -236,12 +265,7 @@ def _point(node: Node, fields: Mapping[str, Node]) -> OperatingPoint:
             {name: entry.text() for name, entry in fields["extra"].entries()},
         )
     except CmsError as fault:
-        raise _refused(node, fault) from None
-
-
-def _refused(node: Node, fault: CmsError) -> CmsError:
-    """Give what a record refuses its place; what the node refused has one."""
-    return fault if isinstance(fault, FileError) else node.error(f"{node.label}: {fault}")
+        raise node.refused(fault) from None
 
 
 def _require_blocks(node: Node, problem: Problem, gpus: Sequence[Gpu]) -> None:
@@ -266,5 +290,9 @@ def _require_derived(fields: Mapping[str, Node], plan: Plan) -> None:
     for entry, given in zip(fields["services"].array(), plan.services, strict=True):
         entry.at("provided_rps").agree(given.provided_rps, "what its instances supply")
         entry.at("instances").agree(given.instances, "as the solution has")
+    for entry in fields["operating_points"].array():
+        (point,) = plan.serving.points[entry.at("service").text(), entry.at("block").text()]
+        entry.at("batch_ms").agree(point.batch_ms, "processes x batch / throughput")
+        entry.at("fill_ms").at(str(point.batch)).agree(point.batch_ms, "as batch_ms")
     groups = [group_to_json(group) for group in plan.groups]
     fields["groups"].agree(groups, "as the solution has")

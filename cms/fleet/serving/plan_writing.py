@@ -20,10 +20,12 @@ from ...problem.parts import Block
 from ...shortages.shortage import Shortage
 from ..hardware import Evidence, Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
+from .capacity import CapacityRule
+from .operating_point import OperatingPoint
 from .plan import GpuGroup, Plan, ServicePlan
 from .serving_problem import Served, ServingProblem
 
-__all__ = ["group_to_json", "plan_to_json", "write_plan"]
+__all__ = ["evidence_to_json", "group_to_json", "plan_to_json", "promise_to_json", "write_plan"]
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
@@ -76,6 +78,8 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     return {
         **head("cms-plan"),
         "rule": serving.rule.to_json(),
+        "promise": promise_to_json(serving),
+        "rate_margin": number_to_json(serving.rate_margin),
         "max_processes": serving.max_processes,
         "services": [_service_to_json(each) for each in plan.services],
         "operating_points": [
@@ -101,6 +105,8 @@ def _service_to_json(given: ServicePlan) -> dict[str, Any]:
         "model": service.model,
         "rate_rps": number_to_json(service.rate_rps),
         "latency_limit_ms": number_to_json(service.latency_limit_ms),
+        "late_share": None if service.late_share is None else number_to_json(service.late_share),
+        "queue": service.queue,
         "allowed_profiles": None if allowed is None else list(allowed),
         "extra": dict(service.extra),
         "provided_rps": number_to_json(given.provided_rps),
@@ -122,9 +128,40 @@ def _point_to_json(serving: ServingProblem, served: Served, block: Block) -> dic
         "batch": point.batch,
         "throughput_rps": number_to_json(point.throughput_rps),
         "latency_ms": number_to_json(point.latency_ms),
+        "batch_ms": number_to_json(point.batch_ms),
+        "fill_ms": {
+            str(n): number_to_json(time)
+            for n, time in serving.fill_times(served.service, block).times_ms.items()
+        },
+        **evidence_to_json(serving, served.service, point),
         "supply_rps": number_to_json(served.rate_rps),
         "extra": dict(point.extra),
     }
+
+
+def promise_to_json(serving: ServingProblem) -> dict[str, Any] | None:
+    """Write what the plan may say of latencies; None if that is nothing."""
+    promise = serving.promise
+    if promise is None:
+        return None
+    return {
+        "late_share": number_to_json(promise.late_share),
+        "arrivals": promise.arrivals,
+        "routing": promise.routing,
+        "queue": promise.queue,
+        "rate_margin": number_to_json(promise.rate_margin),
+    }
+
+
+def evidence_to_json(
+    serving: ServingProblem, service: str, point: OperatingPoint
+) -> dict[str, Any]:
+    """Write what a supply rests on: a load curve of the point, or a table of the rule's."""
+    if not isinstance(serving.rule, CapacityRule):
+        return {"evidence": None, "load_curve": None}
+    found = serving.rule.evidence(serving.service(service), point)
+    curve = None if found.curve is None else found.curve.to_json()
+    return {"evidence": found.kind, "load_curve": curve}
 
 
 def group_to_json(group: GpuGroup) -> dict[str, Any]:

@@ -1,34 +1,35 @@
-"""The queueing rule: how much of a service's latency limit one batch may take.
+"""The queueing rule: what one instance may be counted for, so that requests are in time.
 
-A request waits before its batch runs, so a batch must take less than the whole limit. How much
-less is a choice with consequences for the number of GPUs, so it has a name, every plan says which
-one it was made with, and a user may bring an own one.
+A request waits before its batch runs: at most how long depends on the batch, the limit and the
+load. What a rule makes of that has consequences for the number of GPUs, so it has a name, every
+plan says which one it was made with, and a user may bring an own one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption
 from ...values.names import nearest
-from ...values.numbers import Number, exact, format_exact, shown
+from .capacity import CAPACITY, CERTIFIED
+from .latency_rule import HALF, PARVAGPU, PLAIN
 from .operating_point import OperatingPoint
+from .promise import Promise
 from .service import Service
 
-__all__ = ["RULES", "LatencyRule", "QueueingRule", "queueing_rule"]
+__all__ = ["DEFAULT_RULE", "RULES", "QueueingRule", "queueing_rule"]
+
+DEFAULT_RULE = "capacity"
 
 
 @runtime_checkable
 class QueueingRule(Protocol):
     """What turns an operating point into supply.
 
-    Implement it to bring another one, for instance a capacity rule: the largest rate that one
-    instance sustains within the limit at its load.
+    Implement it to bring another one.
 
     Examples
     --------
@@ -39,6 +40,11 @@ class QueueingRule(Protocol):
     @property
     def name(self) -> str:
         """What plans and messages call it."""
+        ...
+
+    @property
+    def promise(self) -> Promise | None:
+        """What a plan by this rule may say of latencies; None if that is nothing."""
         ...
 
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
@@ -57,107 +63,15 @@ class QueueingRule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class LatencyRule:
-    """A batch may take a fixed share of the limit; then the whole throughput counts.
-
-    Parameters
-    ----------
-    name : str
-        What plans and messages call it.
-    share : number
-        The share of the limit, > 0 and <= 1.
-    strict : bool
-        Whether a batch latency of exactly that share is refused.
-    source : str, optional
-        Where the rule is from.
-
-    Examples
-    --------
-    >>> rule = LatencyRule("cautious", "0.4", strict=True)
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=40)
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13)
-    >>> rule.supply(service, point)
-    Fraction(9301, 125)
-    """
-
-    name: str
-    share: Fraction
-    strict: bool
-    source: str
-
-    def __init__(self, name: str, share: Number, *, strict: bool, source: str = "") -> None:
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "share", exact(share, f"the share of rule {name!r}", error=InvalidOption))
-        if not 0 < self.share <= 1:
-            raise InvalidOption(
-                f"the share of rule {name!r} is {shown(self.share)}; expected a number > 0 "
-                "and <= 1: the part of the latency limit that one batch may take"
-            )
-        put(self, "strict", bool(strict))
-        put(self, "source", source)
-
-    def admits(self, service: Service, point: OperatingPoint) -> bool:
-        """Whether the point's batch latency leaves enough of the service's limit."""
-        allowed = self.share * service.latency_limit_ms
-        return point.latency_ms < allowed if self.strict else point.latency_ms <= allowed
-
-    def supply(self, service: Service, point: OperatingPoint) -> Fraction:
-        """The point's throughput if it is admitted, else 0."""
-        return point.throughput_rps if self.admits(service, point) else Fraction(0)
-
-    def refusal(self, service: Service, point: OperatingPoint) -> str:
-        """Compare the point's latency with what the limit allows, and name the limit it needs.
-
-        Examples
-        --------
-        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
-        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 13)
-        >>> RULES["parvagpu"].refusal(service, point)
-        '13 ms is not < 0.45 x 20 ms = 9 ms; a limit of 28.89 ms would do'
-        """
-        limit = service.latency_limit_ms
-        sign = "<" if self.strict else "<="
-        allowed = self.share * limit
-        product = "" if self.share == 1 else f"{shown(self.share)} x {_short(limit)} ms = "
-        needed = point.latency_ms / self.share
-        relaxed = Fraction(-(-needed * 100 // 1), 100)
-        words = "a limit above" if self.strict and relaxed == needed else "a limit of"
-        return (
-            f"{_short(point.latency_ms)} ms is not {sign} {product}{_short(allowed)} ms; "
-            f"{words} {shown(relaxed)} ms would do"
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The rule as a JSON object, with everything a simulator needs to apply it."""
-        return {
-            "name": self.name,
-            "latency_share": format_exact(self.share),
-            "strict": self.strict,
-            "source": self.source,
-        }
-
-    def __str__(self) -> str:
-        sign = "<" if self.strict else "<="
-        share = "" if self.share == 1 else f"{shown(self.share)} x "
-        return f"batch latency {sign} {share}the limit"
-
-
-def _short(value: Fraction) -> str:
-    """Print a number for a message: exactly if that is short, else with a few decimals."""
-    if max(value.numerator, value.denominator) < 10**9 and len(text := format_exact(value)) <= 9:
-        return text
-    if 1 <= value * 10**300 <= 10**600:
-        return f"{float(value):.6g}"
-    ratio = Decimal(value.numerator) / value.denominator  # 1e399 is no float
-    return f"{ratio.normalize():.6g}"
-
-
 #: The rules we know, by name.
 #:
-#: ``parvagpu`` (the default): latency < 0.45 x limit. Half the limit is for queueing, the other
-#: half keeps a margin of 10 %: M. Lee et al., ParvaGPU, SC '24, as its scheduler computes it.
+#: ``capacity`` (the default): the largest rate that one instance sustains within the limit, by the
+#: point's load curve if there is one, else by a table.
+#:
+#: ``capacity_certified``: the same, by the table whose entries are proved.
+#:
+#: ``parvagpu``: latency < 0.45 x limit. Half the limit is for queueing, the other half keeps a
+#: margin of 10 %: M. Lee et al., ParvaGPU, SC '24, as its scheduler computes it.
 #:
 #: ``half``: latency <= limit / 2. A request that just missed a batch waits for the one that runs
 #: and is served in the next, two batch times in all: the test of gpulet's scheduler (S. Choi et
@@ -165,15 +79,8 @@ def _short(value: Fraction) -> str:
 #:
 #: ``plain``: latency <= limit. No time to wait at all; for measurements that already include the
 #: waiting, and for comparison.
-RULES: Mapping[str, LatencyRule] = MappingProxyType(
-    {
-        rule.name: rule
-        for rule in (
-            LatencyRule("parvagpu", Fraction(9, 20), strict=True, source="ParvaGPU, SC '24"),
-            LatencyRule("half", Fraction(1, 2), strict=False, source="gpulet, USENIX ATC '22"),
-            LatencyRule("plain", 1, strict=False, source="no allowance for queueing"),
-        )
-    }
+RULES: Mapping[str, QueueingRule] = MappingProxyType(
+    {rule.name: rule for rule in (CAPACITY, CERTIFIED, PARVAGPU, HALF, PLAIN)}
 )
 
 
@@ -201,5 +108,5 @@ def queueing_rule(rule: str | QueueingRule) -> QueueingRule:
         return rule
     raise InvalidOption(
         f"the queueing rule is {rule!r}; expected a name ({', '.join(RULES)}) or an object with "
-        "name, supply, refusal and to_json"
+        "name, promise, supply, refusal and to_json"
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
+from .capacity import CapacityRule
+from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
-from .queueing import QueueingRule
+from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
 from .serving_problem import DEFAULT_GPU, ServingProblem, as_problem
 
@@ -26,7 +28,9 @@ class Scenario:
     services : tuple of Service
     operating_points : tuple of OperatingPoint
     gpus : tuple of str or Gpu, default ``("a100-80gb",)``
-    rule : str or QueueingRule, default ``"parvagpu"``
+    rule : str or QueueingRule, default ``"capacity"``
+    load_curves : callable, optional
+        Reads the load curves of its operating points; for the rules that ask for them.
     max_processes : int, optional
         At most so many processes in an instance.
     optimum : Fraction or None
@@ -56,7 +60,8 @@ class Scenario:
     services: tuple[Service, ...]
     operating_points: tuple[OperatingPoint, ...]
     gpus: tuple[str | Gpu, ...] = (DEFAULT_GPU,)
-    rule: str | QueueingRule = "parvagpu"
+    rule: str | QueueingRule = DEFAULT_RULE
+    load_curves: Callable[[], Mapping[PointKey, LoadCurve]] | None = None
     max_processes: int | None = None
     optimum: Fraction | None = None
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)
@@ -75,5 +80,13 @@ class Scenario:
             self.operating_points,
             self.gpus,
             rule=self.rule,
+            load_curves=self.curves_for(self.rule),
             max_processes=self.max_processes,
         )
+
+    def curves_for(self, rule: str | QueueingRule) -> Mapping[PointKey, LoadCurve] | None:
+        """Return the load curves if there are any and the rule asks for them."""
+        how = queueing_rule(rule)
+        if self.load_curves is None or not isinstance(how, CapacityRule) or how.certified:
+            return None
+        return self.load_curves()

@@ -10,8 +10,9 @@ from ...errors import InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
+from .promise import QUEUES
 
-__all__ = ["NO_EXTRA", "Service", "require_name"]
+__all__ = ["NO_EXTRA", "Service", "require_late_share", "require_name"]
 
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
 
@@ -38,6 +39,12 @@ class Service:
         Further columns of the user's table, kept as they were written.
     origin : str, optional
         Where it was read (``services.csv:3``), said in errors about it; equality ignores it.
+    late_share : number, optional
+        How many of its requests may be later than the limit: 0.01 is "p99 within the limit". None
+        leaves it to the rule.
+    queue : str, optional
+        Whether requests wait in one queue of an ``instance`` or in one of each ``process``. None
+        leaves it to the rule.
 
     Raises
     ------
@@ -57,6 +64,8 @@ class Service:
     latency_limit_ms: Fraction
     allowed_profiles: tuple[str, ...] | None
     extra: FrozenMap[str, str]
+    late_share: Fraction | None
+    queue: str | None
     origin: str = field(compare=False, repr=False)
 
     def __init__(
@@ -68,6 +77,8 @@ class Service:
         allowed_profiles: Iterable[str] | None = None,
         extra: Mapping[str, str] | None = None,
         origin: str = "",
+        late_share: Number | None = None,
+        queue: str | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "name", require_name(name, "service"))
@@ -82,6 +93,14 @@ class Service:
         put(self, "allowed_profiles", _profiles(allowed_profiles, name))
         put(self, "extra", FrozenMap(extra) if extra else NO_EXTRA)
         put(self, "origin", origin)
+        of = f"service {name!r}"
+        put(self, "late_share", None if late_share is None else require_late_share(late_share, of))
+        if queue not in (None, *QUEUES):
+            raise InvalidProblem(
+                f"the queue of {of} is {queue!r}; expected {' or '.join(QUEUES)}: where requests "
+                "wait"
+            )
+        put(self, "queue", queue)
 
     def fault(self, what: str) -> InvalidProblem:
         """Build an error about this service that says where it was read."""
@@ -91,6 +110,23 @@ class Service:
         rate, limit = shown(self.rate_rps), shown(self.latency_limit_ms)
         model = "" if self.model == self.name else f" ({self.model})"
         return f"{self.name}{model}: {rate} items/s within {limit} ms"
+
+
+def require_late_share(share: Number, of: str) -> Fraction:
+    """Return a tolerated late share exactly, or refuse it.
+
+    Raises
+    ------
+    InvalidProblem
+        If it does not lie between 0 and 1.
+    """
+    value = exact(share, f"the late share of {of}")
+    if not 0 < value < 1:
+        raise InvalidProblem(
+            f"the late share of {of} is {shown(value)}; expected a number > 0 and < 1: 0.01 for "
+            "99 % of the requests within the limit"
+        )
+    return value
 
 
 def _profiles(profiles: Iterable[str] | None, service: str) -> tuple[str, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -12,12 +12,22 @@ from ...problem.parts import Block, Configuration, Job, MachineType, SizeBounded
 from ...problem.problem import Problem
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ...values.numbers import Number, shown
+from ...values.numbers import Number, exact, shown
 from ..hardware import Gpu, gpu, mps_shares
-from .guards import column_warnings, limit_warnings, shrinking_warnings, unit_warnings
+from .capacity import CapacityRule
+from .fills import FillTimes, fills_of
+from .guards import (
+    batch_time_warnings,
+    column_warnings,
+    limit_warnings,
+    shrinking_warnings,
+    unit_warnings,
+)
+from .load_curve import LoadCurve, PointKey, key_of
 from .measurements import Instance, is_called, measurements, points_for
 from .operating_point import OperatingPoint, mps_share
-from .queueing import QueueingRule, queueing_rule
+from .promise import Promise
+from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
 
 T = TypeVar("T")
@@ -74,13 +84,17 @@ class ServingProblem:
         the best one and the limit it needs. If there is one, the problem is infeasible.
     max_processes : int or None
         Points with more processes in an instance were left out.
+    fills : FrozenMap
+        ``{(service, block): FillTimes}``: how long batches that are not full take at these points.
+    rate_margin : Fraction
+        A job's demand is its service's rate and this share of it more.
 
     Examples
     --------
     >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
     >>> services = [Service(f"chat {i}", "bert", 100, limit) for i, limit in [(1, 100), (2, 50)]]
     >>> print(as_problem(services, [point], "a30-24gb"))
-    2 services on a30-24gb, rule 'parvagpu'
+    2 services on a30-24gb, rule 'capacity'
     1 blocks in 1 configurations, 1 operating points in use
     not servable: chat 2
     """
@@ -93,6 +107,8 @@ class ServingProblem:
     warnings: tuple[str, ...] = ()
     unservable: FrozenMap[str, str] = field(default_factory=FrozenMap)
     max_processes: int | None = None
+    fills: FrozenMap[tuple[str, Block], FillTimes] = field(default_factory=FrozenMap)
+    rate_margin: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         blocks, shapes = len(self.problem.blocks), len(self.problem.configurations)
@@ -113,6 +129,17 @@ class ServingProblem:
     @property
     def _in_short(self) -> str:
         return f"{len(self.services)} services on {', '.join(one.key for one in self.gpus)}"
+
+    @property
+    def promise(self) -> Promise | None:
+        """What a plan may say of latencies; None if the rule promises nothing."""
+        promise = self.rule.promise
+        return None if promise is None else replace(promise, rate_margin=self.rate_margin)
+
+    def fill_times(self, service: str, block: Block) -> FillTimes:
+        """Return how long batches take in such an instance; KeyError if it cannot serve it."""
+        (point,) = self.points[service, block]
+        return self.fills.get((service, block)) or FillTimes({point.batch: point.batch_ms})
 
     def service(self, name: str) -> Service:
         """Return a service by its name; KeyError if there is none."""
@@ -165,7 +192,9 @@ def as_problem(
     operating_points: Iterable[OperatingPoint],
     gpus: str | Gpu | Sequence[str | Gpu] = (DEFAULT_GPU,),
     *,
-    rule: str | QueueingRule = "parvagpu",
+    rule: str | QueueingRule = DEFAULT_RULE,
+    load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    rate_margin: Number = 0,
     max_processes: int | None = None,
     limits: Mapping[str, int] | None = None,
     costs: Mapping[str, Number] | None = None,
@@ -184,8 +213,14 @@ def as_problem(
         Those of models that no service runs and of other GPUs than `gpus` are left aside.
     gpus : str, Gpu or a sequence of them, default ``a100-80gb``
         Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`).
-    rule : str or QueueingRule, default ``"parvagpu"``
-        How much of a limit a batch may take; see :data:`cms.fleet.serving.RULES`.
+    rule : str or QueueingRule, default ``"capacity"``
+        What an instance counts for; see :data:`cms.fleet.serving.RULES`.
+    load_curves : mapping, optional
+        Load curves of operating points (:func:`cms.fleet.read_load_curves`), which go before the
+        table of the rule ``capacity``.
+    rate_margin : number, default 0
+        Plan for rates that are higher by this share: 0.1 for 10 %. Rates are those of the busiest
+        window of about a minute, never a daily mean.
     max_processes : int, optional
         Leave out operating points with more processes in an instance.
     limits : mapping, optional
@@ -217,18 +252,20 @@ def as_problem(
     >>> serving = as_problem([service], points)
     >>> serving.problem.jobs[0]
     Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
-Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
+Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 items/s at 10 ms
     """
     fleet = _fleet(gpus)
-    how = queueing_rule(rule)
+    how = _with_curves(queueing_rule(rule), load_curves)
+    margin = exact(rate_margin, "the rate margin", error=InvalidOption)
     _require_processes(max_processes)
     wanted = _unique(services)
     known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     prefix = {one.key: f"{one.key}:" if len(fleet) > 1 else "" for one in fleet}
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
+    on: dict[tuple[str, Block], list[OperatingPoint]] = {}
     used: dict[Instance, None] = {}
     jobs = []
     for service in wanted:
@@ -240,20 +277,23 @@ Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
             if amount:
                 block = prefix[key] + profile
                 supply[block], points[service.name, block] = amount, (point,)
+                on[service.name, block] = own
         if service.rate_rps and not supply:
             unservable[service.name] = _why_unservable(service, candidates, how)
-        jobs.append(Job(service.name, service.rate_rps, supply))
+        jobs.append(Job(service.name, service.rate_rps * (1 + margin), supply))
     problem = Problem(
         configurations=[shape for one in fleet for shape in shapes(one, used, prefix[one.key])],
         jobs=jobs,
         machine_types=_machine_types(fleet, limits, costs),
     )
     mine = {service.model: known.measured[service.model] for service in wanted}
-    units = unit_warnings([p for own in mine.values() for each in own.values() for p in each])
+    measured = [p for own in mine.values() for each in own.values() for p in each]
+    units = unit_warnings(measured)
     # latencies in a wrong unit make every limit look wrong: one mistake, one warning
     odd_limits = () if units else limit_warnings(wanted, mine)
+    slow = () if units or how.promise is None else batch_time_warnings(measured)
     warnings = (
-        *units, *odd_limits, *shrinking_warnings(mine, fleet), *column_warnings(wanted),
+        *units, *slow, *odd_limits, *shrinking_warnings(mine, fleet), *column_warnings(wanted),
     )  # fmt: skip
     return ServingProblem(
         problem=problem,
@@ -264,7 +304,34 @@ Fraction(9301, 125), '3g.40gb': Fraction(2021, 10)}))
         warnings=warnings,
         unservable=FrozenMap(unservable),
         max_processes=max_processes,
+        fills=FrozenMap(_fills(points, on)),
+        rate_margin=margin,
     )
+
+
+def _with_curves(rule: QueueingRule, curves: Mapping[PointKey, LoadCurve] | None) -> QueueingRule:
+    if curves is None:
+        return rule
+    if not isinstance(rule, CapacityRule):
+        raise InvalidOption(
+            f"load curves are given, which the rule {rule.name!r} does not ask for; leave them "
+            "out, or take the rule 'capacity'"
+        )
+    return rule.with_curves(curves)
+
+
+def _fills(
+    points: Mapping[tuple[str, Block], tuple[OperatingPoint, ...]],
+    on: Mapping[tuple[str, Block], Sequence[OperatingPoint]],
+) -> dict[tuple[str, Block], FillTimes]:
+    """The times of the smaller batches, once an instance and model: services may share them."""
+    known: dict[int, tuple[Sequence[OperatingPoint], dict[PointKey, FillTimes]]] = {}
+    for pair, (point,) in points.items():
+        own = on[pair]
+        _, found = known.setdefault(id(own), (own, {}))
+        if key_of(point) not in found:
+            found |= fills_of([point], own)
+    return {pair: known[id(on[pair])][1][key_of(point)] for pair, (point,) in points.items()}
 
 
 def _fleet(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:

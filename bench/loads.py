@@ -1,0 +1,276 @@
+"""Make the tables of sustainable loads: ``python -m bench.loads certified FILE``, or ``simulated``.
+
+``certified``: the loads are found in floating point, by the exact chain of one process (c = 1) with
+batches that all take the same time; each is then proved in integers by
+:mod:`proofs_checks.checker.loads`, and lowered by a thousandth until it is. Two minutes of a core.
+
+``simulated``: several processes on one queue, as well with batches of one length; the largest load
+of a grid at which, and at all lower ones, the upper end of a 99 % interval of the late share is
+within what is tolerated. One run of a load gives all ratios. Some ten minutes of a core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cms.fleet.serving.loads import digest
+from proofs_checks.checker.loads import why_not
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["BATCHES", "LATE_SHARES", "RATIOS", "certified_table", "late_share", "largest_load"]
+
+LATE_SHARES = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
+BATCHES = tuple(1 << k for k in range(9))
+RATIOS = tuple(
+    [Fraction(k, 16) for k in range(32, 64)]
+    + [Fraction(k, 4) for k in range(16, 32)]
+    + [Fraction(k) for k in range(8, 17)]
+)
+_PARTS = 1000
+
+
+def waiting_tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
+    """Compute P(W >= w) for w = 1...m; as the checker's own, by numpy."""
+    size = 1 << max(32, m, math.ceil(120 / decay)).bit_length()
+    angles = 2 * np.pi * np.arange(size) / size
+    circle = np.exp(decay / 2 + 1j * angles)
+    logs = -np.log(1 - np.exp(a * (circle - 1) - b * (decay / 2 + 1j * angles)))
+    plus = np.fft.fft(logs).real / size
+    plus[size // 2 :] = 0
+    plus[0] = -np.sum(plus[1:] * np.exp(-decay / 2 * np.arange(1, size)))
+    waits = np.exp(np.fft.ifft(plus) * size)
+    tails = np.fft.fft((waits - 1) / (circle - 1)).real / size
+    found: NDArray[np.float64] = tails[:m] * np.exp(-decay / 2 * np.arange(m))
+    return found
+
+
+def late_share(a: float, b: int, ratio: float | Fraction) -> float:
+    """Compute the share of requests that are late, with a mean of a arrivals in a batch time.
+
+    Parameters
+    ----------
+    a : float
+        Below b.
+    b : int
+        The largest batch.
+    ratio : float or Fraction
+        The latency limit in batch times, >= 2.
+
+    Examples
+    --------
+    >>> round(late_share(0.507 * 8, 8, 2), 5)
+    0.01003
+    """
+    (share,) = _late_shares(a, b, (Fraction(ratio),))
+    return float(share)
+
+
+def _late_shares(a: float, b: int, ratios: Iterable[Fraction]) -> list[float]:
+    decay = _decay(a, b)
+    reach = (int(max(ratios)) + 1) * b
+    tail = np.concatenate([[1.0], _tail(a, b, decay, reach + 1)])
+    waiting = tail[:-1] - tail[1:]
+    cycle = a + waiting[0] * math.exp(-a)
+    found = []
+    whole = _poisson_tails(a, reach + b + 2)
+    for ratio in ratios:
+        k, part = int(ratio) - 2, float(ratio % 1)
+        first = (k + 1) * b - np.arange((k + 2) * b)
+        short = _poisson_tails(a * (1 - part), reach + b + 2)
+        late = _integral(short, 1 - part, a, first)
+        late += _integral(whole, 1, a, first + b) - _integral(short, 1 - part, a, first + b)
+        expected = waiting[: len(late)] @ late + tail[len(late)]
+        found.append(a * expected / cycle)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _tail(a: float, b: int, decay: float, m: int) -> NDArray[np.float64]:
+    return waiting_tail(a, b, decay, m)
+
+
+def _decay(a: float, b: int) -> float:
+    low, high = 0.0, 1.0
+    while a * math.expm1(high) < b * high:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if a * math.expm1(middle) < b * middle else (low, middle)
+    return low
+
+
+def _integral(
+    tails: NDArray[np.float64], x: float, a: float, n: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The integral of P(N(t) >= n) over t from 0 to x, given P(Poisson(ax) >= n)."""
+    at = np.maximum(n, 0)
+    return np.where(n <= 0, x, x * tails[at] - n / a * tails[at + 1])
+
+
+def _poisson_tails(mean: float, size: int) -> NDArray[np.float64]:
+    if mean == 0:
+        return np.array([1.0, *[0.0] * (size - 1)])
+    size = max(size, int(mean + 20 * math.sqrt(mean) + 60))
+    j = np.arange(size)
+    logs = j * math.log(mean) - mean - np.concatenate([[0.0], np.cumsum(np.log(j[1:]))])
+    return np.cumsum(np.exp(logs)[::-1])[::-1]
+
+
+def largest_load(b: int, ratio: Fraction, share: Fraction) -> Fraction:
+    """Find the largest load in thousandths that is proved; 0 if there is none.
+
+    Examples
+    --------
+    >>> largest_load(8, Fraction(2), Fraction(1, 100))
+    Fraction(253, 500)
+    """
+    low, high = 0, _PARTS
+    while high - low > 1:
+        middle = (low + high) // 2
+        (late,) = _late_shares(middle * b / _PARTS, b, (ratio,))
+        low, high = (middle, high) if late <= share else (low, middle)
+    while low and why_not(b, ratio, share, Fraction(low, _PARTS), _guess):
+        low -= 1
+    return Fraction(low, _PARTS)
+
+
+def _guess(a: Fraction, b: int, decay: Fraction, m: int) -> list[float]:
+    return list(map(float, waiting_tail(float(a), b, float(decay), m)))
+
+
+def certified_table() -> dict[str, Any]:
+    """Compute the table ``certified.json`` as a document."""
+    rows = [
+        [[[int(largest_load(b, ratio, share) * _PARTS) for b in BATCHES] for ratio in RATIOS]]
+        for share in LATE_SHARES
+    ]
+    table = {
+        "kind": "certified",
+        "made": "python -m bench.loads certified",
+        "how": "the exact chain of one process, batches of one length, Poisson arrivals; each "
+        "entry proved in integers (proofs_checks/checker/loads.py)",
+        "late_shares": [str(share) for share in LATE_SHARES],
+        "ratios": [str(ratio) for ratio in RATIOS],
+        "processes": [1],
+        "batches": list(BATCHES),
+        "thousandths": rows,
+    }
+    return {**table, "sha256": digest(table)}
+
+
+#: Processes and loads of the simulated table.
+PROCESSES = (2, 3, 4, 5, 8, 16)
+LOADS = tuple([k * 20 for k in range(5, 45)] + [k * 10 for k in range(90, 100)])
+_PARTS_OF_A_RUN = 20
+_BATCH_NS = 10**9
+
+
+def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
+    """Compute the table ``simulated.json`` as a document."""
+    unit = np.cumsum(np.random.Generator(np.random.PCG64(seed)).exponential(size=requests))
+    figures = np.zeros((len(LATE_SHARES), len(PROCESSES), len(RATIOS), len(BATCHES)), np.int64)
+    for at, processes in enumerate(PROCESSES):
+        for nth, batch in enumerate(BATCHES):
+            figures[:, at, :, nth] = simulated_loads(processes, batch, unit)
+    table = {
+        "kind": "simulated",
+        "made": "python -m bench.loads simulated",
+        "how": "processes on one queue, batches of one length, Poisson arrivals; the largest load "
+        "of a grid whose late share, and that of all lower loads, is within the tolerated one by "
+        "the upper end of a 99 % interval",
+        "requests": requests,
+        "seed": seed,
+        "late_shares": [str(share) for share in LATE_SHARES],
+        "ratios": [str(ratio) for ratio in RATIOS],
+        "processes": list(PROCESSES),
+        "batches": list(BATCHES),
+        "thousandths": figures.tolist(),
+    }
+    return {**table, "sha256": digest(table)}
+
+
+def simulated_loads(
+    processes: int, batch: int, unit: NDArray[np.float64], plain: bool = False
+) -> NDArray[np.int64]:
+    """Find the loads of an instance, in thousandths, by late share and ratio.
+
+    Parameters
+    ----------
+    processes, batch : int
+    unit : array
+        Arrivals at a rate of 1, ascending.
+    plain : bool, default False
+        Whether the loop is not compiled.
+    """
+    from cms.fleet.simulation.load_curves import latencies
+    from cms.fleet.simulation.reference import advance as loop
+
+    if not plain:
+        from cms.fleet.simulation.compiled import advance as loop
+    times = [_BATCH_NS] * batch
+    limits = np.array([int(ratio * _BATCH_NS) for ratio in RATIOS])
+    best = np.zeros((len(LATE_SHARES), len(RATIOS)), dtype=np.int64)
+    open_still = np.ones(best.shape, dtype=np.bool_)
+    for load in LOADS:
+        gap = _BATCH_NS * _PARTS / (load * processes * batch)
+        highest = _late_at_most(latencies(times, processes, unit * gap, loop), limits)
+        open_still &= highest <= np.array([[float(share)] for share in LATE_SHARES])
+        if not open_still.any():
+            break
+        best[open_still] = load
+    return best
+
+
+def _late_at_most(found: NDArray[np.int64], limits: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The upper ends of 99 % intervals of the late shares, by batch means."""
+    from cms.fleet.simulation.statistics import student
+
+    each = len(found) // _PARTS_OF_A_RUN
+    found = found[: each * _PARTS_OF_A_RUN]
+    kinds = np.searchsorted(limits, found)  # so many limits are exceeded
+    part = np.repeat(np.arange(_PARTS_OF_A_RUN), each)
+    width = len(limits) + 1
+    counts = np.bincount(part * width + kinds, minlength=_PARTS_OF_A_RUN * width)
+    exceed = counts.reshape(_PARTS_OF_A_RUN, width)[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:] / each
+    spread = student(_PARTS_OF_A_RUN - 1) / math.sqrt(_PARTS_OF_A_RUN)
+    high: NDArray[np.float64] = exceed.mean(axis=0) + spread * exceed.std(axis=0, ddof=1)
+    return high
+
+
+def main() -> None:
+    """Write a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.loads", description=__doc__)
+    parser.add_argument("table", choices=["certified", "simulated"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--requests", type=int, default=10**7, help="of each simulated run")
+    options = parser.parse_args()
+    certified = options.table == "certified"
+    table = certified_table() if certified else simulated_table(options.requests)
+    text = json.dumps(table, indent=1)
+    # a row of numbers is a line
+    options.file.write_text(_rows_on_lines(text) + "\n", "utf-8")
+
+
+def _rows_on_lines(text: str) -> str:
+    import re
+
+    return re.sub(
+        r"\[\s*((?:\d+|\"[\d/.]+\")(?:,\s*(?:\d+|\"[\d/.]+\"))*)\s*\]",
+        lambda m: "[" + re.sub(r"\s+", " ", m.group(1)) + "]",
+        text,
+    )
+
+
+if __name__ == "__main__":
+    main()

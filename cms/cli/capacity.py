@@ -1,0 +1,88 @@
+"""``cms capacity``: load curves of operating points, by simulation, once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .progress import RequestsProgress
+from .searching import heard
+from .session import Exit, refuse_unwritable, session_of
+
+_Points = Annotated[
+    Path, typer.Argument(metavar="P.csv", help="The table of operating points; '-' is stdin.")
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="C.csv", help="Write the table there, not to stdout."),
+]
+_Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--processes", metavar="N", min=1, help="Only points with at most N processes."
+    ),
+]  # fmt: skip
+_LateShare = Annotated[
+    str, typer.Option("--late-share", metavar="SHARE", help="How many requests may be later.")
+]
+_Requests = Annotated[
+    int,
+    typer.Option("--requests", metavar="N", min=1000, help="Requests of a point at each rate."),
+]
+
+
+def capacity(
+    context: typer.Context,
+    points: _Points,
+    processes: _Processes = None,
+    late_share: _LateShare = "1%",
+    requests: _Requests = 100_000,
+    seed: options.Seed = 0,
+    output: _Output = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Simulate every operating point at 16 rates, for 'cms plan --load-curves'.
+
+    A latency in the table is the upper end of a 99 % interval.
+    """
+    session = session_of(context)
+    session.begin(None, json=json, quiet=quiet)
+    share = options.share(late_share, "--late-share")
+    refuse_unwritable((output, "--output"))
+    with session.interrupts.abortable():
+        from cms.files.source import write_bytes
+        from cms.fleet.serving import read_operating_points
+        from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
+        from cms.fleet.simulation.load_curves import LOADS, load_curves
+
+        measured = read_operating_points(points)
+        chosen = [each for each in measured if processes is None or each.processes <= processes]
+    progress = RequestsProgress(None if quiet else sys.stderr)
+    each = len(LOADS) * requests
+    try:
+        found = heard(
+            session,
+            lambda: load_curves(
+                chosen, measured, late_share=share, requests=requests, seed=seed,
+                on_progress=lambda done, total: progress(done * each, total * each),
+                stopped=lambda: session.interrupts.pressed,
+            ),
+        )  # fmt: skip
+    finally:
+        progress.end()
+    if session.interrupts.pressed:
+        return Exit.INTERRUPTED
+    text = load_curves_text(found)
+    to_file = output is not None and str(output) != "-"
+    if json:
+        session.print_json(lambda: {"load_curves": curves_to_json(found)})
+    elif not to_file:
+        session.print_text(text)
+    if output is not None and to_file:
+        write_bytes(text.encode(), output)
+    return Exit.ANSWER

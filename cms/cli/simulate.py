@@ -1,0 +1,238 @@
+"""``cms simulate``: whether a plan keeps its latency limits when requests come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cms.errors import CmsError
+
+from . import options
+from .progress import RequestsProgress
+from .searching import heard
+from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from cms.fleet.serving import Plan
+    from cms.fleet.simulation import Arrivals, Event, Simulation
+
+_File = Annotated[
+    Path, typer.Argument(metavar="plan.json", help="A plan file; '-' is standard input.")
+]
+
+
+def _routings() -> Iterable[str]:
+    from cms.fleet.simulation import ROUTINGS
+
+    return ROUTINGS
+
+
+_Arrivals = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arrivals", metavar="HOW",
+        help="poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with 'service=' "
+        "before it for one service; may be repeated.  [default: poisson]",
+    ),
+]  # fmt: skip
+_Column = Annotated[
+    str | None, typer.Option("--column", metavar="NAME", help="Where a trace has its times.")
+]
+_ServiceColumn = Annotated[
+    str | None,
+    typer.Option("--service-column", metavar="NAME", help="Where a trace says whose they are."),
+]
+_AsRecorded = Annotated[
+    bool,
+    typer.Option("--as-recorded", help="Do not stretch a trace's time to each service's rate."),
+]
+_Routing = Annotated[
+    str,
+    typer.Option(
+        "--routing", metavar="NAME",
+        help="weighted_random, round_robin, shortest_queue, two_choices, or with equal weights: "
+        "equal_random, equal_round_robin, ...",
+        autocompletion=options.offering(_routings),
+    ),
+]  # fmt: skip
+_Rate = Annotated[
+    str, typer.Option("--rate", metavar="FACTOR", help="What all rates are multiplied by.")
+]
+_Seconds = Annotated[
+    str | None,
+    typer.Option(
+        "--seconds", metavar="S", help="How long each service runs.  [default: see below]"
+    ),
+]
+_Requests = Annotated[
+    int | None,
+    typer.Option(
+        "--requests", metavar="N", min=1,
+        help="Requests of each service; with --seconds at most so many, where its verdict "
+        "is open.  [default: 200,000, or with events 600 seconds]",
+    ),
+]  # fmt: skip
+_Events = Annotated[
+    Path | None,
+    typer.Option(
+        "--events", metavar="E.csv",
+        help="Columns: seconds, what (rate, fail, weight), target (chat, gpu:3, chat:2), value.",
+    ),
+]  # fmt: skip
+_Surge = Annotated[
+    list[str] | None,
+    typer.Option("--surge", metavar="F@T+S", help="All rates times F from second T on, for S."),
+]
+_OnFailure = Annotated[
+    str,
+    typer.Option("--on-failure", metavar="HOW", help="retry what a failure hits once, or lose it."),
+]
+_Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE.svg", help="Also draw the latencies: an SVG picture."),
+]
+
+
+def simulate(
+    context: typer.Context,
+    plan: _File,
+    arrivals: _Arrivals = None,
+    column: _Column = None,
+    service_column: _ServiceColumn = None,
+    as_recorded: _AsRecorded = False,
+    routing: _Routing = "weighted_random",
+    rate: _Rate = "1",
+    seconds: _Seconds = None,
+    requests: _Requests = None,
+    events: _Events = None,
+    surge: _Surge = None,
+    on_failure: _OnFailure = "retry",
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    picture: _Picture = None,
+    output: options.Output = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Replay a plan request by request, and see which latency limits it keeps.
+
+    Exit code 0: all are kept; 1: one is broken.
+    """
+    session = session_of(context)
+    output = session.begin(output, json=json, quiet=quiet)
+    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    refuse_two_readers((plan, "plan.json"), (events, "--events"))
+    with session.interrupts.abortable():
+        from cms.fleet.serving import read_plan
+
+        replayed = read_plan(plan)
+        if replayed.solution.cost is None:
+            session.warn("the plan has no schedule, so nothing can be replayed")
+            return session.code_of(replayed.solution)
+        how: dict[str, Any] = {
+            "arrivals": _arrivals(arrivals, column, service_column, as_recorded, replayed),
+            "routing": routing, "seconds": seconds, "requests": requests,
+            "events": _events(events, surge), "rate": rate, "on_failure": on_failure, "seed": seed,
+            "threads": threads, "cancel": session.interrupts.cancel,
+        }  # fmt: skip
+    found = _replayed(session, replayed, how)
+    for warning in found.warnings:
+        session.warn(warning)
+    for each in found.services:
+        if each.verdict == "undecided" and not found.stopped:
+            session.warn(f"{each.name} is undecided: more --requests would tell")
+
+    def report() -> Iterable[RenderableType]:
+        from cms.fleet.report.simulation import simulation_report
+
+        return simulation_report(found, plan.name, session.width)
+
+    def draw() -> str:
+        from cms.fleet.report.latency import latency_picture
+
+        return latency_picture(found, plan.name)
+
+    def document() -> dict[str, Any]:
+        from cms.fleet.simulation import simulation_to_json
+
+        return simulation_to_json(found)
+
+    session.show(document, report, draw, output, picture)
+    if found.stopped:
+        return Exit.INTERRUPTED
+    broken = any(each.verdict == "broken" for each in found.services)
+    return Exit.FAILED if broken else Exit.ANSWER
+
+
+def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
+    """Simulate in a thread of its own, so that this one hears Ctrl-C also while code compiles."""
+    from cms.fleet.simulation import simulate as replay
+
+    progress = RequestsProgress(None if session.quiet else sys.stderr)
+    try:
+        return heard(
+            session,
+            lambda: replay(plan, **how, on_progress=progress),
+            patient=lambda: progress.begun,
+        )
+    finally:
+        progress.end()
+
+
+def _events(path: Path | None, surges: list[str] | None) -> tuple[Event, ...]:
+    from cms.fleet.simulation import read_events
+    from cms.fleet.simulation.event_table import surge_of
+
+    found = () if path is None else read_events(path)
+    for surge in surges or ():
+        try:
+            found += surge_of(surge)
+        except CmsError as fault:
+            raise options.usage_error(str(fault), "--surge") from None
+    return found
+
+
+def _arrivals(
+    texts: list[str] | None,
+    column: str | None,
+    service_column: str | None,
+    as_recorded: bool,
+    plan: Plan,
+) -> Arrivals:
+    from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
+    from cms.fleet.simulation.event_table import arrivals_of
+
+    names = {service.name for service in plan.serving.services}
+    own: dict[str, Arrivals] = {}
+    others: Arrivals = Poisson()
+    traces = False
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        whose, value = (name, value) if equals and name in names else (None, text)
+        try:
+            found = arrivals_of(value)
+        except CmsError as fault:
+            raise options.usage_error(str(fault), "--arrivals") from None
+        if found is None:
+            if not value.endswith(".csv") and not Path(value).exists():
+                raise options.usage_error(
+                    f"{text!r}: expected poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a file "
+                    "that ends in .csv, with the name of a service and '=' before it or without",
+                    "--arrivals",
+                )
+            found, traces = read_trace(value, column, service_column, scaled=not as_recorded), True
+        if whose is None:
+            others = found
+        else:
+            own[whose] = found
+    if not traces and (column is not None or service_column is not None or as_recorded):
+        raise options.usage_error(
+            "--column, --service-column and --as-recorded are for a trace: --arrivals FILE.csv"
+        )
+    return EachItsOwn(own, others) if own else others

@@ -1,0 +1,119 @@
+"""A simulation for the terminal: a line a service, what broke a limit, and all in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from .text_table import hanging, table, text
+from .words import count, decimal, percent, printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..simulation import ServiceResult, Simulation
+
+MOST_SERVICES = 40
+"""Services of which a report shows all."""
+SHOWN_OF_MANY = 20
+"""Rows where there are more: those that come nearest to their limits, or go beyond them most."""
+_WIDE = 80  # columns that the whole table takes, beside long names
+_STYLES = {"kept": "green", "broken": "bold red", "undecided": "yellow"}
+
+
+def simulation_report(simulation: Simulation, title: str, width: int) -> list[RenderableType]:
+    """Describe a simulation for a person.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    title : str
+        What was replayed: the plan's file.
+    width : int
+        Columns of the terminal.
+
+    Returns
+    -------
+    list of renderable
+        To be printed one after the other with :class:`rich.console.Console`.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
+    >>> instance = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,) * 4)
+    >>> chat = ModelledService("chat", Fraction(250), 40_000_000, Fraction(1, 100), (instance,))
+    >>> console = Console(width=90, color_system=None)
+    >>> for part in simulation_report(simulate([chat], requests=5000), "chat", 90):
+    ...     console.print(part)  # doctest: +NORMALIZE_WHITESPACE
+    chat
+    service  limit  rate/s  p99 / limit     late    99 % interval  busy  verdict
+    ────────────────────────────────────────────────────────────────────────────
+    chat     40 ms     250       64.6 %  0.000 %  0.000 - 0.164 %  97 %  KEPT
+    <BLANKLINE>
+    1 of 1 limits kept under Poisson arrivals, weighted random routing, 5,000 requests each
+    """
+    shown = list(simulation.services)
+    if len(shown) > MOST_SERVICES:
+        worst = sorted(shown, key=lambda each: -Fraction(each.p99_ns, each.limit_ns))
+        keep = {each.name for each in worst[:SHOWN_OF_MANY]}
+        shown = [each for each in shown if each.name in keep]
+    report: list[RenderableType] = [Text(printable(title), style="bold")]
+    wide = width >= _WIDE + max((len(each.name) for each in shown), default=0) - len("service")
+    numbers = (">limit", ">rate/s") if wide else ()
+    more = (">99 % interval", ">busy") if wide else ()
+    result = table("service", *numbers, ">p99 / limit", ">late", *more, "verdict")
+    for each in shown:
+        cells = _cells(each, wide=wide)
+        verdict = each.verdict.upper() + (" (overloaded)" if each.overloaded else "")
+        result.add_row(text(each.name), *cells, Text(verdict, _STYLES[each.verdict]))
+    report.append(result)
+    if left := len(simulation.services) - len(shown):
+        note = f"... and {count(left, 'more service')}, further from their limits (all with --json)"
+        report.append(Text(note, "dim"))
+    if notes := [*_causes(simulation), *_recoveries(simulation)]:
+        report += [Text(), hanging(*(("-", note) for note in notes))]
+    broken = any(each.verdict == "broken" for each in simulation.services)
+    style = "bold red" if broken else "bold green"
+    report.append(Text(f"\n{printable(simulation.sentence)}", style))
+    return report
+
+
+def _cells(each: ServiceResult, *, wide: bool) -> list[str]:
+    low, high = (f"{float(end):.3%}".removesuffix("%") for end in each.interval)
+    cells = [percent(Fraction(each.p99_ns, each.limit_ns), up=True), _share(each.late_share)]
+    if not wide:
+        return cells
+    limit = f"{decimal(Fraction(each.limit_ns, 10**6))} ms"
+    busy = f"{float(each.utilisation):.0%}".replace("%", " %")
+    return [limit, decimal(each.rate_rps), *cells, f"{low} - {high} %", busy]
+
+
+def _share(share: Fraction) -> str:
+    return f"{float(share):.3%}".replace("%", " %")
+
+
+def _causes(simulation: Simulation) -> Iterator[str]:
+    for each in simulation.services:
+        if each.cause:
+            yield f"{each.name}: {each.cause}"
+
+
+def _recoveries(simulation: Simulation) -> Iterator[str]:
+    """What each event did to the services that noticed it."""
+    for number, event in enumerate(simulation.events):
+        noticed = [
+            (each.name, one.back_after_seconds)
+            for each in simulation.services
+            for one in each.recoveries
+            if one.event == number and one.back_after_seconds != 0
+        ]
+        said = [
+            f"{name} {'not back before the next event' if back is None else 'back'}"
+            + ("" if back is None else f" after {decimal(back)} s")
+            for name, back in noticed
+        ]
+        yield f"{event}: " + (", ".join(said) or "no late share rose above what is tolerated")

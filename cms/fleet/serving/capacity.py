@@ -1,0 +1,208 @@
+"""The capacity rule: an instance counts for the largest rate that it sustains within the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from ...errors import InvalidOption
+from ...files.layout import number_to_json
+from ...values.frozen import FrozenMap
+from ...values.numbers import shown
+from .latency_rule import short
+from .load_curve import LoadCurve, PointKey, key_of
+from .loads import LEAST_RATIO, least_late_share, sustainable_load
+from .operating_point import OperatingPoint
+from .promise import QUEUES, Promise
+from .service import Service, require_late_share
+
+__all__ = ["CAPACITY", "CERTIFIED", "CapacityRule", "Evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a point counts for what it does.
+
+    Parameters
+    ----------
+    kind : str
+        ``measured`` or ``simulated`` (a load curve of the point), ``table`` or ``certified``.
+    curve : LoadCurve or None
+    """
+
+    kind: str
+    curve: LoadCurve | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRule:
+    """A point supplies the largest Poisson rate at which its requests are in time.
+
+    Parameters
+    ----------
+    name : str
+        What plans and messages call it.
+    late_share : number, default 0.01
+        How many requests may be later than the limit, unless a service says otherwise.
+    queue : str, default ``"instance"``
+        Whether requests wait in one queue of the ``instance`` or in one of each ``process``, unless
+        a service says otherwise.
+    certified : bool, default False
+        Whether only what is proved counts: batches of one length, a queue a process.
+    curves : mapping, optional
+        Load curves of points, by :data:`cms.fleet.serving.load_curve.PointKey`; where there is one,
+        it goes before the table. Equality ignores them: they are data, not the rule.
+
+    Notes
+    -----
+    A batch takes L = processes x batch / throughput. The table is entered with the limit in batch
+    times, at least 2; see :func:`cms.fleet.serving.loads.sustainable_load`.
+
+    Examples
+    --------
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
+    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
+    >>> CAPACITY.supply(service, point)
+    Fraction(5584, 25)
+    >>> curve = LoadCurve([100, 200, 300], [40, 50, 70])
+    >>> CAPACITY.with_curves({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}).supply(service, point)
+    Fraction(250, 1)
+    """
+
+    name: str
+    late_share: Fraction = Fraction(1, 100)
+    queue: str = "instance"
+    certified: bool = False
+    curves: Mapping[PointKey, LoadCurve] = field(
+        default_factory=FrozenMap, compare=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "late_share", require_late_share(self.late_share, f"rule {self.name!r}"))
+        put(self, "curves", FrozenMap(self.curves))
+        if self.queue not in QUEUES:
+            raise InvalidOption(
+                f"the queue of rule {self.name!r} is {self.queue!r}; expected {' or '.join(QUEUES)}"
+            )
+
+    @property
+    def promise(self) -> Promise:
+        """All but a share of the requests are in time."""
+        return Promise(self.late_share, self.queue)
+
+    def with_curves(self, curves: Mapping[PointKey, LoadCurve]) -> CapacityRule:
+        """Return the rule with load curves.
+
+        Raises
+        ------
+        InvalidOption
+            If only what is proved counts.
+        """
+        if self.certified and curves:
+            raise InvalidOption(
+                f"load curves are given, and the rule {self.name!r} takes only what is proved; "
+                "leave them out, or take the rule 'capacity'"
+            )
+        return replace(self, curves=curves)
+
+    def supply(self, service: Service, point: OperatingPoint) -> Fraction:
+        """The largest rate within the service's limit, 0 if there is none.
+
+        Rounded down to thousandths, or to four digits where it is small.
+        """
+        share, queue = self._asked(service)
+        if (curve := self._curve(service, point)) is not None:
+            return _rounded_down(curve.sustained(service.latency_limit_ms))
+        if self.certified and queue != "process":
+            return Fraction(0)
+        batch_ms = point.batch_ms
+        ratio = service.latency_limit_ms / batch_ms
+        load = sustainable_load(point.processes, point.batch, ratio, share, queue=queue)
+        return _rounded_down(load * point.processes * point.batch * 1000 / batch_ms)
+
+    def evidence(self, service: Service, point: OperatingPoint) -> Evidence:
+        """What the supply of a point rests on."""
+        if (curve := self._curve(service, point)) is not None:
+            return Evidence(curve.evidence, curve)
+        return Evidence("certified" if self.certified else "table")
+
+    def refusal(self, service: Service, point: OperatingPoint) -> str:
+        """Say how often a batch fits into the limit, and which limit would do.
+
+        Examples
+        --------
+        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
+        >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "54.347", 18)
+        >>> CAPACITY.refusal(service, point)
+        '18.4003 ms a batch is 1.08 times within 20 ms; the rule needs 2: a limit of 36.81 ms \
+would do'
+        """
+        share, queue = self._asked(service)
+        limit = service.latency_limit_ms
+        if (curve := self._curve(service, point)) is not None:
+            lowest = curve.latencies_ms[0]
+            return (
+                f"its load curve has {short(lowest)} ms at {short(curve.rates_rps[0])} items/s, "
+                f"its lowest rate, which is not within {short(limit)} ms; a limit of "
+                f"{_up(lowest)} ms would do"
+            )
+        if self.certified and queue != "process":
+            return "the rule is proved for a queue a process, and the service wants one an instance"
+        if share < least_late_share():
+            return (
+                f"a late share of {shown(share)} is below {shown(least_late_share())}, the least "
+                "in the table; a load curve of the point would do"
+            )
+        ratio = limit / point.batch_ms
+        needed = _up(LEAST_RATIO * point.batch_ms)
+        times = shown(Fraction(int(100 * ratio), 100))
+        return (
+            f"{short(point.batch_ms)} ms a batch is {times} times within {short(limit)} ms; the "
+            f"rule needs {LEAST_RATIO}: a limit of {needed} ms would do"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as a JSON object; load curves stand beside the points that have them."""
+        return {
+            "name": self.name,
+            "late_share": number_to_json(self.late_share),
+            "queue": self.queue,
+            "certified": self.certified,
+        }
+
+    def __str__(self) -> str:
+        proved = " (proved)" if self.certified else ""
+        return f"{shown(100 * (1 - self.late_share))} % within the limit{proved}"
+
+    def _asked(self, service: Service) -> tuple[Fraction, str]:
+        """The late share and the queue that hold for a service."""
+        share = self.late_share if service.late_share is None else service.late_share
+        return share, service.queue or self.queue
+
+    def _curve(self, service: Service, point: OperatingPoint) -> LoadCurve | None:
+        """The point's curve, if it says enough: it is of one queue, and not of a larger share."""
+        share, queue = self._asked(service)
+        curve = self.curves.get(key_of(point))
+        if curve is None or curve.late_share > share:
+            return None
+        return curve if queue == "instance" or point.processes == 1 else None
+
+
+def _rounded_down(rate: Fraction) -> Fraction:
+    parts = 1000
+    while 0 < rate.numerator * parts < 1000 * rate.denominator:
+        parts *= 10
+    return Fraction(rate.numerator * parts // rate.denominator, parts)
+
+
+def _up(milliseconds: Fraction) -> str:
+    return shown(Fraction(-(-milliseconds * 100 // 1), 100))
+
+
+#: All but one in a hundred requests in time, by load curves and tables.
+CAPACITY = CapacityRule("capacity")
+#: The same by what is proved.
+CERTIFIED = CapacityRule("capacity_certified", queue="process", certified=True)

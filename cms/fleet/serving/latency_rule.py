@@ -1,0 +1,122 @@
+"""Rules that give one batch a fixed share of the latency limit, and promise nothing about load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ...errors import InvalidOption
+from ...values.numbers import Number, exact, format_exact, shown
+from .operating_point import OperatingPoint
+from .service import Service
+
+__all__ = ["HALF", "PARVAGPU", "PLAIN", "LatencyRule", "short"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LatencyRule:
+    """A batch may take a fixed share of the limit; then the whole throughput counts.
+
+    Parameters
+    ----------
+    name : str
+        What plans and messages call it.
+    share : number
+        The share of the limit, > 0 and <= 1.
+    strict : bool
+        Whether a batch latency of exactly that share is refused.
+    source : str, optional
+        Where the rule is from.
+
+    Examples
+    --------
+    >>> rule = LatencyRule("cautious", "0.4", strict=True)
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=40)
+    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13)
+    >>> rule.supply(service, point)
+    Fraction(9301, 125)
+    """
+
+    name: str
+    share: Fraction
+    strict: bool
+    source: str
+
+    @property
+    def promise(self) -> None:
+        """Nothing: how long a request waits depends on the load, which the rule does not know."""
+        return None
+
+    def __init__(self, name: str, share: Number, *, strict: bool, source: str = "") -> None:
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "share", exact(share, f"the share of rule {name!r}", error=InvalidOption))
+        if not 0 < self.share <= 1:
+            raise InvalidOption(
+                f"the share of rule {name!r} is {shown(self.share)}; expected a number > 0 "
+                "and <= 1: the part of the latency limit that one batch may take"
+            )
+        put(self, "strict", bool(strict))
+        put(self, "source", source)
+
+    def admits(self, service: Service, point: OperatingPoint) -> bool:
+        """Whether the point's batch latency leaves enough of the service's limit."""
+        allowed = self.share * service.latency_limit_ms
+        return point.latency_ms < allowed if self.strict else point.latency_ms <= allowed
+
+    def supply(self, service: Service, point: OperatingPoint) -> Fraction:
+        """The point's throughput if it is admitted, else 0."""
+        return point.throughput_rps if self.admits(service, point) else Fraction(0)
+
+    def refusal(self, service: Service, point: OperatingPoint) -> str:
+        """Compare the point's latency with what the limit allows, and name the limit it needs.
+
+        Examples
+        --------
+        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
+        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 13)
+        >>> PARVAGPU.refusal(service, point)
+        '13 ms is not < 0.45 x 20 ms = 9 ms; a limit of 28.89 ms would do'
+        """
+        limit = service.latency_limit_ms
+        sign = "<" if self.strict else "<="
+        allowed = self.share * limit
+        product = "" if self.share == 1 else f"{shown(self.share)} x {short(limit)} ms = "
+        needed = point.latency_ms / self.share
+        relaxed = Fraction(-(-needed * 100 // 1), 100)
+        words = "a limit above" if self.strict and relaxed == needed else "a limit of"
+        return (
+            f"{short(point.latency_ms)} ms is not {sign} {product}{short(allowed)} ms; "
+            f"{words} {shown(relaxed)} ms would do"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as a JSON object, with everything a simulator needs to apply it."""
+        return {
+            "name": self.name,
+            "latency_share": format_exact(self.share),
+            "strict": self.strict,
+            "source": self.source,
+        }
+
+    def __str__(self) -> str:
+        sign = "<" if self.strict else "<="
+        share = "" if self.share == 1 else f"{shown(self.share)} x "
+        return f"batch latency {sign} {share}the limit"
+
+
+def short(value: Fraction) -> str:
+    """Print a number for a message: exactly if that is short, else with a few decimals."""
+    if max(value.numerator, value.denominator) < 10**9 and len(text := format_exact(value)) <= 9:
+        return text
+    if 1 <= value * 10**300 <= 10**600:
+        return f"{float(value):.6g}"
+    ratio = Decimal(value.numerator) / value.denominator  # 1e399 is no float
+    return f"{ratio.normalize():.6g}"
+
+
+PARVAGPU = LatencyRule("parvagpu", Fraction(9, 20), strict=True, source="ParvaGPU, SC '24")
+HALF = LatencyRule("half", Fraction(1, 2), strict=False, source="gpulet, USENIX ATC '22")
+PLAIN = LatencyRule("plain", 1, strict=False, source="no allowance for queueing")

@@ -1,0 +1,217 @@
+"""Load curves: the latency of an operating point at several rates, measured or simulated."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias
+
+from ...errors import CmsError, InvalidProblem
+from ...files.layout import number_to_json
+from ...files.source import StrPath
+from ...files.tables import Cell, read_table
+from ...values.numbers import Number, exact, format_exact
+from .operating_point import OperatingPoint
+from .service import require_late_share
+
+__all__ = [
+    "CURVE_COLUMNS",
+    "LoadCurve",
+    "PointKey",
+    "curves_to_json",
+    "key_of",
+    "load_curves_text",
+    "read_load_curves",
+]
+
+#: What names an operating point: model, device, profile, processes and batch.
+PointKey: TypeAlias = tuple[str, str, str, int, int]
+SEPARATORS = re.compile(r"[;\s]+")
+_EVIDENCE = ("measured", "simulated")
+CURVE_COLUMNS = (
+    "model",
+    "device",
+    "profile",
+    "processes",
+    "batch",
+    "late_share",
+    "evidence",
+    "rates_rps",
+    "latencies_ms",
+)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LoadCurve:
+    """Rates of one instance, and the latency that all but a share of the requests keep at each.
+
+    Parameters
+    ----------
+    rates_rps : sequence of numbers
+        Ascending, > 0.
+    latencies_ms : sequence of numbers
+        One a rate.
+    late_share : number, default 0.01
+        So many requests may be later; 0.01 makes the latencies the 99th percentiles.
+    evidence : str, default ``"measured"``
+        ``measured`` or ``simulated``.
+
+    Examples
+    --------
+    >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
+    >>> curve.sustained(Fraction(50))
+    Fraction(80, 3)
+    """
+
+    rates_rps: tuple[Fraction, ...]
+    latencies_ms: tuple[Fraction, ...]
+    late_share: Fraction
+    evidence: str
+
+    def __init__(
+        self,
+        rates_rps: Iterable[Number],
+        latencies_ms: Iterable[Number],
+        late_share: Number = Fraction(1, 100),
+        evidence: str = "measured",
+    ) -> None:
+        put = object.__setattr__
+        put(self, "rates_rps", tuple(exact(rate, "a rate of a load curve") for rate in rates_rps))
+        latencies = tuple(exact(each, "a latency of a load curve") for each in latencies_ms)
+        put(self, "latencies_ms", latencies)
+        put(self, "late_share", require_late_share(late_share, "a load curve"))
+        put(self, "evidence", evidence)
+        if len(latencies) != len(self.rates_rps) or not latencies:
+            raise InvalidProblem(
+                f"a load curve has {len(self.rates_rps)} rates and {len(latencies)} latencies; "
+                "expected one latency a rate, and at least one"
+            )
+        if not all(low < high for low, high in pairwise((Fraction(0), *self.rates_rps))):
+            raise InvalidProblem("the rates of a load curve are not > 0 and ascending; sort them")
+        if evidence not in _EVIDENCE:
+            raise InvalidProblem(
+                f"the evidence of a load curve is {evidence!r}; expected {' or '.join(_EVIDENCE)}"
+            )
+
+    def sustained(self, limit_ms: Fraction) -> Fraction:
+        """Return the largest rate within a limit: linear between two rates, exact.
+
+        Latencies count as the largest up to their rate. 0 if the lowest rate is too much; at most
+        the highest rate.
+        """
+        highest = list(accumulate(self.latencies_ms, max))
+        if highest[0] > limit_ms:
+            return Fraction(0)
+        for (low, below), (high, above) in pairwise(zip(self.rates_rps, highest, strict=True)):
+            if above > limit_ms:
+                return low + (high - low) * (limit_ms - below) / (above - below)
+        return self.rates_rps[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        """The curve as a JSON object."""
+        return {
+            "late_share": number_to_json(self.late_share),
+            "evidence": self.evidence,
+            "rates_rps": [number_to_json(rate) for rate in self.rates_rps],
+            "latencies_ms": [number_to_json(latency) for latency in self.latencies_ms],
+        }
+
+
+def key_of(point: OperatingPoint) -> PointKey:
+    """Return what names a point."""
+    return point.model, point.device, point.profile, point.processes, point.batch
+
+
+def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
+    """Read load curves from a CSV table.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``:
+        one row a point; the last two are numbers with blanks or semicolons between them.
+
+    Returns
+    -------
+    dict
+        By (model, device, profile, processes, batch).
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "curves.csv"
+    >>> _ = path.write_text(
+    ...     "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\\n"
+    ...     "bert,a100-80gb,1g.10gb,1,8,0.01,measured,100 200,60 75\\n"
+    ... )
+    >>> [curve.latencies_ms for curve in read_load_curves(path).values()]
+    [(Fraction(60, 1), Fraction(75, 1))]
+    """
+    curves: dict[PointKey, LoadCurve] = {}
+    for row in read_table(path, CURVE_COLUMNS):
+        point = (
+            row["model"].word(), row["device"].word(), row["profile"].word(),
+            row["processes"].integer(minimum=1), row["batch"].integer(minimum=1),
+        )  # fmt: skip
+        if point in curves:
+            raise row.error(
+                f"a second load curve of {', '.join(map(str, point))}", expected="one row a point"
+            )
+        try:
+            curves[point] = LoadCurve(
+                _numbers(row["rates_rps"]),
+                _numbers(row["latencies_ms"]),
+                row["late_share"].number(),
+                row["evidence"].word(),
+            )
+        except InvalidProblem as fault:
+            raise row.error(str(fault)) from None
+    return curves
+
+
+def _numbers(cell: Cell) -> list[Fraction]:
+    try:
+        return [exact(text, cell.name) for text in SEPARATORS.split(cell.text) if text]
+    except CmsError as fault:
+        raise cell.error(str(fault)) from None
+
+
+def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:
+    """Write load curves as JSON objects, each with its point."""
+    return [
+        {**dict(zip(CURVE_COLUMNS, point, strict=False)), **curve.to_json()}
+        for point, curve in curves.items()
+    ]
+
+
+def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
+    """Write load curves as the table that :func:`read_load_curves` reads.
+
+    Examples
+    --------
+    >>> curve = LoadCurve([100, 200], [60, "75.5"], evidence="simulated")
+    >>> print(load_curves_text({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}), end="")
+    model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms
+    bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60 75.5
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CURVE_COLUMNS)
+    for point, curve in curves.items():
+        rates, latencies = (
+            " ".join(map(format_exact, numbers))
+            for numbers in (curve.rates_rps, curve.latencies_ms)
+        )
+        share = format_exact(curve.late_share)
+        writer.writerow([*point, share, curve.evidence, rates, latencies])
+    return text.getvalue()

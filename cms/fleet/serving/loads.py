@@ -1,0 +1,132 @@
+"""The shipped tables of loads: how much of its throughput an instance may use within a limit.
+
+An instance has c processes that take at most b requests at once, each for a batch time L; the limit
+is `ratio` times L. What is sustained never falls when c, b, the ratio or the tolerated late share
+grows, so each of them is rounded down to an entry. What is monotone is the rate, not the load: an
+entry stands for load times c b / L with its own c and b.
+
+``loads/certified.json`` holds the exact chain of one process; every entry is proved in integers
+(``proofs_checks/queueing.py``), also for all lower rates. An instance of c processes counts as c of
+them, fed at random. ``loads/simulated.json`` holds several processes on one queue: lower ends of
+99 % intervals, at this load and at every lower one of a grid.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["LEAST_RATIO", "digest", "least_late_share", "sustainable_load"]
+
+#: Within less than two batch times no load is sustained: who just missed a batch waits for it.
+LEAST_RATIO = 2
+_FOLDER = Path(__file__).parent / "loads"
+
+
+class _Table(NamedTuple):
+    """Loads in thousandths by late share, processes, sixteenths of ratio and batch, ascending."""
+
+    late_shares: Sequence[Fraction]
+    processes: Sequence[int]
+    sixteenths: Sequence[int]
+    batches: Sequence[int]
+    thousandths: Sequence[Sequence[Sequence[Sequence[int]]]]
+
+
+def sustainable_load(
+    processes: int, batch: int, ratio: Fraction, late_share: Fraction, *, queue: str = "process"
+) -> Fraction:
+    """Look up the share of its throughput that an instance may be asked for, or of any less.
+
+    Parameters
+    ----------
+    processes, batch : int
+    ratio : Fraction
+        The latency limit in batch times.
+    late_share : Fraction
+        How many requests may be later than the limit.
+    queue : str, default ``"process"``
+        Where requests wait: in a queue of each ``"process"``, fed at random, or in one of the
+        ``"instance"``.
+
+    Returns
+    -------
+    Fraction
+        0 below a ratio of 2, and for a late share below the table's least.
+
+    Examples
+    --------
+    >>> sustainable_load(1, 8, Fraction(35, 16), Fraction(1, 100))
+    Fraction(61, 100)
+    >>> sustainable_load(2, 12, Fraction(35, 16), Fraction(1, 100)) == Fraction(61, 100) * 8 / 12
+    True
+    """
+    tables = [_table("certified"), *([] if queue == "process" else _simulated())]
+    return max(_entry(table, processes, batch, ratio, late_share) for table in tables)
+
+
+def least_late_share() -> Fraction:
+    """Return the smallest late share of the tables.
+
+    Examples
+    --------
+    >>> least_late_share()
+    Fraction(1, 1000)
+    """
+    return _table("certified").late_shares[0]
+
+
+def _entry(
+    table: _Table, processes: int, batch: int, ratio: Fraction, late_share: Fraction
+) -> Fraction:
+    at = [
+        bisect.bisect_right(axis, value) - 1
+        for axis, value in (
+            (table.late_shares, late_share),
+            (table.processes, processes),
+            (table.sixteenths, 16 * ratio.numerator // ratio.denominator),
+            (table.batches, batch),
+        )
+    ]
+    if min(at) < 0:
+        return Fraction(0)
+    share, c, limit, b = at
+    # a table of one process alone counts each of them
+    served = processes if len(table.processes) == 1 else table.processes[c]
+    thousandths = table.thousandths[share][c][limit][b]
+    return Fraction(thousandths * served * table.batches[b], 1000 * processes * batch)
+
+
+def _simulated() -> list[_Table]:
+    return [_table("simulated")] if (_FOLDER / "simulated.json").exists() else []
+
+
+@cache
+def _table(name: str) -> _Table:
+    document = json.loads((_FOLDER / f"{name}.json").read_text("utf-8"))
+    return _Table(
+        [Fraction(each) for each in document["late_shares"]],
+        document["processes"],
+        [int(16 * Fraction(each)) for each in document["ratios"]],
+        document["batches"],
+        document["thousandths"],
+    )
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a table's figures, which its file says beside them.
+
+    Examples
+    --------
+    >>> digest({"batches": [1], "thousandths": []})[:8]
+    '441f77c8'
+    """
+    axes = ("late_shares", "processes", "ratios", "batches", "thousandths")
+    figures = {name: document[name] for name in axes if name in document}
+    return sha256(json.dumps(figures, separators=(",", ":")).encode()).hexdigest()

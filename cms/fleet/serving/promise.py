@@ -1,0 +1,50 @@
+"""What a plan may say of latencies, and under which conditions it says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...values.numbers import shown
+
+__all__ = ["QUEUES", "Promise"]
+
+#: Where requests wait: in one queue of the instance, or in one of each of its processes.
+QUEUES = ("instance", "process")
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a plan promises of every service.
+
+    Parameters
+    ----------
+    late_share : Fraction
+        So many of the requests may be later than the limit; a service's own share goes before it.
+    queue : str
+        Where requests wait, a word of :data:`QUEUES`; a service's own word goes before it.
+    rate_margin : Fraction, default 0
+        Rates may be higher than the services' by this share.
+    arrivals : str, default ``"poisson"``
+        How requests arrive.
+    routing : str, default ``"weighted"``
+        How they are spread over a service's instances: by the weights in the plan, their supplies.
+
+    Examples
+    --------
+    >>> print(Promise(Fraction(1, 100), "instance"))
+    99 % of the requests within their limit, if they arrive as a Poisson stream and instances get \
+shares like their supplies
+    """
+
+    late_share: Fraction
+    queue: str
+    rate_margin: Fraction = Fraction(0)
+    arrivals: str = "poisson"
+    routing: str = "weighted"
+
+    def __str__(self) -> str:
+        return (
+            f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, if they "
+            "arrive as a Poisson stream and instances get shares like their supplies"
+        )

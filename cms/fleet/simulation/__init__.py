@@ -1,0 +1,63 @@
+"""Plans are replayed: requests arrive, wait, are batched, and what their latencies were is counted.
+
+Imports ``deployment`` and what stands before it, no algorithm; compiled code is loaded where there
+is much to do.
+"""
+
+from __future__ import annotations
+
+from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson
+from .event_table import read_events
+from .events import Change, Event, Failure, RateChange, Weights
+from .files import (
+    read_simulation,
+    simulation_from_json,
+    simulation_to_json,
+    write_simulation,
+)
+from .fluid import Surge, surge
+from .model import ModelledInstance, ModelledService
+from .plan_model import services_of
+from .result import Recovery, ServiceResult, Simulation, Timeline
+from .routing import ROUTINGS
+from .run import simulate
+from .statistics import Interval, Verdict
+from .traces import Replay, read_trace
+
+__all__ = [
+    "simulate",
+    "Simulation",
+    "ServiceResult",
+    "Recovery",
+    "Timeline",
+    "Interval",
+    "Verdict",
+    # how requests come and go
+    "Arrivals",
+    "Poisson",
+    "Gamma",
+    "Bursts",
+    "EachItsOwn",
+    "Replay",
+    "read_trace",
+    "ROUTINGS",
+    # what happens meanwhile
+    "Event",
+    "RateChange",
+    "Failure",
+    "Weights",
+    "Change",
+    "read_events",
+    # services without a plan
+    "ModelledService",
+    "ModelledInstance",
+    "services_of",
+    # files
+    "read_simulation",
+    "write_simulation",
+    "simulation_to_json",
+    "simulation_from_json",
+    # closed forms
+    "Surge",
+    "surge",
+]

@@ -1,0 +1,280 @@
+"""When requests arrive: processes that are drawn from, as integer nanoseconds in pieces.
+
+The same stream of random numbers gives the same arrivals however they are cut into pieces. Rates
+may change while a service runs; :class:`RateClock` then stretches the time of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from ...errors import InvalidOption
+from ...values.numbers import Number, exact, shown
+from .model import SECOND
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["NEVER", "PIECE", "Arrivals", "Bursts", "EachItsOwn", "Gamma", "Poisson", "RateClock"]
+
+#: Arrivals that are made at a time: what they take fits into a processor's cache.
+PIECE = 2**16
+#: A time that does not come: 146 years.
+NEVER = 2**62
+_PHASES = 64
+
+
+@runtime_checkable
+class Arrivals(Protocol):
+    """A process of arrivals; implement it to bring another one.
+
+    Examples
+    --------
+    >>> isinstance(Poisson(), Arrivals)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it: ``Poisson``, ``gamma:4``."""
+        ...
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of a service's arrivals, in their order, at most `size` at a time.
+
+        Parameters
+        ----------
+        service : str
+        rate : Fraction
+            Requests a second, > 0.
+        random : numpy.random.Generator
+        size : int
+            At most 2**20.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Independent arrivals: what many users who know nothing of each other are.
+
+    Examples
+    --------
+    >>> first = next(Poisson().pieces("chat", Fraction(100), np.random.default_rng(0), 4))
+    >>> first.tolist()
+    [6799319, 16995290, 17193357, 17216050]
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "Poisson"
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`."""
+        mean = mean_gap(rate)
+        now = 0
+        while True:
+            times = _times(now, random.standard_exponential(size) * mean)
+            now = int(times[-1])
+            yield times
+
+
+@dataclass(frozen=True, slots=True)
+class Gamma:
+    """Independent gaps with a gamma distribution, more or less regular than Poisson's.
+
+    Parameters
+    ----------
+    cv2 : number
+        Squared coefficient of variation of the gaps, > 0: 1 is Poisson, more has more bursts.
+
+    Examples
+    --------
+    >>> Gamma("0.25").name
+    'gamma:0.25'
+    """
+
+    cv2: Number
+
+    def __post_init__(self) -> None:
+        _positive(self, "cv2", "the squared coefficient of variation")
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"gamma:{shown(exact(self.cv2, 'cv2'))}"
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`."""
+        cv2 = float(exact(self.cv2, "cv2"))
+        scale = mean_gap(rate) * cv2
+        now = 0
+        while True:
+            times = _times(now, random.standard_gamma(1 / cv2, size) * scale)
+            now = int(times[-1])
+            yield times
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """A Poisson process with two rates that take turns, for exponential times.
+
+    Parameters
+    ----------
+    ratio : number
+        The rate of a burst over the mean rate, > 1.
+    share : number
+        The share of the time that bursts take; ``ratio * share`` is at most 1.
+    seconds : number
+        How long a burst lasts on average.
+
+    Examples
+    --------
+    >>> Bursts(3, "0.2", 10).name
+    'bursts:3,0.2,10'
+    """
+
+    ratio: Number
+    share: Number
+    seconds: Number
+
+    def __post_init__(self) -> None:
+        _positive(self, "ratio", "the ratio of bursts")
+        _positive(self, "share", "the share of bursts")
+        _positive(self, "seconds", "the length of bursts")
+        ratio, share = exact(self.ratio, "ratio"), exact(self.share, "share")
+        if ratio <= 1 or ratio * share > 1:
+            raise InvalidOption(
+                f"bursts of {shown(ratio)} times the mean rate cannot take {shown(share)} of the "
+                "time; expected a ratio > 1 and ratio x share <= 1"
+            )
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        values = (self.ratio, self.share, self.seconds)
+        return "bursts:" + ",".join(shown(exact(each, "a value")) for each in values)
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`."""
+        ratio, share = float(exact(self.ratio, "ratio")), float(exact(self.share, "share"))
+        burst = float(exact(self.seconds, "seconds")) * 10**9
+        lengths = np.tile([burst * (1 - share) / share, burst], _PHASES)
+        rates = np.tile([(1 - ratio * share) / (1 - share), ratio], _PHASES)
+        (own,) = random.spawn(1)
+        ends, worked = np.zeros(1), np.zeros(1)  # the phases' ends, and the mean arrivals by then
+        for even in Poisson().pieces(service, rate, random, size):
+            while worked[-1] <= even[-1]:
+                spans = own.standard_exponential(2 * _PHASES) * lengths
+                ends = np.concatenate([ends, np.cumsum([ends[-1], *spans])[1:]])
+                worked = np.concatenate([worked, np.cumsum([worked[-1], *spans * rates])[1:]])
+            passed = max(int(np.searchsorted(worked, even[0], "right")) - 2, 0)
+            ends, worked = ends[passed:], worked[passed:]
+            yield np.interp(even, worked, ends).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class EachItsOwn:
+    """Some services have arrivals of their own.
+
+    Parameters
+    ----------
+    own : dict of str to Arrivals
+        By the service's name.
+    others : Arrivals
+        What all other services have.
+
+    Examples
+    --------
+    >>> EachItsOwn({"chat": Gamma(4)}, Poisson()).name
+    'Poisson (chat: gamma:4)'
+    """
+
+    own: Mapping[str, Arrivals]
+    others: Arrivals
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        own = ", ".join(f"{service}: {each.name}" for service, each in self.own.items())
+        return f"{self.others.name} ({own})"
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`."""
+        return self.own.get(service, self.others).pieces(service, rate, random, size)
+
+
+def mean_gap(rate: Fraction) -> float:
+    """Nanoseconds between two arrivals; of a rate near 0, a time that is not lived to see."""
+    return float(min(SECOND / rate, Fraction(NEVER // 4)))
+
+
+def _positive(owner: object, field: str, what: str) -> None:
+    value = exact(getattr(owner, field), what, error=InvalidOption)
+    if not value:
+        raise InvalidOption(f"{what} is 0; expected a number > 0")
+    object.__setattr__(owner, field, value)
+
+
+def _times(now: int, gaps: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Add up gaps, each rounded to whole nanoseconds, so that no error adds up with them."""
+    times = np.rint(np.minimum(gaps, NEVER // 4)).astype(np.int64)
+    times[0] += now
+    np.cumsum(times, out=times)
+    return times
+
+
+class RateClock:
+    """Turn the time of a process into the time of a service whose rate changes.
+
+    Parameters
+    ----------
+    changes : sequence of (int, Fraction)
+        From which nanosecond on the rate is how many times its own, in the order of the times.
+
+    Examples
+    --------
+    >>> clock = RateClock([(100, Fraction(2))])
+    >>> clock(np.array([50, 100, 150])).tolist()
+    [50, 100, 125]
+    """
+
+    def __init__(self, changes: Sequence[tuple[int, Fraction]]) -> None:
+        reals, bases, factors = [0], [Fraction(0)], [Fraction(1)]
+        for at, factor in changes:
+            bases.append(bases[-1] + (at - reals[-1]) * factors[-1])
+            reals.append(at)
+            factors.append(factor)
+        self._reals, self._factors = np.array(reals), np.array([float(each) for each in factors])
+        self._bases = np.array([round(base) for base in bases])
+
+    def __call__(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return when arrivals come; ``NEVER`` where the rate stays 0."""
+        if len(self._reals) == 1:
+            return times
+        at = np.searchsorted(self._bases, times, "right") - 1
+        factors = self._factors[at]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            passed = np.nan_to_num((times - self._bases[at]) / factors, nan=0.0)
+        # a rate of 0 that ends leaves no arrival behind it: the next change has the same base
+        real: NDArray[np.int64] = self._reals[at] + np.minimum(passed, float(NEVER // 2)).astype(
+            np.int64
+        )
+        real[passed >= NEVER // 2] = NEVER
+        return real

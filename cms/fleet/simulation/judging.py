@@ -1,0 +1,144 @@
+"""What a replay says of a service: the counts as a record, why a limit broke, when it was back."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...values.numbers import shown
+from .events import Script
+from .model import SECOND, ModelledService
+from .replay import Outcome
+from .result import Recovery, ServiceResult, Timeline
+from .routing import Routing
+from .statistics import Verdict
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["result_of"]
+
+# The late share is back when so many spans of time in a row are fine, each of at least so many
+# requests on average.
+_GOOD_CELLS, _JUDGED_REQUESTS = 3, 20
+
+
+def result_of(
+    service: ModelledService, script: Script, routing: Routing, found: Outcome
+) -> ServiceResult:
+    """Say what became of a service's requests.
+
+    Parameters
+    ----------
+    service : ModelledService
+    script : Script
+        Its events.
+    routing : Routing
+    found : Outcome
+        Of its replay.
+    """
+    tally, state = found.tally, found.state
+    answered = tally.requests - tally.lost
+    processes = sum(station.processes for station in script.stations)
+    batches = int(state.batches.sum())
+    verdict = tally.verdict(service.late_share)
+    overloaded = verdict == Verdict.BROKEN and tally.overloaded(service.late_share)
+    p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
+    return ServiceResult(
+        name=service.name,
+        rate_rps=service.rate,
+        limit_ns=service.limit_ns,
+        tolerated=service.late_share,
+        instances=len(service.instances),
+        seconds=Fraction(found.lasted_ns, SECOND),
+        requests=tally.requests,
+        late=tally.late,
+        lost=tally.lost,
+        retried=found.retried,
+        interval=tally.interval(),
+        mean_ns=tally.total_ns // (answered or 1),
+        p50_ns=p50,
+        p90_ns=p90,
+        p99_ns=p99,
+        max_ns=tally.largest,
+        utilisation=_short(int(state.busy.sum()), processes * found.lasted_ns),
+        mean_fill=_short(int(state.taken.sum()), batches),
+        deepest_queue=int(state.deepest.max(initial=0)),
+        verdict=verdict,
+        overloaded=overloaded,
+        cause=_cause(service, script, routing, found) if verdict == Verdict.BROKEN else "",
+        recoveries=tuple(_recoveries(service, script, found)),
+        timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
+    )
+
+
+def _short(part: int, whole: int) -> Fraction:
+    """A ratio to six places: what is measured has no more."""
+    return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
+
+
+def _cause(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
+    """Say why a limit was broken, where the loads tell."""
+    if not service.instances:
+        return "no instance serves it"
+    if found.tally.lost:
+        return f"{found.tally.lost:,} requests were lost"
+    load = service.load
+    if load is not None and load >= 1:
+        most = service.rate / load
+        return f"its instances work off {shown(round(most, 1))} requests/s at most"
+    unlike = len({each.weight for each in service.instances}) > 1
+    if routing.equal and unlike:
+        work = found.state.busy / [one.processes for one in script.stations]
+        worst = int(np.argmax(work))
+        given = Fraction(int(found.state.taken[worst]), int(found.state.taken.sum()) or 1)
+        supply = script.stations[worst].weight / sum(one.weight for one in script.stations)
+        at = script.stations[worst].instance
+        return (
+            f"equal weights: instance {at} got {float(given):.0%} of the requests and has "
+            f"{float(supply):.0%} of the supply"
+        )
+    return ""
+
+
+def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:
+    """When each event's effect on the late share was over."""
+    cells, cell_ns = _spans(found.tally.cells, found.tally.cell_ns)
+    allowed = float(service.late_share) * cells[0]
+    bad = cells[1] > allowed + 3 * np.sqrt(allowed)
+    found_back = []
+    ends = [at for at, _ in script.marks[1:]] + [cell_ns * len(bad)]
+    for (at, number), end in zip(script.marks, ends, strict=False):
+        first, last = at // cell_ns, min(-(-end // cell_ns), len(bad))
+        after = _back(bad[first:last])
+        passed = (first + after) * cell_ns - at if after else 0
+        back = None if after is None else Fraction(passed, SECOND)
+        found_back.append(Recovery(number, Fraction(at, SECOND), back))
+    return found_back
+
+
+def _spans(cells: NDArray[np.int64], cell_ns: int) -> tuple[NDArray[np.int64], int]:
+    """Put cells together until a share of their requests says something."""
+    requests, number = int(cells[0].sum()), cells.shape[1]
+    together = max(-(-_JUDGED_REQUESTS * number // max(requests, 1)), 1)
+    edges = np.arange(0, number, together)
+    return (np.add.reduceat(cells, edges, axis=1) if number else cells), cell_ns * together
+
+
+def _back(bad: NDArray[np.bool_]) -> int | None:
+    """After how many cells the first three good ones in a row begin, once one was bad."""
+    if not bad.any():
+        return 0
+    start = int(np.argmax(bad))
+    for at in range(start + 1, len(bad) - _GOOD_CELLS + 1):
+        if not bad[at : at + _GOOD_CELLS].any():
+            return at
+    return None
+
+
+def _timeline(cells: NDArray[np.int64], cell_ns: int) -> Timeline:
+    requests, late, total = (row.tolist() for row in cells)
+    means = [all_ns // (number or 1) for all_ns, number in zip(total, requests, strict=True)]
+    return Timeline(cell_ns, tuple(requests), tuple(late), tuple(means))

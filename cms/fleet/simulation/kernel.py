@@ -1,0 +1,193 @@
+"""The loop of a service, on arrays of integers; may be compiled as it stands.
+
+It works off arrivals and comes back, and goes on where it was when it is called again. At one
+nanosecond completions come before arrivals, and completions in the order of the batches' starts. A
+batch's end is known at its start, so the log gets it then, and a completion only frees a process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .state import BEGUN, FILL_BITS, FREE, LOGGED, UNDER_WAY, State
+
+#: How a request finds its station: there is one; it was drawn; the better of two that were drawn;
+#: the one with the fewest requests for its weight; the one whose turn it is.
+ALONE, DRAWN, TWO_DRAWN, SHORTEST, TURNS = 0, 1, 2, 3, 4
+_FILL = 2**FILL_BITS - 1
+
+
+def advance(
+    state: State, policy: int, at: Any, tags: Any, first: Any, second: Any, until: int
+) -> int:
+    """Work off arrivals, then what ends before a time, as far as the log has room.
+
+    Parameters
+    ----------
+    state : State
+    policy : int
+    at : n integers
+        The arrivals' times, in their order.
+    tags : n integers, or none
+        Their tags, where these do not follow from the times.
+    first, second : n integers, or none
+        The stations that were drawn for them, if the policy wants any.
+    until : int
+        After the last arrival, completions before this time come too; 0 for none.
+
+    Returns
+    -------
+    int
+        Arrivals taken; if it is n and no completion before `until` is left, all is done.
+    """
+    # Handing on the state, or reading an array from it, costs compiled code more than the work.
+    weight, batch, times_at, times = state.weight, state.batch, state.times_at, state.times
+    idle, load, turns, winners = state.idle, state.load, state.turns, state.winners
+    head, tail, waiting, deepest = state.head, state.tail, state.waiting, state.deepest
+    busy, batches, taken = state.busy, state.batches, state.taken
+    ends, orders, under_way = state.ends, state.orders, state.under_way
+    pool, following = state.pool, state.following
+    log_tags, log_ends, log_stations = state.log_tags, state.log_ends, state.log_stations
+    counts = state.counts
+    size, begun, unused, logged = counts[UNDER_WAY], counts[BEGUN], counts[FREE], counts[LOGGED]
+    key = turns if policy == TURNS else load
+    if policy >= SHORTEST:
+        seed(winners, weight, key)
+    room = len(log_tags) - most(batch)
+    n, tagged, j = len(at), len(tags) > 0, 0
+    while logged <= room:
+        now = at[j] if j < n else until - 1
+        if size > 0 and ends[0] <= now:
+            now, what = ends[0], under_way[0]
+            station = what >> FILL_BITS
+            size -= 1
+            sink(ends, orders, under_way, size)
+            idle[station] += 1
+            load[station] -= what & _FILL
+            fill = min(waiting[station], batch[station])
+            if fill > 0:
+                end = now + times[times_at[station] + fill - 1]
+                place = last = head[station]
+                for _ in range(fill):
+                    log_tags[logged], log_ends[logged] = pool[place], end
+                    log_stations[logged] = station
+                    logged += 1
+                    last, place = place, following[place]
+                following[last], unused, head[station] = unused, head[station], place
+                waiting[station] -= fill
+            if policy == SHORTEST:
+                replay(winners, weight, load, station)
+        elif j == n:
+            break
+        else:
+            tag = tags[j] if tagged else 2 * now
+            if policy >= SHORTEST:
+                station = winners[1]
+            elif policy == DRAWN:
+                station = first[j]
+            elif policy == TWO_DRAWN:
+                station, other = min(first[j], second[j]), max(first[j], second[j])
+                if not beats(weight, load, station, other):
+                    station = other
+            else:
+                station = 0
+            j += 1
+            load[station] += 1
+            turns[station] += 2
+            if policy >= SHORTEST:
+                replay(winners, weight, key, station)
+            fill = 0
+            if idle[station] > 0:
+                fill, end = 1, now + times[times_at[station]]
+                log_tags[logged], log_ends[logged], log_stations[logged] = tag, end, station
+                logged += 1
+            else:
+                place = unused
+                unused = following[place]
+                pool[place], following[place] = tag, -1
+                if waiting[station] > 0:
+                    following[tail[station]] = place
+                else:
+                    head[station] = place
+                tail[station] = place
+                waiting[station] += 1
+                deepest[station] = max(deepest[station], waiting[station])
+        if fill > 0:
+            idle[station] -= 1
+            busy[station] += end - now
+            batches[station] += 1
+            taken[station] += fill
+            rise(ends, orders, under_way, size, end, begun, (station << FILL_BITS) + fill)
+            size += 1
+            begun += 1
+    counts[UNDER_WAY], counts[BEGUN], counts[FREE], counts[LOGGED] = size, begun, unused, logged
+    return j
+
+
+def most(batch: Any) -> int:
+    """Return the size of the largest batch."""
+    largest = 1
+    for each in batch:
+        largest = max(largest, each)
+    return largest
+
+
+def rise(ends: Any, orders: Any, under_way: Any, at: int, end: int, order: int, what: int) -> None:
+    """Put a batch into the heap, at its end; it is the last one begun."""
+    while at > 0 and ends[(at - 1) >> 1] > end:
+        above = (at - 1) >> 1
+        ends[at], orders[at], under_way[at] = ends[above], orders[above], under_way[above]
+        at = above
+    ends[at], orders[at], under_way[at] = end, order, what
+
+
+def sink(ends: Any, orders: Any, under_way: Any, size: int) -> None:
+    """Take the first batch out of the heap, of which so many are left."""
+    end, order, what = ends[size], orders[size], under_way[size]
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and (
+            ends[below + 1] < ends[below]
+            or (ends[below + 1] == ends[below] and orders[below + 1] < orders[below])
+        ):
+            below += 1
+        if end < ends[below] or (end == ends[below] and order < orders[below]):
+            break
+        ends[at], orders[at], under_way[at] = ends[below], orders[below], under_way[below]
+        at = below
+    ends[at], orders[at], under_way[at] = end, order, what
+
+
+def beats(weight: Any, key: Any, one: int, other: int) -> bool:
+    """Whether a station has the smaller key for its weight; it stands before the other.
+
+    Ties go to the larger weight, then to the one that stands before.
+    """
+    mine, theirs = weight[one], weight[other]
+    if theirs == 0 or mine == 0:
+        return theirs == 0  # type: ignore[no-any-return]
+    left, right = key[one] * theirs, key[other] * mine
+    return left < right or (left == right and mine >= theirs)  # type: ignore[no-any-return]
+
+
+def seed(winners: Any, weight: Any, key: Any) -> None:
+    """Play a whole tournament of stations: 1 is its root, 2 i and 2 i + 1 play for i."""
+    leaves, k = len(winners) >> 1, len(weight)
+    for i in range(leaves):
+        winners[leaves + i] = min(i, k - 1)
+    for i in range(leaves - 1, 0, -1):
+        one, other = winners[2 * i], winners[2 * i + 1]
+        winners[i] = one if beats(weight, key, one, other) else other
+
+
+def replay(winners: Any, weight: Any, key: Any, station: int) -> None:
+    """Play again what a station takes part in, after its key has changed."""
+    at = ((len(winners) >> 1) + station) >> 1
+    while at > 0:
+        one, other = winners[2 * at], winners[2 * at + 1]
+        winner = one if beats(weight, key, one, other) else other
+        if winner != station and winners[at] != station:
+            return  # above here it does not play, and did not
+        winners[at] = winner
+        at >>= 1

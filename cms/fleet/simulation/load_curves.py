@@ -1,0 +1,191 @@
+"""Load curves by simulation: what latency an operating point keeps at each of several rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...values.numbers import Number
+from ..serving.fills import FillTimes, fills_of
+from ..serving.load_curve import LoadCurve, PointKey, key_of
+from ..serving.operating_point import OperatingPoint
+from ..serving.service import require_late_share
+from . import kernel, reference
+from .model import SECOND, Station
+from .state import LOGGED, new_state, with_room
+from .statistics import student
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LOADS", "latencies", "load_curves", "quantile_above"]
+
+#: The rates of a curve, as shares of the throughput.
+LOADS = tuple(
+    Fraction(parts, 1000)
+    for parts in (50, 150, 300, 450, 550, 650, 720, 780, 830, 870, 900, 925, 945, 960, 975, 985)
+)
+#: So many requests at each rate.
+REQUESTS = 100_000
+_MILLISECOND = 10**6
+_PARTS = 20
+#: Of a run, so much is left out at its start, when nobody waits yet.
+_WARM_UP = 50
+_WORTH_COMPILING = 50_000
+
+
+def load_curves(
+    points: Iterable[OperatingPoint],
+    measured: Iterable[OperatingPoint] | None = None,
+    *,
+    late_share: Number = Fraction(1, 100),
+    requests: int = REQUESTS,
+    seed: int = 0,
+    on_progress: Callable[[int, int], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> dict[PointKey, LoadCurve]:
+    """Simulate each point under Poisson arrivals, by itself, with one queue.
+
+    Parameters
+    ----------
+    points : iterable of OperatingPoint
+    measured : iterable of OperatingPoint, optional
+        Where smaller batches are looked up that say how long a batch takes that is not full; by
+        default `points`.
+    late_share : number, default 0.01
+        Latencies are the upper ends of 99 % intervals of what all but this share keep.
+    requests : int, default 100,000
+        At each of the 16 rates.
+    seed : int, default 0
+        All points and rates get the same gaps between arrivals, stretched.
+    on_progress : callable, optional
+        Gets the points that are done and all.
+    stopped : callable, optional
+        Asked after each point; if it says so, what is done is returned.
+
+    Returns
+    -------
+    dict
+        By what names a point; see :func:`cms.fleet.as_problem`.
+
+    Examples
+    --------
+    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, 320, 25)
+    >>> (curve,) = load_curves([point], requests=2000).values()
+    >>> len(curve.rates_rps), curve.evidence, 100 < curve.sustained(Fraction(55)) < 320
+    (16, 'simulated', True)
+    """
+    share = require_late_share(late_share, "the load curves")
+    chosen = list(points)
+    fills = fills_of(chosen, chosen if measured is None else measured)
+    gaps = np.random.Generator(np.random.PCG64(seed)).exponential(size=requests)
+    unit = np.cumsum(gaps)
+    advance = _loop(len(chosen) * len(LOADS) * requests)
+    found = {}
+    for done, point in enumerate(chosen):
+        if stopped():
+            break
+        key = key_of(point)
+        found[key] = _curve(point, fills[key], unit, share, advance)
+        if on_progress is not None:
+            on_progress(done + 1, len(chosen))
+    return found
+
+
+def _curve(
+    point: OperatingPoint,
+    fills: FillTimes,
+    unit: NDArray[np.float64],
+    late_share: Fraction,
+    advance: Callable[..., int],
+) -> LoadCurve:
+    times = [math.ceil(fills.at(n) * _MILLISECOND) for n in range(1, point.batch + 1)]
+    full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
+    rates, kept = [], []
+    for load in LOADS:
+        # written with few digits; a little less than the share is as good
+        rate = _short(full * load)
+        found = latencies(times, point.processes, unit * (SECOND / float(rate)), advance)
+        rates.append(rate)
+        kept.append(Fraction(-(-quantile_above(found, late_share) // 10**4), 100))
+    return LoadCurve(rates, kept, late_share, "simulated")
+
+
+def _short(rate: Fraction) -> Fraction:
+    digits = 5 - math.floor(math.log10(rate))
+    return Fraction(math.floor(rate * Fraction(10) ** digits), 1) / Fraction(10) ** digits
+
+
+def latencies(
+    times: Sequence[int],
+    processes: int,
+    arrivals: NDArray[np.float64],
+    advance: Callable[..., int] = reference.advance,
+) -> NDArray[np.int64]:
+    """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
+
+    Parameters
+    ----------
+    times : sequence of int
+        Nanoseconds of a batch of 1, 2, ...
+    processes : int
+    arrivals : array
+        Nanoseconds, ascending.
+    advance : callable, optional
+        The loop: the plain one, or the compiled one.
+
+    Examples
+    --------
+    >>> latencies([10, 12], 1, np.arange(0, 1000, 8.0))[-2:].tolist()
+    [16, 18]
+    """
+    at = np.floor(arrivals).astype(np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    station = Station(0, Fraction(1), processes, tuple(times), 0)
+    state = new_state([station], np.ones(1, dtype=np.int64), len(at) + len(times))
+    state = with_room(state, len(at))
+    advance(state, kernel.ALONE, at, none, none, none, 2**62)
+    logged = int(state.counts[LOGGED])
+    found: NDArray[np.int64] = state.log_ends[:logged] - (state.log_tags[:logged] >> 1)
+    return found[len(found) // _WARM_UP :]
+
+
+def quantile_above(found: NDArray[np.int64], late_share: Fraction) -> int:
+    """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
+
+    Examples
+    --------
+    >>> quantile_above(np.arange(100_000) % 1000, Fraction(1, 100))
+    990
+    """
+    found = found[: len(found) // _PARTS * _PARTS]
+    each = len(found) // _PARTS
+    # the latencies sought are among the longest
+    shortest = np.partition(found, -math.ceil(late_share * len(found)) - 1)[
+        -math.ceil(late_share * len(found)) - 1
+    ]
+    at = np.flatnonzero(found >= shortest)
+    longest, part = found[at], at // each
+    ordered = np.unique(longest)
+    low, high = 0, len(ordered) - 1
+    while low < high:
+        middle = (low + high) // 2
+        means = np.bincount(part[longest > ordered[middle]], minlength=_PARTS) / each
+        above = means.mean() + student(_PARTS - 1) * means.std(ddof=1) / math.sqrt(_PARTS)
+        if above <= late_share:
+            high = middle
+        else:
+            low = middle + 1
+    return int(ordered[low])
+
+
+def _loop(requests: int) -> Callable[..., Any]:
+    if requests < _WORTH_COMPILING:
+        return reference.advance
+    from .compiled import advance
+
+    return advance  # type: ignore[no-any-return]

@@ -1,0 +1,118 @@
+"""The door from a plan to the simulator: which instances a service has, and how long they take."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ...errors import InvalidOption
+from ...values.numbers import shown
+from ..serving.fills import FillTimes
+from ..serving.operating_point import OperatingPoint
+from ..serving.plan import Plan
+from .model import MOST_STATIONS, ModelledInstance, ModelledService
+
+__all__ = ["batch_ns", "services_of"]
+
+#: Tolerated if a service says nothing else: "p99 is within the limit".
+LATE_SHARE = Fraction(1, 100)
+_MILLISECOND = 10**6
+
+
+def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...]]:
+    """Read what a plan promises, as queues.
+
+    GPUs are counted from 0 in the order of the plan's groups, the instances of a service in the
+    order of the GPUs.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    services : tuple of ModelledService
+    warnings : tuple of str
+        Operating points whose columns contradict each other.
+
+    Raises
+    ------
+    InvalidOption
+        If the plan has more instances than are simulated.
+
+    Examples
+    --------
+    >>> from cms import solve
+    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
+    >>> serving = as_problem([service], [point], rule="half")
+    >>> (chat,), _ = services_of(Plan(serving, solve(serving.problem)))
+    >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
+    (2, (33057852, 33057852), 100000000)
+    """
+    instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
+    warnings: dict[str, None] = {}
+    promise = plan.serving.promise
+    share, queue = (promise.late_share, promise.queue) if promise else (LATE_SHARE, "instance")
+    queues = {each.name: each.queue or queue for each in plan.serving.services}
+    fills: dict[tuple[str, str], tuple[int, ...]] = {}
+    first, total = 0, 0
+    for group in plan.groups:
+        total += group.count * sum(each.count for each in group.instances)
+        if total > MOST_STATIONS:
+            raise InvalidOption(
+                f"the plan has more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
+            )
+        for kind in group.instances:
+            for served in kind.serves:
+                if (pair := (served.service, kind.block)) not in fills:
+                    times = plan.serving.fill_times(*pair)
+                    fills[pair] = _fill_ns(times, served.point, warnings)
+                instances[served.service] += [
+                    ModelledInstance(
+                        served.rate_rps, served.point.processes, fills[pair],
+                        queue=queues[served.service], gpu=first + nth, block=kind.block,
+                    )
+                    for nth in range(group.count)
+                    for _ in range(kind.count)
+                ]  # fmt: skip
+        first += group.count
+    services = tuple(
+        ModelledService(
+            each.name,
+            each.rate_rps,
+            math.floor(each.latency_limit_ms * _MILLISECOND),
+            share if each.late_share is None else each.late_share,
+            tuple(sorted(instances[each.name], key=lambda one: one.gpu)),
+        )
+        for each in plan.serving.services
+    )
+    return services, tuple(warnings)
+
+
+def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None]) -> tuple[int, ...]:
+    """How long batches of 1, 2, ... take, in nanoseconds, rounded up."""
+    if warning := batch_ns(point)[1]:
+        warnings[warning] = None
+    return tuple(times.rounded_up(_MILLISECOND))
+
+
+def batch_ns(point: OperatingPoint) -> tuple[int, str]:
+    """How long a full batch takes, in nanoseconds: what the throughput says.
+
+    The latency column is usually rounded to a millisecond. Where it is longer by more than 1 ms and
+    5 %, it is taken, and a warning returned.
+
+    Examples
+    --------
+    >>> batch_ns(OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "104.84", 19))
+    (19076689, '')
+    """
+    warning = ""
+    if point.batch_ms == point.latency_ms != point.computed_batch_ms:
+        warning = (
+            f"{point}: by its throughput a batch takes {shown(round(point.computed_batch_ms, 2))} "
+            "ms; the longer latency is taken"
+        )
+    return math.ceil(point.batch_ms * _MILLISECOND), warning

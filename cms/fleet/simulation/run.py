@@ -1,0 +1,284 @@
+"""Replay a plan: every service by itself, in threads, each with random numbers of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+from fractions import Fraction
+
+from ...errors import InvalidOption
+from ...running.aside import POLL_SECONDS
+from ...running.interrupt import CtrlC
+from ...solving.arguments import available_cores
+from ...values.numbers import Number, exact, shown, whole
+from ..serving.plan import Plan
+from . import reference
+from .arrivals import Arrivals, Poisson
+from .events import (
+    Change,
+    Event,
+    Failure,
+    RateChange,
+    check_events,
+    nanoseconds,
+    script_of,
+)
+from .judging import result_of
+from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND, ModelledService
+from .plan_model import services_of
+from .replay import Loop, Until, replay
+from .result import ServiceResult, Simulation
+from .routing import routing_of
+
+__all__ = ["REQUESTS", "SECONDS", "simulate"]
+
+#: Without any wish, a service gets so many requests; with events, so many seconds.
+REQUESTS, SECONDS = 200_000, 600
+#: Fewer requests than these are worked off before compiled code would be there.
+_WORTH_COMPILING = 50_000
+
+
+def simulate(
+    plan: Plan | Sequence[ModelledService],
+    arrivals: Arrivals | None = None,
+    routing: str = "weighted_random",
+    *,
+    seconds: Number | None = None,
+    requests: int | None = None,
+    events: Sequence[Event] = (),
+    rate: Number = 1,
+    on_failure: str = "retry",
+    seed: int = 0,
+    threads: int | None = None,
+    plain: bool | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Simulation:
+    """Replay a plan, request by request, and see which latency limits it keeps.
+
+    Requests of a service are spread over its instances; one with an idle process begins at once,
+    alone; else requests wait, and a process that gets idle takes as many as its batch holds.
+    Nothing waits for a batch to get full.
+
+    Parameters
+    ----------
+    plan : Plan or sequence of ModelledService
+        Without a schedule, every request is lost.
+    arrivals : Arrivals, default ``Poisson()``
+        How requests come.
+    routing : str, default ``"weighted_random"``
+        How they are spread; a key of :data:`cms.fleet.simulation.routing.ROUTINGS`.
+    seconds : number, optional
+        How long a service is replayed.
+    requests : int, optional
+        How many requests it gets; with `seconds`, at most how many: it goes on where the verdict
+        is open. By default 200,000, or with events 600 seconds.
+    events : sequence of Event
+        What happens meanwhile.
+    rate : number, default 1
+        What all rates are multiplied by.
+    on_failure : {"retry", "lose"}
+        Whether requests that a failure hits are sent to another instance, once.
+    seed : int, default 0
+        The same seed, the same result, whatever the number of threads.
+    threads : int, optional
+        By default one a core.
+    plain : bool, optional
+        Whether the loop is not compiled; by default it is where there is much to do.
+    cancel : threading.Event, optional
+        Set it to end the run, as Ctrl-C does; what was found so far is returned.
+    on_progress : callable, optional
+        Gets the requests that have arrived and those expected, from any thread, one at a time.
+
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    InvalidOption
+        If an argument cannot be meant.
+
+    Notes
+    -----
+    The same seed and arrivals give a service the same requests whatever its instances are and
+    however requests are routed, so plans and policies are compared on equal terms.
+
+    Examples
+    --------
+    >>> from cms.fleet.simulation import ModelledInstance, ModelledService
+    >>> instances = [ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,) * 8)] * 2
+    >>> chat = ModelledService("chat", Fraction(1000), 25_000_000, Fraction(1, 100), instances)
+    >>> print(simulate([chat], requests=2000))
+    chat: KEPT: p99 is 85.5% of 25 ms, 0.000% of 2,000 requests late
+    1 of 1 limits kept under Poisson arrivals, weighted random routing, 2,000 requests each
+    """
+    if isinstance(plan, Plan):
+        _refuse_large_batches(plan)
+        modelled, warnings = services_of(plan)
+    else:
+        modelled, warnings = tuple(plan), ()
+    process, how = arrivals or Poisson(), routing_of(routing)
+    factor = exact(rate, "the factor of all rates", error=InvalidOption)
+    until = _until(seconds, requests, events)
+    seed = whole(seed, "the seed", least=0, error=InvalidOption)
+    if on_failure not in ("retry", "lose"):
+        raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
+    check_events(events, modelled)
+    services = [replace(each, rate=each.rate * factor) for each in modelled]
+    _refuse_extremes(services, until, events)
+    expected = sum(until.expected(each.rate) for each in services if each.rate)
+    loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
+    count = _Count(expected, on_progress, cancel)
+
+    def one(service: ModelledService) -> ServiceResult:
+        script = script_of(service, events)
+        found = replay(
+            service, script, process, how, until, loop, seed=seed, retry=on_failure == "retry",
+            on_piece=count,
+        )  # fmt: skip
+        return result_of(service, script, how, found)
+
+    with CtrlC() as interrupt, ThreadPoolExecutor(_threads(threads), "cms-simulate") as pool:
+        count.cancels.append(interrupt.cancel)
+        try:
+            futures = [pool.submit(one, each) for each in services]
+            # Ctrl-C is heard between two looks, not while this thread waits for a lock.
+            while (at := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:
+                if any(each.exception() for each in at.done):
+                    break
+            results = tuple(each.result() for each in futures)
+        except BaseException:
+            count.stopped = True  # or the other threads would go on to their ends
+            raise
+    rule = plan.serving.rule if isinstance(plan, Plan) else None
+    return Simulation(
+        services=results,
+        arrivals=process.name,
+        routing=how.says,
+        seed=seed,
+        rate=factor,
+        seconds=None if until.ns is None else Fraction(until.ns, SECOND),
+        requests=until.requests,
+        on_failure=on_failure,
+        events=tuple(map(in_words, events)),
+        rule=rule.name if rule else "",
+        promised=getattr(rule, "promise", None) is not None,
+        problem_sha256=plan.serving.problem.sha256 if isinstance(plan, Plan) else "",
+        warnings=warnings,
+        stopped=count.stopped,
+    )
+
+
+def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]) -> Until:
+    if seconds is None and requests is None:
+        return Until(SECONDS * SECOND, None) if events else Until(None, REQUESTS)
+    if requests is not None:
+        requests = whole(requests, "the number of requests", least=1, error=InvalidOption)
+    if seconds is None:
+        return Until(None, requests)
+    time = nanoseconds(exact(seconds, "the length of the run", error=InvalidOption))
+    if time < 1:
+        raise InvalidOption("the run is to last 0 seconds; expected a number > 0")
+    return Until(time, requests)
+
+
+def _refuse_large_batches(plan: Plan) -> None:
+    for points in plan.serving.points.values():
+        for point in points:
+            if point.batch > LARGEST_BATCH or point.processes > MOST_STATIONS:
+                raise InvalidOption(
+                    f"{point.setting}: at most {LARGEST_BATCH:,} requests in a batch and "
+                    f"{MOST_STATIONS:,} processes are simulated"
+                )
+
+
+def _refuse_extremes(
+    services: Sequence[ModelledService], until: Until, events: Sequence[Event]
+) -> None:
+    """Refuse what nanoseconds of 64 bits cannot hold."""
+    factors = [exact(one.factor, "a factor") for one in events if isinstance(one, RateChange)]
+    for each in services:
+        peak = each.rate * max([Fraction(1), *factors])
+        longest = max((max(one.fill_ns) for one in each.instances), default=0)
+        if peak > FASTEST:
+            raise InvalidOption(
+                f"service {each.name!r} gets {shown(peak)} requests/s; at most {FASTEST:,} are "
+                "simulated"
+            )
+        expected = until.expected(peak) if each.rate else 0
+        longest *= max(expected, 1)
+        slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
+        if slow or longest > LONGEST_NS:
+            raise InvalidOption(
+                f"the {expected:,} requests of service {each.name!r} may take longer than nine "
+                "years; simulate fewer, or fewer seconds"
+            )
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return available_cores()
+    return whole(threads, "the number of threads", least=1, error=InvalidOption)
+
+
+def _loop(plain: bool) -> Loop:
+    if plain:
+        return reference.advance
+    from .compiled import advance
+
+    return advance  # type: ignore[no-any-return]
+
+
+class _Count:
+    """Adds up the requests of all threads, and hears that the run is to end."""
+
+    def __init__(
+        self,
+        expected: int,
+        tell: Callable[[int, int], None] | None,
+        cancel: threading.Event | None,
+    ) -> None:
+        self.stopped = False
+        self.cancels = [] if cancel is None else [cancel]
+        self._done, self._expected, self._tell = 0, expected, tell
+        self._lock = threading.Lock()
+
+    def __call__(self, requests: int) -> bool:
+        with self._lock:
+            self._done += requests
+            if self._tell is not None:
+                self._tell(self._done, max(self._expected, self._done))
+            self.stopped |= any(each.is_set() for each in self.cancels)
+            return self.stopped
+
+
+def in_words(event: Event) -> str:
+    """Say what happens, and when.
+
+    Examples
+    --------
+    >>> in_words(RateChange(60, "1.3", "chat"))
+    '60 s: the rate of chat x 1.3'
+    """
+    at = f"{_shown(event.seconds)} s"
+    if isinstance(event, RateChange):
+        whose = "all rates" if event.service is None else f"the rate of {event.service}"
+        return f"{at}: {whose} x {_shown(event.factor)}"
+    if isinstance(event, Failure):
+        what = f"{event.service}:{event.instance}" if event.gpu is None else f"GPU {event.gpu}"
+        back = event.repair_seconds
+        return f"{at}: {what} fails" + (
+            "" if back is None else f", repaired after {_shown(back)} s"
+        )
+    if isinstance(event, Change):
+        parts = [f"{len(event.appear)} appear"] * bool(event.appear)
+        parts += [f"{len(event.leave)} leave"] * bool(event.leave)
+        return f"{at}: instances of {event.service}: {', '.join(parts) or 'no change'}"
+    return f"{at}: the weight of {event.service}:{event.instance} x {_shown(event.factor)}"
+
+
+def _shown(value: Number) -> str:
+    return shown(exact(value, "a number"))

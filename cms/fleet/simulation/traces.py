@@ -1,0 +1,178 @@
+"""Recorded arrivals, replayed from a CSV table.
+
+A trace says when requests came, not what they asked for: a fixed time a batch does not describe
+the continuous batching of language models, whose requests differ by what they read and write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InvalidOption
+from ...files.source import StrPath
+from ...files.tables import Cell, Table, read_table
+from ...values.names import nearest
+from .arrivals import NEVER, PIECE
+from .model import LONGEST_NS, SECOND
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Replay", "read_trace"]
+
+# What published traces call the time of an arrival: Azure's of language models, BurstGPT's.
+_KNOWN = ("TIMESTAMP", "Timestamp", "timestamp", "arrival_seconds", "seconds")
+_END, _DURATION = "end_timestamp", "duration"  # of Azure Functions 2021
+_CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{1,9})?Z?")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Arrivals as they were recorded.
+
+    Parameters
+    ----------
+    times_ns : dict of str to array of int64
+        The arrivals of each service, from 0 on, in their order; of all services under the empty
+        name.
+    name : str
+        What reports call it.
+    scaled : bool, default True
+        Whether the trace's time is stretched so that its mean rate is the service's.
+
+    Examples
+    --------
+    >>> trace = Replay({"": np.array([0, 10**9, 4 * 10**9])}, "three")
+    >>> next(trace.pieces("chat", Fraction(3, 2), np.random.default_rng())).tolist()
+    [0, 333333333, 1333333333]
+    """
+
+    times_ns: dict[str, NDArray[np.int64]] = field(repr=False)
+    name: str
+    scaled: bool = True
+
+    def pieces(
+        self, service: str, rate: Fraction, random: np.random.Generator, size: int = PIECE
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield the times of arrivals; see :class:`Arrivals`. A trace has an end."""
+        times = self.times_ns.get("", self.times_ns.get(service))
+        if times is None:
+            raise InvalidOption(
+                f"the trace {self.name} has no arrival of service {service!r}"
+                f"{nearest(service, self.times_ns)}; it has {', '.join(self.times_ns)}"
+            )
+        stretch = self._stretch(times, rate) if self.scaled else 1.0
+        for first in range(0, len(times), size):
+            piece = times[first : first + size]
+            scaled = np.minimum(np.rint(piece * stretch), NEVER)
+            yield scaled.astype(np.int64) if self.scaled else piece
+
+    @staticmethod
+    def _stretch(times: NDArray[np.int64], rate: Fraction) -> float:
+        """A trace of n arrivals has n gaps: the last one, to its end, is as long as the mean."""
+        n, span = len(times), int(times[-1])
+        if n == 1 or not span:
+            return 1.0
+        return float(min(Fraction((n - 1) * SECOND, span) / rate, Fraction(NEVER)))
+
+
+def read_trace(
+    path: StrPath,
+    column: str | None = None,
+    service_column: str | None = None,
+    *,
+    scaled: bool = True,
+) -> Replay:
+    """Read recorded arrivals from a CSV table.
+
+    Parameters
+    ----------
+    path : str or path-like
+    column : str, optional
+        Where the times are: seconds, or ``2023-11-16 18:15:46.68``. By default a column that a
+        published trace has: ``TIMESTAMP`` (Azure LLM inference), ``Timestamp`` (BurstGPT), or
+        ``end_timestamp`` less ``duration`` (Azure Functions 2021).
+    service_column : str, optional
+        Which column says whose arrival it is; without one, every service gets all of them.
+    scaled : bool, default True
+        Whether the trace's time is stretched so that its mean rate is the service's.
+
+    Returns
+    -------
+    Replay
+        Where all times are whole seconds, those of a second are spread evenly over it.
+
+    Raises
+    ------
+    FileError
+        With line and column: no such column, a time that is none.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "trace.csv"
+    >>> _ = path.write_text(
+    ...     "TIMESTAMP,ContextTokens,GeneratedTokens\\n"
+    ...     "2023-11-16 18:15:46.6805900,374,44\\n"
+    ...     "2023-11-16 18:15:50.9951690,396,109\\n"
+    ... )
+    >>> read_trace(path).times_ns[""].tolist()
+    [0, 4314579000]
+    """
+    wanted = [name for name in (column, service_column) if name is not None]
+    table = read_table(path, wanted)
+    times = _times(table, column)
+    rows: dict[str, list[int]] = {}
+    for row, time in zip(table, times, strict=True):
+        rows.setdefault(row[service_column].word() if service_column else "", []).append(time)
+    first = min(times)
+    if max(times) - first > LONGEST_NS:
+        last = table.rows[times.index(max(times))]
+        raise last.error("the trace is longer than nine years")
+    whole = all(time % SECOND == 0 for time in times)
+    found = {}
+    for name, own in rows.items():
+        arrivals = np.sort(np.array([time - first for time in own], dtype=np.int64))
+        found[name] = _spread(arrivals) if whole else arrivals
+    return Replay(found, table.header.source.name, scaled)
+
+
+def _times(table: Table, column: str | None) -> Sequence[int]:
+    """The arrivals' times in nanoseconds, in the order of the rows."""
+    if column is None:
+        if _END in table.columns and _DURATION in table.columns:
+            return [_time(row[_END]) - _time(row[_DURATION]) for row in table]
+        known = [name for name in _KNOWN if name in table.columns]
+        if not known:
+            raise table.rows[0].error(
+                f"no column is known to hold times: {', '.join(table.columns)}",
+                expected=f"one of {', '.join(_KNOWN)}",
+                fix="name the column",
+            )
+        column = known[0]
+    return [_time(row[column]) for row in table]
+
+
+def _time(cell: Cell) -> int:
+    if match := _CLOCK.fullmatch(cell.text):
+        day, clock, rest = match.groups()
+        try:
+            moment = datetime.fromisoformat(f"{day} {clock}+00:00")
+        except ValueError:
+            raise cell.error(f"{cell.text!r} is no time", expected="a date and a time") from None
+        return int(moment.timestamp()) * SECOND + int((rest or ".")[1:].ljust(9, "0"))
+    return round(cell.number() * SECOND)
+
+
+def _spread(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Spread the arrivals of each second evenly over it."""
+    _, first, counts = np.unique(times, return_index=True, return_counts=True)
+    nth = np.arange(len(times)) - np.repeat(first, counts)
+    return times + (2 * nth + 1) * SECOND // (2 * np.repeat(counts, counts))

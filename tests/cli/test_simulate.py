@@ -1,0 +1,174 @@
+"""``cms simulate``: its table, sentence, exit codes, files and errors."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.cli.app import run
+from cms.cli.progress import RequestsProgress
+from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, error_of
+
+QUICK = ["--requests", "1500"]
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "s.csv").write_text(SERVICES + "chat,bert,100,90\n<b>mail,bert,30,200\n")
+    (folder / "p.csv").write_text(
+        POINTS + "bert,a100-80gb,2g.20gb,2,4,200,40\nbert,a100-80gb,1g.10gb,1,2,50,40\n"
+    )
+    files = ["-s", str(folder / "s.csv"), "-p", str(folder / "p.csv")]
+    assert run(["plan", "--rule", "parvagpu", *files, "-q", "-o", str(folder / "plan.json")]) == 0
+    return str(folder / "plan.json")
+
+
+def test_limits_that_are_kept_are_said_to_be(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", plan, *QUICK, "--rate", "0.1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("KEPT") == 2
+    assert "2 of 2 limits kept under Poisson arrivals, weighted random routing, rates x 0.1" in out
+    assert "this plan promised nothing about waiting (rule parvagpu)" in " ".join(out.split())
+
+
+def test_a_broken_limit_is_exit_code_1_with_its_cause(
+    plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", plan, *QUICK, "--rate", "9", "--routing", "shortest_queue"]) == 1
+    out = capsys.readouterr().out
+    assert "BROKEN" in out
+    assert "requests/s at most" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_an_open_verdict_is_warned_of(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", plan, "--requests", "20", "--rate", "0.1"]) == 0
+    assert "chat is undecided: more --requests would tell" in capsys.readouterr().err
+
+
+def test_events_traces_and_files(
+    plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text("seconds,what,target,value\n2,fail,gpu:0,1\n")
+    (tmp_path / "t.csv").write_text("TIMESTAMP\n" + "".join(f"{at / 8}\n" for at in range(900)))
+    out, picture = tmp_path / "sim.json", tmp_path / "sim.svg"
+    code = run([
+        "simulate", plan, "--events", str(tmp_path / "e.csv"), "--surge", "2@4+1", "--seconds", "9",
+        "--arrivals", "gamma:2", "--arrivals", f"chat={tmp_path / 't.csv'}", "-o", str(out),
+        "--picture", str(picture),
+    ])  # fmt: skip
+    assert code in (0, 1)
+    document = json.loads(out.read_text())
+    assert document["arrivals"] == f"gamma:2 (chat: {tmp_path / 't.csv'})"
+    assert [event.split(": ")[1] for event in document["events"]] == [
+        "GPU 0 fails, repaired after 1 s", "all rates x 2", "all rates x 1",
+    ]  # fmt: skip
+    assert sum(each["retried"] + each["lost"] for each in document["services"]) > 0
+    assert "GPU 0 fails" in capsys.readouterr().out
+    drawn = picture.read_text()
+    assert drawn.startswith("<svg")
+    assert "&lt;b&gt;mail" in drawn
+    assert "<b>" not in drawn
+
+
+def test_the_same_seed_writes_the_same_bytes_with_one_thread_and_two(
+    plan: str, tmp_path: Path
+) -> None:
+    for threads in ("1", "2"):
+        wish = ["--threads", threads, "-q", "-o", str(tmp_path / threads)]
+        run(["simulate", plan, *QUICK, "--surge", "3@1+2", "--seed", "7", *wish])
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        (["--routing", "fair"], "there is no routing 'fair'"),
+        (["--arrivals", "often"], "expected poisson, gamma:CV2"),
+        (["--arrivals", "gamma:x"], "--arrivals"),
+        (["--surge", "2"], "expected FACTOR@START+SECONDS"),
+        (["--column", "t"], "are for a trace"),
+        (["--rate", "-1"], "rates"),
+        (["--seconds", "x"], "length of the run"),
+        (["--picture", "x.png"], "pictures are SVG"),
+    ],
+)
+def test_a_wish_that_cannot_be_meant_is_exit_code_2(
+    wish: list[str], says: str, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", plan, *QUICK, *wish]) == 2
+    assert says in error_of(capsys)
+
+
+def test_a_file_that_is_no_plan_is_exit_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.json").write_text('{"format": "cms-simulation", "schema": 1}')
+    assert run(["simulate", str(tmp_path / "x.json")]) == 1
+    assert 'expected "cms-plan" (a plan)' in error_of(capsys)
+
+
+def test_a_plan_without_a_schedule_is_exit_code_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.csv").write_text(SERVICES + "chat,bert,100,90\n")
+    (tmp_path / "p.csv").write_text(POINTS + "bert,a100-80gb,1g.10gb,1,2,50,40\n")
+    files = ["-s", str(tmp_path / "s.csv"), "-p", str(tmp_path / "p.csv"), "-q"]
+    limit = ["--max-gpus", "a100-80gb=0", "-o", str(tmp_path / "plan.json")]
+    assert run(["plan", "--rule", "parvagpu", *files, *limit]) == 3
+    capsys.readouterr()
+    assert run(["simulate", str(tmp_path / "plan.json")]) == 3
+    assert "has no schedule" in capsys.readouterr().err
+
+
+class Terminal:
+    """A stream that says it is a terminal, or not."""
+
+    def __init__(self, tty: bool) -> None:
+        self.tty, self.text = tty, ""
+
+    def isatty(self) -> bool:
+        return self.tty
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
+    for tty in (True, False):
+        stream: Any = Terminal(tty)
+        seconds = iter([0.0, 1.0, 2.5, 2.6, 8.0])
+        progress = RequestsProgress(stream, seconds.__next__)
+        for done in (1, 25, 30, 80):
+            progress(done, 100)
+        progress.end()
+        shown = stream.text.split("\r" if tty else "\n")
+        assert len([line for line in shown if "of 100 requests" in line]) == 2
+        assert stream.text.endswith("\r\x1b[K" if tty else "80 % of 100 requests\n")
+
+
+def test_ctrl_c_prints_what_is_known_and_exits_with_130(plan: str) -> None:
+    """A run of years; what it prints on the way says that it has begun."""
+    process = subprocess.Popen(
+        [*COMMAND, "simulate", plan, "--seconds", "100000000", "--rate", "0.5"],
+        cwd=ROOT, text=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert "requests" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=600)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "stopped before the end" in " ".join(out.split())
+    assert "Traceback" not in err

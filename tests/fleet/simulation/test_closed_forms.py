@@ -1,0 +1,188 @@
+"""What queueing theory says of a service in closed form, the simulator says too."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import InvalidOption
+from cms.fleet.simulation import (
+    ModelledService,
+    Poisson,
+    RateChange,
+    Verdict,
+    reference,
+    simulate,
+    surge,
+)
+from cms.fleet.simulation.kernel import ALONE, advance
+from cms.fleet.simulation.model import stations_of
+from cms.fleet.simulation.state import LOGGED, State, new_state, with_room
+from tests.fleet.simulation.cases import MS, case, instance, run, service
+
+NONE = np.zeros(0, dtype=np.int64)
+NOBODY = np.zeros(0, dtype=np.int32)
+
+
+def latencies(state: State, times: np.typing.NDArray[np.int64], loop: Any) -> Any:
+    state = with_room(state, len(times))
+    assert loop(state, ALONE, times, NONE, NOBODY, NOBODY, 2**62) == len(times)
+    assert state.counts[LOGGED] == len(times)
+    return np.asarray(state.log_ends[: len(times)]) - np.asarray(state.log_tags[: len(times)]) // 2
+
+
+def mean_and_error(values: Any, parts: int = 20) -> tuple[float, float]:
+    means = values[: len(values) // parts * parts].reshape(parts, -1).mean(axis=1)
+    return float(means.mean()), float(means.std(ddof=1)) / math.sqrt(parts)
+
+
+def poisson(rate: Fraction, requests: int, seed: int = 0) -> Any:
+    return next(Poisson().pieces("", rate, np.random.default_rng(seed), requests))
+
+
+@pytest.mark.parametrize("load", ["0.5", "0.8", "0.9"])
+def test_one_at_a_time_in_equal_times_waits_as_pollaczek_and_khinchine_say(load: str) -> None:
+    rho, requests = Fraction(load), 40_000
+    one = instance(ns=10 * MS)
+    state = new_state(stations_of([one]), np.ones(1, dtype=np.int64), requests + 1)
+    found = latencies(state, poisson(100 * rho, requests), reference.advance)
+    mean, error = mean_and_error(found)
+    assert abs(mean / (10 * MS) - float(1 + rho / (2 * (1 - rho)))) < 3 * error / (10 * MS)
+
+
+class Exponential:
+    """Batch times that are drawn anew whenever one is looked up."""
+
+    def __init__(self, mean_ns: int, seed: int) -> None:
+        self.mean_ns, self.chance = mean_ns, random.Random(seed)
+
+    def __getitem__(self, at: int) -> int:
+        return max(round(self.chance.expovariate(1 / self.mean_ns)), 1)
+
+
+@pytest.mark.parametrize(("servers", "load"), [(1, "0.7"), (4, "0.8")])
+def test_exponential_times_wait_as_erlang_says(servers: int, load: str) -> None:
+    rho, requests, mean_ns = Fraction(load), 30_000, 10 * MS
+    one = instance(processes=servers, ns=mean_ns)
+    state = new_state(stations_of([one]), np.ones(1, dtype=np.int64), requests + 1)
+    state = state._replace(times=Exponential(mean_ns, seed=5))
+    found = latencies(state, poisson(100 * servers * rho, requests, seed=5), advance)
+    offered = float(rho) * servers
+    last = offered**servers / math.factorial(servers) / (1 - float(rho))
+    waits = last / (sum(offered**k / math.factorial(k) for k in range(servers)) + last)
+    expected = 1 + waits / (servers * (1 - float(rho)))
+    mean, error = mean_and_error(found)
+    assert abs(mean / mean_ns - expected) < 3 * error / mean_ns
+
+
+@given(st.integers(min_value=0, max_value=2**32))
+def test_littles_law_is_an_identity(seed: int) -> None:
+    """The integral of the number in the system is the sum of the times in it."""
+    found, answers = run(case(seed), reference.advance)
+    steps = sorted([(tag // 2, 1) for tag, _ in answers] + [(end, -1) for _, end in answers])
+    inside = area = before = 0
+    for now, step in steps:
+        area += inside * (now - before)
+        inside, before = inside + step, now
+    assert area == found.tally.total_ns
+
+
+def late_share(batch: int, ratio: float, load: float) -> float:
+    """Late share of one process with padded batches: the exact chain of its batch starts."""
+    a, size = load * batch, 12 * batch + 60
+
+    def at_least(n: int, mean: float) -> float:
+        if n <= 0:
+            return 1.0
+        term, below = math.exp(-mean), 0.0
+        for k in range(n):
+            below += term
+            term *= mean / (k + 1)
+        return 1.0 - below
+
+    def area(x: float, n: int) -> float:  # of P(N(t) >= n) for t from 0 to x
+        return x if n <= 0 else x * at_least(n, a * x) - n / a * at_least(n + 1, a * x)
+
+    arrivals = [math.exp(-a + k * math.log(a) - math.lgamma(k + 1)) for k in range(size)]
+    step = np.zeros((size, size))
+    for w in range(size):
+        for k, chance in enumerate(arrivals):
+            step[w, min(max(w + k - batch, 0), size - 1)] += chance
+    waiting = np.linalg.lstsq(
+        np.vstack([step.T - np.eye(size), np.ones(size)]), np.r_[np.zeros(size), 1.0], rcond=None
+    )[0]
+    first = math.floor(ratio - 2)
+    turn = first + 1 - (ratio - 2)  # from this phase on one more batch is in time
+    late = sum(
+        chance * (
+            area(turn, (first + 1) * batch - w)
+            + area(1.0, (first + 2) * batch - w) - area(turn, (first + 2) * batch - w)
+        )
+        for w, chance in enumerate(waiting)
+    )  # fmt: skip
+    return float(a * late / (a + waiting[0] * math.exp(-a)))
+
+
+@pytest.mark.parametrize(
+    ("batch", "ratio", "load"), [(8, 2.0, 0.507), (8, 2.22, 0.63), (4, 3.0, 0.69)]
+)
+def test_padded_batches_are_late_as_often_as_the_exact_chain_says(
+    batch: int, ratio: float, load: float
+) -> None:
+    expected = late_share(batch, ratio, load)
+    assert expected == pytest.approx(0.01, rel=0.1)
+    padded = instance(batch=batch, ns=10 * MS)
+    rate = Fraction(str(load)) * padded.capacity
+    asked = service(padded, rate=rate, limit=round(ratio * 10 * MS))
+    (found,) = simulate([asked], requests=20_000, seed=1, plain=True).services
+    low, high = found.interval
+    assert float(low) < expected < float(high)
+
+
+def test_a_surge_drains_as_a_fluid_does() -> None:
+    """Load 0.85, 1.3 times as much for 30 s: 3.15 s of work wait at its end, for 21 s."""
+    batch, ns = 8, 50 * MS
+    padded = instance(processes=8, batch=batch, ns=ns)
+    asked = service(padded, rate=padded.capacity * Fraction(85, 100), limit=3 * ns)
+    events = [RateChange(30, "1.3"), RateChange(60, 1)]
+    (found,) = simulate([asked], seconds=120, events=events, plain=True).services
+    fluid = surge(Fraction("0.85"), Fraction("1.3"), Fraction(30))
+    assert fluid.drain_seconds is not None
+    # a batch that is being worked on, and one's own, come on top of what waits
+    peak = float(fluid.backlog_seconds) + 2 * ns / 1e9
+    assert found.max_ns / 1e9 == pytest.approx(peak, rel=0.1)
+    back = found.recoveries[1].back_after_seconds
+    assert back is not None
+    assert float(back) == pytest.approx(float(fluid.drain_seconds), rel=0.2)
+    assert found.recoveries[0].back_after_seconds is None
+
+
+def test_a_fluid_that_never_drains_says_so() -> None:
+    assert surge(Fraction(1), Fraction(2), Fraction(10)).drain_seconds is None
+    assert surge(Fraction(1, 2), Fraction(3, 2), Fraction(10)) == (0, 0)
+    with pytest.raises(InvalidOption, match="expected numbers >= 0"):
+        surge(Fraction(-1), Fraction(2), Fraction(10))
+
+
+def test_a_load_above_one_is_overloaded_and_the_report_says_why() -> None:
+    padded = instance(batch=4, ns=10 * MS)
+    asked = service(padded, rate=padded.capacity * Fraction(11, 10))
+    (found,) = simulate([asked], requests=5_000, plain=True).services
+    assert (found.verdict, found.overloaded) == (Verdict.BROKEN, True)
+    assert found.cause == "its instances work off 400 requests/s at most"
+
+
+def test_nobody_who_asks_and_nobody_who_serves() -> None:
+    idle = ModelledService("idle", Fraction(0), 10 * MS, Fraction(1, 100), (instance(),))
+    alone = ModelledService("alone", Fraction(10), 10 * MS, Fraction(1, 100), ())
+    quiet, lost = simulate([idle, alone], requests=100).services
+    assert (quiet.requests, quiet.verdict) == (0, Verdict.KEPT)
+    assert (lost.requests, lost.lost, lost.cause) == (100, 100, "no instance serves it")
+    assert lost.verdict == Verdict.BROKEN

@@ -1,0 +1,195 @@
+"""Traces, tables of events, and the words of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError, InvalidOption
+from cms.fleet.simulation import Failure, RateChange, Weights, read_events, read_trace, simulate
+from cms.fleet.simulation.arrivals import RateClock
+from cms.fleet.simulation.event_table import arrivals_of, surge_of
+from cms.fleet.simulation.routing import Alias, whole_weights
+from cms.fleet.simulation.statistics import Tally, Verdict
+from tests.fleet.simulation.cases import instance, service
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def written(text: str) -> Path:
+        (tmp_path / "table.csv").write_text(text)
+        return tmp_path / "table.csv"
+
+    return written
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def test_a_table_of_events_says_what_happens_when(write: Write) -> None:
+    rows = (
+        "60,rate,chat,1.3\n90,rate,,1\n120,fail,gpu:3,300\n130,fail,a:b:1,\n200,weight,chat:2,0\n"
+    )
+    assert read_events(write("seconds,what,target,value\n" + rows)) == (
+        RateChange(60, "1.3", "chat"), RateChange(90, 1), Failure(120, gpu=3, repair_seconds=300),
+        Failure(130, service="a:b", instance=1), Weights(200, "chat", 2, 0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("60,rat,chat,1.3", "table.csv:2:4: what is 'rat', expected one of rate, fail, weight"),
+        ("60,rate,chat,x", "table.csv:2:14"),
+        ("-1,rate,chat,1", "table.csv:2:1"),
+        ("60,fail,chat,1", "from 0 on"),
+        ("60,weight,gpu:-1,1", "from 0 on"),
+    ],
+)
+def test_a_wrong_event_is_named_with_its_place(row: str, says: str, write: Write) -> None:
+    with pytest.raises(FileError) as refused:
+        read_events(write(f"seconds,what,target,value\n{row}\n"))
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "1.3", "1.3@60", "1.3@60+", "x@1+1", "1@-1+1", "1@1+1+1"])
+def test_a_surge_that_is_written_otherwise_is_refused(text: str) -> None:
+    with pytest.raises(InvalidOption, match="surge"):
+        surge_of(text)
+
+
+@pytest.mark.parametrize("text", ["gamma", "gamma:0", "gamma:1,2", "bursts:3,0.2", "poisson:1"])
+def test_arrivals_that_cannot_be_meant_are_refused(text: str) -> None:
+    with pytest.raises(InvalidOption):
+        arrivals_of(text)
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_replayed_as_recorded_or_at_the_services_rate(write: Write) -> None:
+    path = write("t,who\n10,chat\n10.5,chat\n12,mail\n12.25,chat\n")
+    trace = read_trace(path, "t", "who", scaled=False)
+    assert trace.times_ns["chat"].tolist() == [0, 500_000_000, 2_250_000_000]
+    assert trace.times_ns["mail"].tolist() == [2_000_000_000]
+    asked = [service(instance(), rate=3, name="chat")]
+    as_recorded = simulate(asked, trace, requests=100).services[0]
+    assert (as_recorded.requests, as_recorded.seconds) == (3, Fraction("2.26"))
+    found = simulate(asked, read_trace(path, "t", "who"), requests=100).services[0]
+    assert found.seconds == Fraction("0.666666667") + Fraction("0.01")
+    with pytest.raises(InvalidOption, match=r"no arrival of service 'chatt'.*nearest: 'chat'"):
+        simulate([service(instance(), name="chatt")], trace, requests=100)
+
+
+def test_published_traces_are_known_by_their_columns(write: Write) -> None:
+    functions = "app,func,end_timestamp,duration\na,f,10.5,0.5\na,f,11.25,1\n"
+    assert read_trace(write(functions)).times_ns[""].tolist() == [0, 250_000_000]
+    burst = "Timestamp,Model\n5,x\n5,x\n6,x\n"  # whole seconds are spread over the second
+    assert read_trace(write(burst)).times_ns[""].tolist() == [
+        250_000_000, 750_000_000, 1_500_000_000,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "says"),
+    [
+        ("when\n1\n", None, "no column is known to hold times: when"),
+        ("t\n1\n", "tt", "there is no column 'tt'"),
+        ("t\nsoon\n", "t", "table.csv:2:1"),
+        ("t\n2023-13-16 18:15:46\n", "t", "expected a date and a time"),
+    ],
+)
+def test_a_wrong_trace_is_named_with_its_place(
+    text: str, column: str | None, says: str, write: Write
+) -> None:
+    with pytest.raises(FileError) as refused:
+        read_trace(write(text), column)
+    assert says in str(refused.value)
+
+
+# --- clocks, draws and counts ---------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["0", "1/2", "1", "3"])), max_size=5),
+    st.lists(st.integers(0, 100), max_size=30),
+)
+def test_a_clock_keeps_the_order_and_the_work(
+    changes: list[tuple[int, str]], times: list[int]
+) -> None:
+    """What has arrived by a time is the integral of the rate up to it."""
+    steps = sorted((at, Fraction(by)) for at, by in changes)
+    real = RateClock(steps)(np.array(sorted(times), dtype=np.int64))
+    assert (np.diff(real) >= 0).all()
+    for base, now in zip(sorted(times), real.tolist(), strict=True):
+        if now >= 2**62:
+            continue
+        worked, before, factor = Fraction(0), 0, Fraction(1)
+        for at, by in [*steps, (10**9, Fraction(0))]:
+            worked += max(min(at, now) - before, 0) * factor
+            before, factor = min(max(at, before), now), by
+        assert abs(worked - base) <= 3
+
+
+@given(st.lists(st.fractions(0, 1000, max_denominator=50), min_size=1, max_size=9))
+def test_an_alias_table_draws_each_station_as_often_as_its_weight_says(
+    weights: list[Fraction],
+) -> None:
+    whole = whole_weights(weights)
+    if not whole.any():
+        return
+    k, fine = len(whole), 2**12
+    columns = (np.arange(k, dtype=np.uint64) * np.uint64(2**32) + np.uint64(2**31)) // np.uint64(k)
+    grid = np.arange(fine, dtype=np.uint64) * np.uint64(2**20)
+    raw = (columns[:, None] << np.uint64(32)) | grid[None, :]
+    counts = np.bincount(Alias(whole).pick(raw.ravel()), minlength=k)
+    shares = np.array([float(each / sum(weights)) for each in weights])
+    assert np.abs(counts / (k * fine) - shares).max() < 2 / fine * k
+    assert not counts[[not each for each in weights]].any()
+
+
+def test_quantiles_are_at_most_a_thousandth_too_long() -> None:
+    chance = np.random.default_rng(1)
+    found = np.sort(np.rint(10 ** chance.uniform(2, 11, 5_000)).astype(np.int64))
+    tally = Tally(limit_ns=10**9, horizon_ns=5_000)
+    tally.add(np.arange(5_000), found)
+    for percent in (1, 50, 90, 99, 100):
+        exact = int(found[percent * 50 - 1])
+        assert exact <= tally.quantile(Fraction(percent, 100)) <= exact * 1.001 + 1
+    assert tally.late == int((found > 10**9).sum())
+
+
+def test_a_run_that_is_longer_than_expected_is_counted_all_the_same() -> None:
+    short, right = Tally(10, horizon_ns=600), Tally(10, horizon_ns=4_800)
+    clocks, found = np.arange(4_800), np.arange(4_800) % 20 + 1
+    for tally in (short, right):
+        for first in range(0, 4_800, 100):
+            tally.add(clocks[first : first + 100], found[first : first + 100])
+    assert (short.cells == right.cells).all()
+    assert short.interval() == right.interval()
+
+
+def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    outside = 0
+    for seed in range(200):
+        chance = np.random.default_rng(seed)
+        tally = Tally(10, horizon_ns=2_000)
+        tally.add(np.arange(2_000), np.where(chance.random(2_000) < 0.01, 20, 5))
+        low, high = tally.interval()
+        outside += not low <= Fraction(1, 100) <= high
+    assert outside <= 6
+
+
+def test_few_requests_decide_nothing_and_many_do() -> None:
+    for requests, verdict in ((100, Verdict.UNDECIDED), (5_000, Verdict.KEPT)):
+        tally = Tally(10, horizon_ns=requests)
+        tally.add(np.arange(requests), np.full(requests, 5))
+        assert tally.verdict(Fraction(1, 100)) == verdict
