@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import heapq
 from fractions import Fraction
-from itertools import product
-from math import ceil, floor, gcd
-from typing import TYPE_CHECKING, NamedTuple
+from math import ceil, floor
+from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import Condition
@@ -25,6 +24,8 @@ from ..prices.search import PriceSearch
 from ..solvers.floats import near
 from .blend import Blend, Blends, Total
 from .branchable import branchable
+from .machine_sums import weighted_sums
+from .open_nodes import Open, Tried, fractional
 from .quantities import BLOCKS, TYPES, Split
 from .tree import Grower, Node, leaves
 from .whole_schedules import WholeSchedules
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
     from ..prices.points import Share
 
-#: Nearer to an integer than this counts as one where branches are chosen.
-_NEAR = 1e-5
 #: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
 _MARGIN = 1e-4
 #: Totals that are tried on both sides at a node, as far as not known well enough already.
@@ -51,9 +50,7 @@ _TRIED, _KNOWN = 8, 2
 _LEAST_GAIN = 1e-6
 #: Rounds of bringing up what is missing at a node.
 _ROUNDS = 30
-#: Weighted sums of machines: so many, of units down to so small a part of a machine.
-_SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
-#: More of them come with so many nodes for each there is.
+#: More weighted sums of machines come with so many nodes for each there is.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
 #: Fleets at nodes for which schedules are looked for.
 _MOST_FLEETS = 12
@@ -202,9 +199,9 @@ class _Tree:
             Nodes before it gives up.
         """
         told, told_at = self._budget.lower_bound, 0
-        root = _Open(self._root, ())
+        root = Open(self._root, ())
         blend = self._solved(root)
-        tried = _Tried(Fraction(-1), 0, 0)
+        tried = Tried(Fraction(-1), 0, 0)
         if blend is not None:
             tried = self._tried
             yield from self._whole_fleets()
@@ -212,12 +209,12 @@ class _Tree:
         if blend is not None:
             self._add_sums(blend)
             blend = self._solved(root)
-        waiting: list[tuple[int, int, float, int, _Open, Blend]] = []
+        waiting: list[tuple[int, int, float, int, Open, Blend]] = []
         if blend is not None:
             self._push(waiting, root, blend)
         while waiting and self.nodes < most and not self._budget.stopped:
             steps, *_, node, blend = heapq.heappop(waiting)
-            whole = not any(machines for machines, _ in _fractional(blend))
+            whole = not any(machines for machines, _ in fractional(blend))
             if whole or steps * self._step > round_up(node.node.point.bound, self._step):
                 priced = self._priced(node, blend)
                 if priced is None:
@@ -226,7 +223,7 @@ class _Tree:
                     self._push(waiting, node, priced)
                     continue
                 blend = priced
-                whole = not any(machines for machines, _ in _fractional(blend))
+                whole = not any(machines for machines, _ in fractional(blend))
             if self._worth_another_try(tried, whole=whole):
                 # Whether this much will do is for a program to find out.
                 tried = self._tried
@@ -263,10 +260,10 @@ class _Tree:
         yield from self._last(told)
 
     @property
-    def _tried(self) -> _Tried:
-        return _Tried(round_up(self._bound, self._step), self._blends.known, self.nodes)
+    def _tried(self) -> Tried:
+        return Tried(round_up(self._bound, self._step), self._blends.known, self.nodes)
 
-    def _worth_another_try(self, tried: _Tried, *, whole: bool) -> bool:
+    def _worth_another_try(self, tried: Tried, *, whole: bool) -> bool:
         """Whether no fleet costs as little as where whole ones were looked for, or much is new."""
         now = self._tried
         more = now.known >= _MORE * tried.known and now.nodes >= _MORE_NODES + 2 * tried.nodes
@@ -294,24 +291,12 @@ class _Tree:
         for (machines, at), dual in blend.duals.items():
             if machines and at >= types and dual:
                 worth = [w - n * dual for w, n in zip(worth, self._sums[at - types], strict=True)]
-        found: dict[tuple[int, ...], tuple[float, float]] = {}
-        for m, parts in product(range(types), range(1, _MOST_PARTS + 1)):
-            value = blend.totals.get((True, m), 0.0)
-            unit = worth[m] / parts
-            if abs(value - round(value)) <= _NEAR or unit * near(self._unit / self._step) < _FINEST:
-                continue
-            weights = [round(each / unit) for each in worth]
-            if gcd(*weights) != 1 or sum(map(bool, weights)) < 2 or max(weights) > _MOST_WEIGHT:
-                continue
-            if min(weights) < 0 or weights in self._sums:
-                continue
-            total = sum(n * blend.totals.get((True, at), 0.0) for at, n in enumerate(weights))
-            rise = unit * (ceil(total - _NEAR) - total)
-            found[tuple(weights)] = min(rise, self._worth_of_gap(blend)), unit
-        for best in sorted(found, key=lambda each: (-found[each][0], each))[:_SUMS]:
-            self._blends.add_sum(best)
-            self._sums.append([*best])
-            self._units.append(found[best][1])
+        step, gap = near(self._step / self._unit), self._worth_of_gap(blend)
+        for weights, unit in weighted_sums(blend, worth, step, gap):
+            if [*weights] not in self._sums:
+                self._blends.add_sum(weights)
+                self._sums.append([*weights])
+                self._units.append(unit)
 
     def _last(self, told: Fraction) -> Iterator[Certificate]:
         """Yield the certificate of the tree, if it says more than was told."""
@@ -332,8 +317,8 @@ class _Tree:
 
     def _push(
         self,
-        waiting: list[tuple[int, int, float, int, _Open, Blend]],
-        node: _Open,
+        waiting: list[tuple[int, int, float, int, Open, Blend]],
+        node: Open,
         blend: Blend,
     ) -> None:
         """Nodes come the lowest bound in whole steps first, of these the deepest."""
@@ -344,7 +329,7 @@ class _Tree:
     def _steps(self, value: float) -> int:
         return ceil(value * near(self._unit / self._step) - _MARGIN)
 
-    def _solved(self, node: _Open) -> Blend | None:
+    def _solved(self, node: Open) -> Blend | None:
         self.nodes += 1
         return self._blends.solved(node.bounds)
 
@@ -353,7 +338,7 @@ class _Tree:
         if point is not None and point.bound > node.point.bound:
             node.point = point
 
-    def _priced(self, node: _Open, blend: Blend) -> Blend | None:
+    def _priced(self, node: Open, blend: Blend) -> Blend | None:
         """Bring up what is missing at a node; None if it is closed."""
         for _ in range(_ROUNDS):
             if blend.known == self._blends.known:
@@ -369,15 +354,15 @@ class _Tree:
             blend = again
         return blend
 
-    def _chosen(self, node: _Open, blend: Blend) -> list[tuple[_Open, Blend]] | None:
+    def _chosen(self, node: Open, blend: Blend) -> list[tuple[Open, Blend]] | None:
         """Split a node by what seems to help most; None if nothing is left to split by."""
         if len(node.node.path) >= LARGEST_DEPTH:
             return None
-        found = _fractional(blend)
+        found = fractional(blend)
         if not found:
             return None
         order = sorted(found, key=lambda total: (-self._guess(total, found[total], blend), total))
-        best: tuple[float, Total, list[tuple[_Open, Blend]]] | None = None
+        best: tuple[float, Total, list[tuple[Open, Blend]]] | None = None
         for total in order[:_TRIED]:
             known = min(self._gains.get((total, sign), (0.0, 0))[1] for sign in (-1, 1))
             if known >= _KNOWN:
@@ -415,8 +400,8 @@ class _Tree:
         return score
 
     def _sides(
-        self, node: _Open, blend: Blend, total: Total, value: float
-    ) -> list[tuple[_Open, Blend]] | None:
+        self, node: Open, blend: Blend, total: Total, value: float
+    ) -> list[tuple[Open, Blend]] | None:
         """Solve both sides of a branch; None if the solver failed."""
         sides = []
         quantity = self._blends.quantity(total)
@@ -426,7 +411,7 @@ class _Tree:
             point = node.node.point
             zeros = (*point.vector.multipliers, Fraction(0))
             above = point._replace(vector=point.vector._replace(multipliers=zeros))
-            child = _Open(
+            child = Open(
                 Node((*node.node.path, condition), above, [], self.nodes),
                 (*node.totals, total),
             )
@@ -446,54 +431,13 @@ class _Tree:
 
     def _split(
         self,
-        node: _Open,
+        node: Open,
         total: Total,
         found: dict[Total, float],
-        sides: list[tuple[_Open, Blend]],
-    ) -> list[tuple[_Open, Blend]]:
+        sides: list[tuple[Open, Blend]],
+    ) -> list[tuple[Open, Blend]]:
         rank = TYPES if total[0] else BLOCKS
         node.node.split = Split(self._blends.quantity(total), floor(found[total]), rank, 0.0)
         below, above = (child.node for child, _ in sides)
         node.node.children = below, above
         return sides
-
-
-def _fractional(blend: Blend) -> dict[Total, float]:
-    """Return the totals that are no whole numbers: of machines, or else of blocks."""
-    for machines in (True, False):
-        found = {
-            total: value
-            for total, value in blend.totals.items()
-            if total[0] is machines and abs(value - round(value)) > _NEAR
-        }
-        if found:
-            return found
-    return {}
-
-
-class _Tried(NamedTuple):
-    """What was known where whole fleets were looked for."""
-
-    least: Fraction
-    known: int
-    nodes: int
-
-
-class _Open:
-    """A node that is to be split or closed, and what its conditions are about."""
-
-    def __init__(self, node: Node, totals: tuple[Total, ...]) -> None:
-        self.node, self.totals = node, totals
-
-    @property
-    def bounds(self) -> dict[Total, tuple[float, float]]:
-        """The bounds of each total: those of all conditions together."""
-        found: dict[Total, tuple[float, float]] = {}
-        for total, condition in zip(self.totals, self.node.path, strict=True):
-            low, high = found.get(total, (-float("inf"), float("inf")))
-            if condition.sign < 0:
-                high = min(high, float(condition.value))
-            else:
-                low = max(low, float(condition.value))
-            found[total] = low, high
-        return found
