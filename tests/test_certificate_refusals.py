@@ -22,7 +22,7 @@ from cms.certificate.quantity import (
 )
 from cms.errors import InvalidCertificate
 from cms.problem.machine_problem import MachineProblem
-from cms.problem.parts import Configuration
+from cms.problem.parts import Configuration, Job
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
 from tests.samples import refusal, two_types
@@ -244,3 +244,12 @@ class Turncoat(Configuration):
 def test_a_quantity_of_ones_own_could_lie_and_is_refused() -> None:
     assert refused(Branch, Everywhere("b"), 0, LEAF, LEAF).startswith("a branch on ")
     assert refused(MachinesOf, Turncoat({"b": 3})).startswith("a branch on machines of ")
+
+
+def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
+    shapes = [Configuration({"a": 3, "b": n}) for n in (1, 2)]
+    problem = Problem(configurations=shapes, jobs=[Job("j", 1, {"a": 1, "b": 1})])
+    third, hair = Fraction(1, 3), Fraction(1, 10**40)
+    assert BlockPrices({"a": third - 2 * hair, "b": 3 * hair}).bound(problem) == 3 * hair
+    dear = BlockPrices({"a": third - 2 * hair, "b": 4 * hair})
+    assert refused(dear.bound, problem).startswith("configuration 3 x a + 2 x b is worth 1.000")

@@ -72,6 +72,7 @@ def test_a_frozen_map_is_a_mapping_in_the_order_of_its_keys(table: dict[str, int
     assert frozen == table == dict(frozen)
     assert frozen == FrozenMap(dict(reversed(table.items())))
     assert hash(frozen) == hash(FrozenMap(dict(reversed(table.items()))))
+    assert [*zip(frozen.keys(), frozen.values(), strict=True)] == [*frozen.items()]
     assert (len(frozen), "no such key" in frozen) == (len(table), False)
     table["another"] = 1
     assert "another" not in frozen

@@ -85,6 +85,11 @@ def test_demands_beyond_any_float_and_machines_that_cost_nothing_are_priced() ->
 def test_rough_prices_are_given_up_when_the_time_is_over() -> None:
     with pytest.raises(Stopped):
         rough_prices(blocks(8), lambda: True)
+    shapes = [Configuration({"b": n + 1}) for n in range(5_000)]
+    many = Problem(configurations=shapes, jobs=[Job("j", 9, {"b": 1})])
+    looks = iter([False, False])  # for the block, and before the first configuration
+    with pytest.raises(Stopped):
+        rough_prices(many, lambda: next(looks, True))
     ledger = Ledger(blocks(8), "test", trusted=False, clock=lambda: 0.0)
     ledger.start_from(serving(8, 5))
     looks = iter([False, False, True])

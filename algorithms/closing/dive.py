@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import floor
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,10 @@ _WAYS = (
 )
 
 
+#: Machines for blocks: what they may cost, the blocks, and how many there may be of each type.
+LookedFor: TypeAlias = "tuple[Fraction, tuple[int, ...], tuple[int | None, ...]]"
+
+
 class Dived(NamedTuple):
     """What every job takes, the machines that hold that, and what these cost."""
 
@@ -75,7 +79,7 @@ class Dive:
         start: Undecided,
         budget: Budget,
         spare: int = 0,
-        looked_at: dict[tuple[Fraction, tuple[int, ...]], Covered] | None = None,
+        looked_at: dict[LookedFor, Covered] | None = None,
     ) -> None:
         self._looked_at = {} if looked_at is None else looked_at
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
@@ -185,7 +189,7 @@ class Dive:
         """Keep machines for all that is left, if some are found within a cost."""
         if not self._first:
             self._first = self._last
-        key = target - self._cost, tuple(self._left)
+        key = target - self._cost, tuple(self._left), tuple(self._room)
         if key not in self._looked_at:
             # Where prices have not settled the first ones may still tell more.
             told = (self._told(*each, target) for each in (self._last, self._first))

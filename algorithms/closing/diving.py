@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..prices.jobs import Jobs
     from ..prices.region import Region, Row
     from .covers import Covered
+    from .dive import LookedFor
     from .undecided import Undecided
 
 #: At which steps dives take the second best: at none, at each of the first, at each two of these.
@@ -62,8 +63,8 @@ class Diver:
         # Machines of each limited type that deciding jobs leave alone, until there is a schedule:
         # what is to be packed may need them.
         self._spare = 0
-        # Blocks that were left in some dive, and what a look through all machines for them found.
-        self._looked_at: dict[tuple[Fraction, tuple[int, ...]], Covered] = {}
+        # What was left to do in some dive, and what a look through all machines for that found.
+        self._looked_at: dict[LookedFor, Covered] = {}
 
     def dives(
         self, start: Undecided, target: Fraction, below: Fraction | None, which: slice

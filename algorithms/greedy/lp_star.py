@@ -10,7 +10,7 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 
 from ..solvers.floats import near, near_table
-from ..solvers.linear import LinearProgram
+from ..solvers.linear import VERTEX, LinearProgram
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _AT_A_TIME = 16
 #: ... unless they are worth their cost but for this part.
 _NEARLY = 1e-6
+#: What is there is a solution, with columns to be brought in: the primal simplex method goes on.
+_PRIMAL_FIRST = VERTEX[::-1]
 #: In the place of infinity, where the product with 0 counts.
 _HUGE = 1e300
 #: Shares below this are the solver's noise.
@@ -72,6 +74,7 @@ class LpStar:
         self._shares: dict[int, dict[Edge, int]] = {}
         self._needs: dict[int, dict[Edge, float]] = {}
         self._scale: dict[int, float] = {}
+        self._suffices: dict[int, dict[int, int]] = {}
         tables = paid.tables
         self._counts = near_table(paid.counts)
         self._costs = np.array([near(cost / (paid.unit or 1)) for cost in tables.costs])
@@ -100,7 +103,10 @@ class LpStar:
             self._scale[v] = size
             by_type.setdefault(i, []).append((v, -need / size))
             by_job.setdefault(j, []).append((v, -cost / size))
-        for terms in (*by_type.values(), *by_job.values()):
+        self._suffices[c] = {
+            i: program.row([*terms, (x, 1.0)], low=0.0) for i, terms in by_type.items()
+        }
+        for terms in by_job.values():
             program.row([*terms, (x, 1.0)], low=0.0)
 
     def _needed(self, c: int) -> dict[Edge, float]:
@@ -110,7 +116,7 @@ class LpStar:
 
     def solve(self, budget: Budget | None) -> Answer | None:
         """Solve over the configurations that take part; None if stopped."""
-        answer = self._program.solve(budget)
+        answer = self._program.solve(budget, _PRIMAL_FIRST)
         if answer is None and not (budget is not None and budget.stopped):
             raise UnsupportedProblem(
                 "the linear solver comes to no end of LP*, which has a solution (every job by "
@@ -127,7 +133,7 @@ class LpStar:
         others = np.array([c for c in paid.shapes if c not in self._shares], dtype=np.int64)
         costs = self._costs[others] * (1.0 + _NEARLY)
         above = np.full(len(others), np.inf)
-        for prices in self._prices:
+        for prices in (self._own_prices(answer), *self._prices):
             above = np.minimum(above, self._above(prices, pays, others))
         found: list[tuple[float, int]] = []
         while len(found) < _AT_A_TIME:
@@ -148,6 +154,15 @@ class LpStar:
             if value > costs[at]:
                 found.append((value, c))
         return [c for _, c in found]
+
+    def _own_prices(self, answer: Answer) -> NDArray[np.float64]:
+        """Return what blocks are worth at the duals, on the machine where they are worth most."""
+        prices = np.zeros(self._paid.tables.k)
+        for c, rows in self._suffices.items():
+            for i, row in rows.items():
+                worth = max(0.0, answer.duals[row]) * self._costs[c] / self._counts[c, i]
+                prices[i] = max(prices[i], worth)
+        return prices
 
     def _above(
         self, prices: NDArray[np.float64], pays: NDArray[np.float64], shapes: NDArray[np.int64]

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from cms.knapsack.pricing import common_denominator
+
 from .factors import kappa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..tables.integers import Tables
 
@@ -90,7 +94,7 @@ class Paid:
     def of(cls, tables: Tables) -> Paid:
         """Read a problem without a job that nobody serves."""
         counts = usable(tables)
-        alone = [_alone(tables, counts, j) for j in range(tables.n)]
+        alone = [*_alone(tables, counts)]
         unit = sum((repair.cost for repair in alone), Fraction(0))
         shapes = [c for c, cost in enumerate(tables.costs) if 0 < cost <= unit]
         jobs = [j for j, repair in enumerate(alone) if repair.cost * tables.n * _CHEAP > unit]
@@ -121,12 +125,17 @@ class Repair(NamedTuple):
     cost: Fraction
 
 
-def _alone(tables: Tables, counts: Sequence[Sequence[int]], j: int) -> Repair:
-    demand, supply = tables.demands[j], tables.supply[j]
-    ways = []
-    for c, row in enumerate(counts):
-        amount = min(demand, sum(a * f for a, f in zip(row, supply, strict=True)))
-        if amount:
-            number = -(-demand // amount)
-            ways.append(Repair(c, number, number * tables.costs[c]))
-    return min(ways, key=lambda way: (way.cost, way.shape))
+def _alone(tables: Tables, counts: Sequence[Sequence[int]]) -> Iterator[Repair]:
+    """Yield the cheapest way to serve each job by itself, of equals the first."""
+    costs, _ = common_denominator(tables.costs)
+    # No block gives more than the demand.
+    most = max([1, *tables.demands]) * max([1, *costs, *map(sum, counts)])
+    kind = np.int64 if most < 2**62 else object
+    table, prices = np.array(counts, dtype=kind), np.array(costs, dtype=kind)
+    for demand, supply in zip(tables.demands, tables.supply, strict=True):
+        amounts = np.minimum(demand, table @ np.array(supply, dtype=kind))
+        ways = np.flatnonzero(amounts > 0)
+        numbers = -(-demand // amounts[ways])
+        at = int(np.argmin(numbers * prices[ways]))
+        shape, number = int(ways[at]), int(numbers[at])
+        yield Repair(shape, number, number * tables.costs[shape])

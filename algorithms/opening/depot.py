@@ -71,7 +71,7 @@ class Depot:
         )
         self._exact = [machine.cost for machine in problem.machine_types]
         names = {machine.name: m for m, machine in enumerate(problem.machine_types)}
-        index = problem.block_index
+        index = dict(problem.block_index.items())
         self._sets: list[_Set] = []
         self._listed: list[Configuration] = []
         machine: list[int] = []

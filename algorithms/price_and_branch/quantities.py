@@ -8,7 +8,7 @@ blocks is no integer, or some of machines with some content, of a size-bounded s
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,7 +33,7 @@ from ..prices.region import configuration_of
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -55,6 +55,9 @@ _LARGE = 1_000
 TYPES, SUMS, BLOCKS, SHAPES, CONTENTS, JOBS = range(6)
 #: The weights of machine types are their costs in so many parts of the dearest one, at most.
 _FINEST = 100
+#: Of larger numbers of blocks of a type only those are branched on that tell machines apart; and so
+#: many numbers are looked at, times machines.
+_FEW_OF_A_TYPE, _MOST_LOOKS = 64, 1_000_000
 #: Dives for the machines that a node's schedule lacks.
 _DIVES = slice(6)
 
@@ -321,12 +324,8 @@ def _contents(search: PriceSearch, found: Mixture) -> Iterator[tuple[MachinesWit
     for several in (1, 2):
         if named + several > MOST_NAMED:
             return
-        totals: dict[tuple[int, tuple[tuple[int, int], ...]], Any] = {}
-        for row, _ in mixed:
-            held = [(i, n) for i, count in enumerate(row.counts) for n in range(1, count + 1)]
-            for least in combinations(held, several):
-                if len({i for i, _ in least}) == several:
-                    totals[row.machine, least] = 0
+        pairs = ((row.machine, least) for row, _ in mixed for least in _parts(row, mixed, several))
+        totals = dict.fromkeys(islice(pairs, _MOST_LOOKS // max(1, len(found.machines))))
         for m, least in totals:
             value = sum(
                 x
@@ -339,6 +338,23 @@ def _contents(search: PriceSearch, found: Mixture) -> Iterator[tuple[MachinesWit
                 yield MachinesWith(Configuration(content, region.names[m])), value, m
         if not several:
             return
+
+
+def _parts(
+    row: Row, mixed: Sequence[tuple[Row, Any]], several: int
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield numbers of blocks of so many types that a machine has, as (type, at least)."""
+    held: list[tuple[int, int]] = []
+    for i, count in enumerate(row.counts):
+        numbers: Iterable[int] = range(1, count + 1)
+        if count > _FEW_OF_A_TYPE:
+            others = {other.counts[i] for other, _ in mixed if other.machine == row.machine}
+            ends = {n for other in {0, *others} for n in (other, other + 1)}
+            numbers = sorted(n for n in ends if 0 < n <= count)
+        held += [(i, n) for n in numbers]
+    for least in combinations(held, several):
+        if len({i for i, _ in least}) == several:
+            yield least
 
 
 def _free_types(search: PriceSearch) -> set[int]:

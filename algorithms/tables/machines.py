@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Steps of the enumeration for each content allowed, before it gives up.
 _STEPS_A_CONTENT = 10
+#: It also gives up where a machine has more types, each a level of recursion, and not all of them.
+_MOST_TYPES = 500
 
 
 def maximal_contents(
@@ -59,6 +61,9 @@ def maximal_contents(
     after = [(0, 0)]
     for size, high in zip(reversed(sizes[1:]), reversed(highs[1:]), strict=True):
         after.insert(0, (after[0][0] + size * high, after[0][1] + high))
+    slots = shape.max_blocks
+    if after[0][0] + sizes[0] * highs[0] <= capacity and (slots is None or sum(highs) <= slots):
+        return [dict(zip(blocks, highs, strict=True))] if most > 0 else None
     found: list[dict[str, int]] = []
     counts: dict[str, int] = {}
     steps = 0
@@ -72,6 +77,8 @@ def maximal_contents(
     def descend(at: int, room: int, slots: int | None) -> bool:
         # Types left out are a loop: the depth is the types in a machine, not the types there are.
         nonlocal steps
+        if len(counts) > _MOST_TYPES:
+            return False
         for here in range(at, len(blocks)):
             steps += 1
             if steps > _STEPS_A_CONTENT * most:

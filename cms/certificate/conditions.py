@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from math import floor
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidCertificate
 from ..knapsack.packing import fullest_machine
 from ..knapsack.packing_extras import fullest_with_extras
-from ..problem.parts import AnyConfiguration, Block, Configuration
+from ..knapsack.pricing import common_denominator
+from ..problem.parts import AnyConfiguration, Block, Configuration, MachineType
 from ..values.names import nearest
 from ..values.numbers import shown
 from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith, Quantity
@@ -133,7 +135,21 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
             f"multipliers are not 0; expected {MOST_NAMED} at most"
         )
     also_at_no_cost = True
+    scaled, denominator = common_denominator([*worth.values()])
+    counted = dict(zip(worth, scaled, strict=True))
+    limits: dict[str | None, tuple[int, int]] = {
+        machine.name: _whole_limits(machine, leaf, of_type.get(machine.name), denominator)
+        for machine in problem.machine_types
+    }
     for shape in problem.configurations:
+        plain = not extras and (not of_shape or shape not in of_shape)
+        if plain and isinstance(shape, Configuration):
+            # Integers tell of all but one that is worth more.
+            number = sum([counted[block] * n for block, n in shape.blocks.items()])
+            most, at_no_cost = limits[shape.machine]
+            if number <= most:
+                also_at_no_cost = also_at_no_cost and number <= at_no_cost
+                continue
         machine = problem.machine_type(shape.machine)
         mine = [(c.blocks, amount) for c, amount in extras if c.machine == shape.machine]
         value = most_worth(shape, worth, leaf.proper, mine) + of_shape.get(shape, Fraction(0))
@@ -147,6 +163,14 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
             )
         also_at_no_cost = also_at_no_cost and value <= allowed
     return also_at_no_cost
+
+
+def _whole_limits(
+    machine: MachineType, leaf: Prices, paid: Fraction | None, denominator: int
+) -> tuple[int, int]:
+    """Return what listed blocks may be worth over a denominator, and what if costs were 0."""
+    allowed = leaf.limit_prices.get(machine.name, Fraction(0)) - (paid or 0)
+    return floor((machine.cost + allowed) * denominator), floor(allowed * denominator)
 
 
 def most_worth(

@@ -76,7 +76,7 @@ def _lines(names: Sequence[str]) -> Iterator[bytes]:
 
 def _canonical(shape: AnyConfiguration) -> dict[str, Any]:
     if isinstance(shape, Configuration):
-        return {"machine": shape.machine, "blocks": dict(shape.blocks)}
+        return {"machine": shape.machine, "blocks": dict(shape.blocks.items())}
     return {
         "machine": shape.machine,
         "sizes": {block: str(size) for block, size in shape.sizes.items()},

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,15 +53,17 @@ def usable_types(
     contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}
     if len(machine_types) == 1:
         contents[None] = contents[machine_types[0].name]  # where there is one, none need be named
+    serving = frozenset(blocks)
     for shape in configurations:
-        content = _Content(shape, blocks)
+        content = _Content(shape, serving)
         if content.most:
             contents[shape.machine].append(content)
     typed = [(machine, contents[machine.name]) for machine in machine_types]
+    dearest = max((machine.cost for machine in machine_types), default=0)
     rivals = _Rivals(
         (machine.cost, content)
         for machine, own in sorted(typed, key=lambda pair: pair[0].cost)
-        if machine.limit is None
+        if machine.limit is None and machine.cost < dearest
         for content in own
     )
     return tuple(
@@ -79,14 +82,14 @@ class _Content:
         How many blocks of each type a machine can have if it has no others; positive.
     """
 
-    def __init__(self, shape: AnyConfiguration, blocks: list[Block]) -> None:
+    def __init__(self, shape: AnyConfiguration, blocks: frozenset[Block]) -> None:
         self._shape = shape
-        counts: Iterator[tuple[Block, int]]
+        self.most: Mapping[Block, int]
         if isinstance(shape, Configuration):
-            counts = ((b, shape.blocks[b]) for b in blocks if b in shape.blocks)
+            self.most = {b: count for b, count in shape.blocks.items() if b in blocks}
         else:
-            counts = ((b, shape.largest_count(b)) for b in blocks if b in shape.sizes)
-        self.most: Mapping[Block, int] = {block: count for block, count in counts if count}
+            counts = {b: shape.largest_count(b) for b in shape.sizes if b in blocks}
+            self.most = {b: count for b, count in counts.items() if count}
 
     @property
     def is_listed(self) -> bool:
@@ -121,8 +124,18 @@ class _Rivals:
         for cost, content in priced:
             (listed if content.is_listed else self._sets).append((cost, content))
         self._costs = [cost for cost, _ in listed]
-        self._blocks = sorted({block for _, content in listed for block in content.most})
-        self._table = self._rows([content for _, content in listed])
+        self._listed = [content for _, content in listed]
+        # The most of each type that one of them has.
+        self._largest: dict[Block, int] = {}
+        for content in self._listed:
+            for block, count in content.most.items():
+                if count > self._largest.get(block, 0):
+                    self._largest[block] = count
+        self._blocks = sorted(self._largest)
+
+    @cached_property
+    def _table(self) -> NDArray[Any]:
+        return self._rows(self._listed)
 
     def _rows(self, contents: Sequence[_Content]) -> NDArray[Any]:
         """Put contents into a table, of Python's integers where one needs more than 63 bits."""
@@ -135,10 +148,12 @@ class _Rivals:
         """Whether each content is held by a rival cheaper than ``cost``."""
         sets = [rival for below, rival in self._sets if below < cost]
         left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
-        known = set(self._blocks)
-        if any(not content.most.keys() <= known for content in left):
+        largest, cheaper = self._largest, bisect_left(self._costs, cost)
+        if left and not cheaper:
             return False
-        rivals = self._table[: bisect_left(self._costs, cost)]
+        if any(n > largest.get(block, 0) for one in left for block, n in one.most.items()):
+            return False
+        rivals = self._table[:cheaper]
         starts = range(0, len(left), _CONTENTS_AT_ONCE)
         return all(
             _held(self._rows(left[start : start + _CONTENTS_AT_ONCE]), rivals).all()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..running.stopping import look
-from ..schedule.columns import whole_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +62,7 @@ def beaten(
     by_cost = {cost: at for at, cost in enumerate(sorted({m.cost for m in machine_types}))}
     limited = np.array([m.limit is not None for m in machine_types])[machine]
     cheap = np.array([-by_cost[m.cost] for m in machine_types], dtype=np.int32)[machine]
+    look(stopped)
     search = _Search(_ranks(shapes, block_index), cheap, limited, stopped)
     order = np.argsort(machine, kind="stable")
     begins = np.flatnonzero(np.diff(machine[order], prepend=-1))
@@ -77,9 +77,11 @@ def _ranks(shapes: Sequence[Configuration], block_index: Mapping[Block, int]) ->
     """Return a row a configuration; numbers of blocks, of any size, by their places among all."""
     table = np.zeros((len(shapes), len(block_index)), dtype=np.int32)
     sizes = [len(shape.blocks) for shape in shapes]
-    blocks = [block_index[block] for shape in shapes for block in shape.blocks]
+    column = dict(block_index.items())
+    blocks = [column[block] for shape in shapes for block in shape.blocks]
     counts = [count for shape in shapes for count in shape.blocks.values()]
-    ranks = np.unique(whole_array(counts, "blocks of the configurations"), return_inverse=True)[1]
+    kind = np.int64 if max(counts, default=0) < 2**63 else object
+    ranks = np.unique(np.array(counts, dtype=kind), return_inverse=True)[1]
     table[np.repeat(np.arange(len(shapes)), sizes), blocks] = ranks.ravel() + 1
     return table
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import singledispatch
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: What the weights of blocks are told apart by.
 _STEPS = 2**20
+#: Configurations read between two looks at the clock.
+_AT_ONCE = 2**12
 
 
 @singledispatch
@@ -81,25 +84,39 @@ def rough_prices(
         look(stopped)
         by_best.append((column / largest * (demand / largest)).sum())
         by_demand.append((np.minimum(column, demand) / np.maximum(demand, 1)).sum())
-    return _scaled(problem, by_best), _scaled(problem, by_demand)
+    return _scaled(problem, by_best, stopped), _scaled(problem, by_demand, stopped)
 
 
-def _scaled(problem: Problem, weights: list[np.float64]) -> BlockPrices:
+def _scaled(
+    problem: Problem, weights: list[np.float64], stopped: Callable[[], bool]
+) -> BlockPrices:
     most = max(weights, default=0)
     if not most > 0:
         return BlockPrices()
     worth = {
-        block: Fraction(int(weight / most * _STEPS))
+        block: int(weight / most * _STEPS)
         for block, weight in zip(problem.blocks, weights, strict=True)
     }
-    costs = {shape: problem.machine_type(shape.machine).cost for shape in problem.configurations}
-    for shape, cost in costs.items():
-        if not cost:
-            worth |= dict.fromkeys(_blocks_of(shape), Fraction(0))
-    values = (most_worth(shape, worth) / cost for shape, cost in costs.items() if cost)
-    if not (fullest := max(values, default=Fraction(0))):
+    costs: dict[str | None, Fraction] = {m.name: m.cost for m in problem.machine_types}
+    for shape in problem.configurations:
+        if not costs[shape.machine]:
+            worth |= dict.fromkeys(_blocks_of(shape), 0)
+    exact = {block: Fraction(number) for block, number in worth.items()}
+    fullest = dict.fromkeys(costs, 0)
+    for number, shape in enumerate(problem.configurations):
+        if not number % _AT_ONCE:
+            look(stopped)
+        if isinstance(shape, Configuration):
+            value = sum([worth[block] * n for block, n in shape.blocks.items()])
+        else:
+            value = ceil(most_worth(shape, exact))
+        fullest[shape.machine] = max(fullest[shape.machine], value)
+    scale = max(
+        (value / costs[name] for name, value in fullest.items() if costs[name]), default=Fraction(0)
+    )
+    if not scale:
         return BlockPrices()
-    return BlockPrices({block: value / fullest for block, value in worth.items() if value})
+    return BlockPrices({block: value / scale for block, value in exact.items() if value})
 
 
 def _blocks_of(shape: AnyConfiguration) -> Iterable[Block]:

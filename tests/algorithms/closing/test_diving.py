@@ -9,13 +9,14 @@ from typing import cast
 
 import pytest
 
-from algorithms.closing.dive import Dive, Dived
+from algorithms.closing.covers import Covered
+from algorithms.closing.dive import Dive, Dived, LookedFor
 from algorithms.closing.diving import _DISCREPANCIES, Diver
 from algorithms.closing.shapes import Shapes
 from algorithms.closing.undecided import Undecided
 from algorithms.prices.fraction import fractional
 from algorithms.prices.jobs import Jobs
-from algorithms.prices.region import Region, configuration_of
+from algorithms.prices.region import Region, Row, configuration_of
 from algorithms.prices.search import PriceSearch
 from cms import (
     Configuration,
@@ -405,3 +406,20 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
             assert dive.least <= least
     assert mixtures > 40
     assert best > 30
+
+
+def test_machines_looked_for_are_those_that_are_left_of_each_type() -> None:
+    """After a machine of either type the same blocks are left, for one of the other type."""
+    pair = Problem(
+        configurations=[SizeBoundedConfigurations({"b": 1}, 2, name) for name in ("m", "n")],
+        machine_types=[MachineType("m", limit=1), MachineType("n", limit=1)],
+        jobs=[Job("j", 4, {"b": 1})],
+    )
+    region = Region(pair)
+    known: dict[LookedFor, Covered] = {}
+    for first, second in [(0, 1), (1, 0)]:
+        rows, start = dict.fromkeys(region.rows), Undecided.of_blocks([4])
+        dive = Dive(Jobs(pair), region, rows, start, Unlimited(), 0, known)
+        dive._priced(1)
+        assert dive._keep(Row((2,), first, None), 1)
+        assert dive._covered(Fraction(2)).machines == {Row((2,), second, None): 1}

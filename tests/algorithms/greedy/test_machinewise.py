@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import algorithms.greedy as greedy
-from algorithms.greedy import machinewise, promises
+from algorithms.greedy import lp_star, machinewise, promises
 from algorithms.greedy.draws import Draws
 from algorithms.greedy.lp_star import LpStar
 from algorithms.greedy.machinewise import Rounding, round_machinewise, solve
@@ -333,15 +333,51 @@ def test_the_lp_version_is_part_of_the_best_where_its_factor_is_the_smallest(
     assert solution.guarantee.guarantee.theorem != promises.LINEAR
 
 
+def test_the_programs_own_prices_tell_of_most_contents(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("stock-residual", n=100, seed=7, low="0.3", lengths=25)
+    tables = Tables.of(reduce(problem).problem)
+    filled: list[int] = []
+    true = lp_star._filled
+
+    def counted(paid: Paid, c: int, *more: Any) -> Any:
+        filled.append(c)
+        return true(paid, c, *more)
+
+    monkeypatch.setattr(machinewise, "_AT_ONCE", -1)
+    monkeypatch.setattr(lp_star, "_filled", counted)
+    assert solve(Paid.of(tables), None) is not None
+    assert len(filled) < tables.c / 3
+
+
+@pytest.mark.parametrize(
+    "family", ["random_configurations", "costs", "size_bounded", "long_numbers"]
+)
+def test_a_job_by_itself_has_the_cheapest_machines_there_are(family: str) -> None:
+    for number in range(15):
+        tables = Tables.of(reduce(instance(family, number)).problem)
+        if tables.unservable:
+            continue
+        paid = Paid.of(tables)
+        for demand, supply, repair in zip(tables.demands, tables.supply, paid.alone, strict=True):
+            amounts = [sum(a * f for a, f in zip(row, supply, strict=True)) for row in paid.counts]
+            ways = [
+                (-(-demand // amount) * tables.costs[c], c)
+                for c, amount in enumerate(amounts)
+                if amount
+            ]
+            assert (repair.cost, repair.shape) == min(ways)
+            assert repair.cost == repair.number * tables.costs[repair.shape]
+
+
 def test_a_program_cut_off_is_not_one_without_a_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven hundred variables, of which the solver has not seen one when it is stopped."""
     cancel, solve_all = threading.Event(), LinearProgram.solve
 
-    def cut_off(self: LinearProgram, budget: Any) -> Any:
+    def cut_off(self: LinearProgram, budget: Any, *ways: Any) -> Any:
         cancel.set()
         while not budget.stopped:
             time.sleep(0.001)
-        return solve_all(self, budget)
+        return solve_all(self, budget, *ways)
 
     monkeypatch.setattr(LinearProgram, "solve", cut_off)
     problem = generate("size-bounded", n=7, seed=680628733, m=5, floor=10)
@@ -361,7 +397,7 @@ def test_a_plain_run_is_the_lp_version_however_many_machines() -> None:
 
 
 def test_a_solver_that_gives_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget: None)
+    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget, *ways: None)
     shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 2})]
     jobs = [Job("x", 20, {"a": 3, "b": 2}), Job("y", 17, {"a": 1, "b": 3})]
     paid = Paid.of(Tables.of(Problem(configurations=shapes, jobs=jobs)))

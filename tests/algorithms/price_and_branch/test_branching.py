@@ -7,12 +7,17 @@ from fractions import Fraction
 import pytest
 
 from algorithms.price_and_branch.branching import prove_cost, prove_infeasible
+from algorithms.price_and_branch.quantities import CONTENTS, mixture, splits
+from algorithms.prices.jobs import Jobs
 from algorithms.prices.master import Master
+from algorithms.prices.region import Row
+from algorithms.prices.search import PriceSearch
 from cms import (
     Branch,
     Certificate,
     Configuration,
     Job,
+    MachinesWith,
     MachineType,
     Problem,
     Schedule,
@@ -54,6 +59,25 @@ def test_machines_of_a_size_bounded_set_are_told_apart_by_what_they_have() -> No
     assert isinstance(found.certificate, Branch)
     assert found.schedule is not None
     assert found.schedule.cost(problem) == 6
+
+
+def test_few_numbers_tell_machines_of_very_many_blocks_apart() -> None:
+    """Of all pairs of numbers there are 10^10."""
+    wanted = 10**5
+    problem = Problem(
+        configurations=SizeBoundedConfigurations({"a": 1, "b": 1}, 2 * wanted),
+        jobs=[Job(name, wanted, {name: 1}) for name in "ab"],
+    )
+    search = PriceSearch(Jobs(problem), Unlimited())
+    list(search.run())
+    half = Fraction(1, 2)
+    contents = [(wanted, 0), (wanted, wanted - 1), (0, wanted - 1), (0, 0)]
+    machines = [(Row(counts, 0, None), half) for counts in contents]
+    found = mixture(search)._replace(machines=machines)
+    branches = {split.quantity for split in splits(search, found) if split.rank == CONTENTS}
+    full = Configuration({"a": wanted, "b": wanted - 1}, "machine")
+    assert MachinesWith(full) in branches
+    assert len(branches) < 10
 
 
 def test_the_same_with_its_configurations_listed_is_proved() -> None:

@@ -62,3 +62,11 @@ def test_of_a_vast_set_the_contents_are_listed_that_somebody_has_a_use_for() -> 
     vast = SizeBoundedConfigurations({"a": 2, "b": 3}, 10**4000)
     problem = Problem(configurations=vast, jobs=[Job("x", 7, {"a": 1, "b": 2}), Job("y", 0, {})])
     assert listed(problem, most=1).shapes == (Configuration({"a": 7, "b": 4}, "machine"),)
+
+
+def test_machines_of_a_thousand_types_are_no_thousand_levels_of_recursion() -> None:
+    sizes = {f"b{i}": 1_000 + i for i in range(1_200)}
+    useful = dict.fromkeys(sizes, 1)
+    full = sum(sizes.values())
+    assert maximal_contents(SizeBoundedConfigurations(sizes, full), 1, useful) == [useful]
+    assert maximal_contents(SizeBoundedConfigurations(sizes, full - 1), 2_000, useful) is None
