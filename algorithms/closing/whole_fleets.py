@@ -40,6 +40,41 @@ class WholeFleet(NamedTuple):
     cost: Fraction
 
 
+def cheapest_fleet(
+    jobs: Jobs,
+    region: Region,
+    options: Iterable[Pick],
+    contents: Iterable[Row],
+    budget: Budget,
+    *,
+    least: Fraction,
+    nodes: int,
+) -> list[int] | None:
+    """Choose whole numbers of machines, for jobs that may choose in parts; that is soon done.
+
+    Parameters
+    ----------
+    jobs : Jobs
+    region : Region
+        Without branches.
+    options : iterable of Pick
+    contents : iterable of Row
+    budget : Budget
+    least : Fraction
+        A lower bound on the cost.
+    nodes : int
+        SCIP's.
+
+    Returns
+    -------
+    list of int, or None if none was found
+    """
+    fleet = _Fleet(jobs, region, options, contents, whole=False)
+    fleet.between(least, None)
+    values = fleet.program.search(budget, nodes=nodes)
+    return None if values is None else [round(values[at]) for at in fleet.machines]
+
+
 def whole_fleet(
     jobs: Jobs,
     region: Region,
@@ -50,6 +85,7 @@ def whole_fleet(
     least: Fraction,
     target: Fraction,
     nodes: int,
+    machines: Sequence[int] | None = None,
 ) -> WholeFleet | None:
     """Choose whole numbers of machines and of jobs for each option.
 
@@ -65,48 +101,72 @@ def whole_fleet(
         A lower bound on the cost, and the highest cost of interest.
     nodes : int
         SCIP's.
+    machines : sequence of int, optional
+        No more of each type than these.
 
     Returns
     -------
     WholeFleet, or None if none was found
     """
-    program, step = MixedProgram(), jobs.problem.cost_step
-    steps = [near(cost / step) for cost in region.costs]
-    machines = [
-        program.variable(cost, float("inf") if limit is None else float(limit), whole=True)
-        for cost, limit in zip(steps, region.limits, strict=True)
-    ]
-    program.row(
-        [(machine, cost) for machine, cost in zip(machines, steps, strict=True) if cost],
-        low=near(least / step),
-        high=float(floor(target / step)),
-    )
-    needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
-    mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in machines]
-    paths = {
-        bounded.machine: arcs for bounded in region.bounded if (arcs := _arcs(region, bounded))
-    }
-    for bounded in region.bounded:
-        if bounded.machine in paths:
-            _add_paths(program, paths[bounded.machine], needs, mine[bounded.machine])
-    for row in contents:
-        if row.machine in paths and row.shape is None:
-            continue
-        variable = program.variable()
-        mine[row.machine].append((variable, -1.0))
-        for i, n in enumerate(row.counts):
-            if n:
-                needs[i].append((variable, float(n)))
-    picks = _add_picks(program, jobs, options, needs, -1.0)
-    for terms in (*needs, *mine):
-        program.row(terms, low=0.0)
-    values = program.search(budget, nodes=nodes)
-    choices = None if values is None else _chosen(jobs, picks, values)
+    fleet = _Fleet(jobs, region, options, contents, whole=True)
+    fleet.between(least, target)
+    for at, most in zip(fleet.machines, machines or (), strict=machines is not None):
+        fleet.program.row([(at, 1.0)], high=float(most))
+    values = fleet.program.search(budget, nodes=nodes)
+    choices = None if values is None else _chosen(jobs, fleet.picks, values)
     if values is None or choices is None:
         return None
-    whole = zip(machines, region.costs, strict=True)
+    whole = zip(fleet.machines, region.costs, strict=True)
     cost = sum((round(values[at]) * cost for at, cost in whole), Fraction(0))
     return WholeFleet(choices, cost)
+
+
+class _Fleet:
+    """The program of whole machines whose contents may be in parts."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        region: Region,
+        options: Iterable[Pick],
+        contents: Iterable[Row],
+        *,
+        whole: bool,
+    ) -> None:
+        self.program = program = MixedProgram()
+        self._step = jobs.problem.cost_step
+        self._steps = [near(cost / self._step) for cost in region.costs]
+        self.machines = [
+            program.variable(cost, float("inf") if limit is None else float(limit), whole=True)
+            for cost, limit in zip(self._steps, region.limits, strict=True)
+        ]
+        needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
+        mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in self.machines]
+        paths = {
+            bounded.machine: arcs for bounded in region.bounded if (arcs := _arcs(region, bounded))
+        }
+        for bounded in region.bounded:
+            if bounded.machine in paths:
+                _add_paths(program, paths[bounded.machine], needs, mine[bounded.machine])
+        for row in contents:
+            if row.machine in paths and row.shape is None:
+                continue
+            variable = program.variable()
+            mine[row.machine].append((variable, -1.0))
+            for i, n in enumerate(row.counts):
+                if n:
+                    needs[i].append((variable, float(n)))
+        self.picks = _add_picks(program, jobs, options, needs, -1.0, whole=whole)
+        for terms in (*needs, *mine):
+            program.row(terms, low=0.0)
+
+    def between(self, least: Fraction, most: Fraction | None) -> None:
+        """Bound the cost."""
+        self.program.row(
+            [(at, cost) for at, cost in zip(self.machines, self._steps, strict=True) if cost],
+            low=near(least / self._step),
+            high=float("inf") if most is None else float(floor(most / self._step)),
+        )
 
 
 def within(
@@ -140,12 +200,14 @@ def _add_picks(
     options: Iterable[Pick],
     blocks: Sequence[list[tuple[int, float]]],
     sign: float,
+    *,
+    whole: bool = True,
 ) -> dict[Pick, int]:
     """Let all jobs of each kind choose; ``blocks`` get the terms of what they take."""
     choose: list[list[tuple[int, float]]] = [[] for _ in range(len(jobs))]
     picks: dict[Pick, int] = {}
     for kind, option in options:
-        variable = program.variable(0.0, float(jobs.weight(kind)), whole=True)
+        variable = program.variable(0.0, float(jobs.weight(kind)), whole=whole)
         picks[kind, option] = variable
         choose[kind].append((variable, 1.0))
         for i, n in enumerate(option):

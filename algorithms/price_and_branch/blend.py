@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..prices.region import Region
 
 #: What this branch counts, machines of a type or blocks of one: (True, type) or (False, block).
+#: Numbers beyond those of types are of weighted sums of machines.
 Total = tuple[bool, int]
 #: Prices are multiples of so small a part of the cheapest machine's cost, and less than the
 #: program's by so much that no machine is worth more than it costs: then their digits stay few.
@@ -110,6 +111,8 @@ class Blends:
         self._choose = [program.row([], low=float(jobs.weight(kind))) for kind in range(len(jobs))]
         self._options: dict[Pick, int] = {}
         self._contents: dict[Row, int] = {}
+        # The weights of sums of machines.
+        self._sums: list[list[int]] = []
         self._rows: dict[Total, int] = {
             (True, m): program.row([], high=_INFINITY if limit is None else float(limit))
             for m, limit in enumerate(region.limits)
@@ -140,16 +143,32 @@ class Blends:
     def quantity(self, total: Total) -> Quantity:
         """Name what a total counts."""
         machines, at = total
-        return MachinesOfType(self._names[at]) if machines else BlocksOf(self._region.blocks[at])
+        if not machines:
+            return BlocksOf(self._region.blocks[at])
+        if at < len(self._names):
+            return MachinesOfType(self._names[at])
+        weights = self._sums[at - len(self._names)]
+        return MachinesOfType({name: n for name, n in zip(self._names, weights, strict=True) if n})
+
+    def add_sum(self, weights: Sequence[int]) -> None:
+        """Let a weighted sum of machines be a total."""
+        self._sums.append([*weights])
+
+    def _factor(self, total: Total, row: Row) -> int:
+        """How much a machine with some content adds to a total."""
+        machines, at = total
+        if not machines:
+            return row.counts[at]
+        types = len(self._names)
+        return int(row.machine == at) if at < types else self._sums[at - types][row.machine]
 
     def add_content(self, row: Row) -> bool:
         """Add a content; say whether it is new."""
         if row in self._contents:
             return False
         terms = [(self._needs[i], float(n)) for i, n in enumerate(row.counts) if n]
-        for (machines, at), number in self._rows.items():
-            factor = int(row.machine == at) if machines else row.counts[at]
-            if factor:
+        for total, number in self._rows.items():
+            if factor := self._factor(total, row):
                 terms.append((number, float(factor)))
         self._contents[row] = self._program.column(self._costs[row.machine], terms)
         return True
@@ -181,6 +200,10 @@ class Blends:
             for i, n in enumerate(row.counts):
                 if n:
                     totals[False, i] = totals.get((False, i), 0.0) + n * amount
+        for number, weights in enumerate(self._sums, len(self._costs)):
+            totals[True, number] = sum(
+                n * totals.get((True, m), 0.0) for m, n in enumerate(weights) if n
+            )
         return Blend(
             answer.value,
             {pick: x[at] for pick, at in self._options.items() if x[at] > _NOTHING},
@@ -196,14 +219,14 @@ class Blends:
     def _bind(self, total: Total, low: float, high: float) -> None:
         row = self._rows.get(total)
         if row is None:
-            i = total[1]
             terms = [
-                (at, float(content.counts[i]))
+                (at, float(factor))
                 for content, at in self._contents.items()
-                if content.counts[i]
+                if (factor := self._factor(total, content))
             ]
             row = self._rows[total] = self._program.row(terms)
-        limit = self._region.limits[total[1]] if total[0] else None
+        single = total[0] and total[1] < len(self._costs)
+        limit = self._region.limits[total[1]] if single else None
         self._program.set_low(row, low)
         self._program.set_high(row, high if limit is None else min(high, float(limit)))
 
@@ -254,6 +277,8 @@ class Blends:
         for i, n in enumerate(row.counts):
             if n:
                 worth += n * (blend.prices[i] + blend.duals.get((False, i), 0.0))
+        for number, weights in enumerate(self._sums, len(self._costs)):
+            worth += weights[row.machine] * blend.duals.get((True, number), 0.0)
         return worth
 
 

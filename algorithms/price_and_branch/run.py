@@ -102,6 +102,7 @@ class _Run:
         self._random = np.random.default_rng(budget.seed)
         # The best answer of a program, to go on from.
         self._best: Found | None = None
+        self._branched_on_totals = False
 
     def claims(self) -> Iterator[Claim]:
         """Yield certificates and schedules of the user's problem."""
@@ -126,7 +127,12 @@ class _Run:
         start = rounded(search, mixture, budget.seed)
         if sets:
             diver = diver or Diver(self._jobs, search.region, budget)
-            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+            many = alike(self._jobs)
+            yield from self._dived(diver, search, mixture, _ONE_DIVE if many else _FIRST_DIVES)
+            if many and self._cost is None:
+                yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+            if not self._met(search.best):
+                yield from self._by_totals()
         else:
             yield from self._first(shapes, start, mixture, "rounding")
         if self._met(search.best):
@@ -141,7 +147,6 @@ class _Run:
             yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             if self._met(search.best):
                 return
-        if sets and alike(self._jobs):
             yield from self._by_totals()
             if self._met(search.best):
                 return
@@ -314,8 +319,10 @@ class _Run:
     def _by_totals(self) -> Iterator[Claim]:
         """Branch on machines and blocks alone, where of every kind there are many jobs."""
         cost = self._cost
-        if cost is None or not self._step or self._numbers_are_huge:
+        wanted = alike(self._jobs) and not self._branched_on_totals
+        if cost is None or not self._step or self._numbers_are_huge or not wanted:
             return
+        self._branched_on_totals = True
         nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
         given = self._reduction.original
         for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes):

@@ -24,6 +24,8 @@ from ..prices.search import PriceSearch
 from ..solvers.floats import near
 from .blend import Blend, Blends, Total
 from .branchable import branchable
+from .machine_sums import weighted_sums
+from .open_nodes import Open, Tried, fractional
 from .quantities import BLOCKS, TYPES, Split
 from .tree import Grower, Node, leaves
 from .whole_schedules import WholeSchedules
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
     from ..prices.points import Share
 
-#: Nearer to an integer than this counts as one where branches are chosen.
-_NEAR = 1e-5
 #: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
 _MARGIN = 1e-4
 #: Totals that are tried on both sides at a node, as far as not known well enough already.
@@ -50,6 +50,12 @@ _TRIED, _KNOWN = 8, 2
 _LEAST_GAIN = 1e-6
 #: Rounds of bringing up what is missing at a node.
 _ROUNDS = 30
+#: More weighted sums of machines come with so many nodes for each there is.
+_SUMS_AGAIN, _MOST_SUMS = 4, 48
+#: Fleets at nodes for which schedules are looked for.
+_MOST_FLEETS = 12
+#: Whole fleets are looked for again with so many times the options, and so many more nodes.
+_MORE, _MORE_NODES = 1.2, 20
 #: Jobs are alike if there are so many of a kind on average, of so many kinds at most.
 _ALIKE, _MOST_KINDS = 8, 128
 
@@ -159,6 +165,10 @@ class _Tree:
         self._step = given.original.cost_step
         self._unit = self._region.unit
         self._worth = [near(cost / self._unit) for cost in self._region.costs]
+        # What one of each weighted sum of machines is worth.
+        self._units: list[float] = []
+        self._sums: list[list[int]] = []
+        self._fleets: set[tuple[int, ...]] = set()
         self._root = Node((), point, [], 0)
         self._gains: dict[tuple[Total, int], tuple[float, int]] = {}
         self._totals: dict[Quantity, Total] = {}
@@ -189,23 +199,50 @@ class _Tree:
             Nodes before it gives up.
         """
         told, told_at = self._budget.lower_bound, 0
-        root = _Open(self._root, ())
+        root = Open(self._root, ())
         blend = self._solved(root)
+        tried = Tried(Fraction(-1), 0, 0)
         if blend is not None:
-            yield from self._better(self._schedules.first(self._cost, self._chosen_before))
+            tried = self._tried
+            yield from self._whole_fleets()
             blend = self._solved(root)
-        waiting: list[tuple[int, int, float, int, _Open, Blend]] = []
+        if blend is not None:
+            self._add_sums(blend)
+            blend = self._solved(root)
+        waiting: list[tuple[int, int, float, int, Open, Blend]] = []
         if blend is not None:
             self._push(waiting, root, blend)
         while waiting and self.nodes < most and not self._budget.stopped:
             steps, *_, node, blend = heapq.heappop(waiting)
-            priced = self._priced(node, blend)
-            if priced is None:
+            whole = not any(machines for machines, _ in fractional(blend))
+            if whole or steps * self._step > round_up(node.node.point.bound, self._step):
+                priced = self._priced(node, blend)
+                if priced is None:
+                    continue
+                if self._steps(priced.value) < steps:
+                    self._push(waiting, node, priced)
+                    continue
+                blend = priced
+                whole = not any(machines for machines, _ in fractional(blend))
+            if self._worth_another_try(tried, whole=whole):
+                # Whether this much will do is for a program to find out.
+                tried = self._tried
+                yield from self._whole_fleets()
+                if self._cost <= tried.least:
+                    break
+                self._push(waiting, node, blend)
                 continue
-            if self._steps(priced.value) < steps:
-                self._push(waiting, node, priced)
-                continue
-            blend = priced
+            if whole:
+                yield from self._of_fleet(blend)
+                if self._beyond(blend.value):
+                    self._push(waiting, node, blend)
+                    continue
+            if self.nodes >= _SUMS_AGAIN * len(self._sums) and len(self._sums) < _MOST_SUMS:
+                # Below branches machines are worth other parts of each other.
+                known = len(self._sums)
+                self._add_sums(blend)
+                again = self._solved(node) if len(self._sums) > known else None
+                blend = again or blend
             chosen = self._chosen(node, blend)
             if chosen is None:
                 yield from self._better(self._schedules.whole(blend, self._cost))
@@ -221,6 +258,45 @@ class _Tree:
                     told, told_at = round_up(self._bound, self._step), self.nodes
                     yield certificate
         yield from self._last(told)
+
+    @property
+    def _tried(self) -> Tried:
+        return Tried(round_up(self._bound, self._step), self._blends.known, self.nodes)
+
+    def _worth_another_try(self, tried: Tried, *, whole: bool) -> bool:
+        """Whether no fleet costs as little as where whole ones were looked for, or much is new."""
+        now = self._tried
+        more = now.known >= _MORE * tried.known and now.nodes >= _MORE_NODES + 2 * tried.nodes
+        return (whole and now.least > tried.least) or more
+
+    def _whole_fleets(self) -> Iterator[Schedule]:
+        least = round_up(self._bound, self._step)
+        yield from self._better(self._schedules.first(self._cost, least, self._chosen_before))
+
+    def _of_fleet(self, blend: Blend) -> Iterator[Schedule]:
+        """Look for a schedule with the machines of a blend, if these have not been tried."""
+        fleet = [round(blend.totals.get((True, m), 0.0)) for m in range(len(self._worth))]
+        if tuple(fleet) not in self._fleets and len(self._fleets) < _MOST_FLEETS:
+            self._fleets.add(tuple(fleet))
+            yield from self._better(self._schedules.of_fleet(fleet, self._cost))
+
+    def _add_sums(self, blend: Blend) -> None:
+        """Let sums of machines be totals, weighted by what these are worth in parts of one.
+
+        A cut of Chvátal and Gomory is a branch on such a sum, of which one side is empty: where
+        all machines of which there may be more are worth a whole number of parts, costs are too.
+        """
+        types = len(self._worth)
+        worth = [-empty for empty in blend.machines]
+        for (machines, at), dual in blend.duals.items():
+            if machines and at >= types and dual:
+                worth = [w - n * dual for w, n in zip(worth, self._sums[at - types], strict=True)]
+        step, gap = near(self._step / self._unit), self._worth_of_gap(blend)
+        for weights, unit in weighted_sums(blend, worth, step, gap):
+            if [*weights] not in self._sums:
+                self._blends.add_sum(weights)
+                self._sums.append([*weights])
+                self._units.append(unit)
 
     def _last(self, told: Fraction) -> Iterator[Certificate]:
         """Yield the certificate of the tree, if it says more than was told."""
@@ -241,8 +317,8 @@ class _Tree:
 
     def _push(
         self,
-        waiting: list[tuple[int, int, float, int, _Open, Blend]],
-        node: _Open,
+        waiting: list[tuple[int, int, float, int, Open, Blend]],
+        node: Open,
         blend: Blend,
     ) -> None:
         """Nodes come the lowest bound in whole steps first, of these the deepest."""
@@ -253,7 +329,7 @@ class _Tree:
     def _steps(self, value: float) -> int:
         return ceil(value * near(self._unit / self._step) - _MARGIN)
 
-    def _solved(self, node: _Open) -> Blend | None:
+    def _solved(self, node: Open) -> Blend | None:
         self.nodes += 1
         return self._blends.solved(node.bounds)
 
@@ -262,7 +338,7 @@ class _Tree:
         if point is not None and point.bound > node.point.bound:
             node.point = point
 
-    def _priced(self, node: _Open, blend: Blend) -> Blend | None:
+    def _priced(self, node: Open, blend: Blend) -> Blend | None:
         """Bring up what is missing at a node; None if it is closed."""
         for _ in range(_ROUNDS):
             if blend.known == self._blends.known:
@@ -278,19 +354,15 @@ class _Tree:
             blend = again
         return blend
 
-    def _chosen(self, node: _Open, blend: Blend) -> list[tuple[_Open, Blend]] | None:
+    def _chosen(self, node: Open, blend: Blend) -> list[tuple[Open, Blend]] | None:
         """Split a node by what seems to help most; None if nothing is left to split by."""
         if len(node.node.path) >= LARGEST_DEPTH:
             return None
-        found = {
-            total: value
-            for total, value in blend.totals.items()
-            if abs(value - round(value)) > _NEAR
-        }
+        found = fractional(blend)
         if not found:
             return None
         order = sorted(found, key=lambda total: (-self._guess(total, found[total], blend), total))
-        best: tuple[float, Total, list[tuple[_Open, Blend]]] | None = None
+        best: tuple[float, Total, list[tuple[Open, Blend]]] | None = None
         for total in order[:_TRIED]:
             known = min(self._gains.get((total, sign), (0.0, 0))[1] for sign in (-1, 1))
             if known >= _KNOWN:
@@ -315,6 +387,11 @@ class _Tree:
     def _guess(self, total: Total, value: float, blend: Blend) -> float:
         """What a branch on a total may gain: by what it gained, or by what one unit is worth."""
         score = 1.0
+        if total[0] and total[1] >= len(self._worth):
+            # The side below is often empty; on the other one it is dearer by what is missing.
+            unit = self._units[total[1] - len(self._worth)]
+            gap = self._worth_of_gap(blend)
+            return gap * min(gap, max(_LEAST_GAIN, unit * (ceil(value) - value)))
         worth = self._worth[total[1]] if total[0] else blend.prices[total[1]]
         for sign, away in ((-1, value - floor(value)), (1, ceil(value) - value)):
             gained, times = self._gains.get((total, sign), (0.0, 0))
@@ -323,8 +400,8 @@ class _Tree:
         return score
 
     def _sides(
-        self, node: _Open, blend: Blend, total: Total, value: float
-    ) -> list[tuple[_Open, Blend]] | None:
+        self, node: Open, blend: Blend, total: Total, value: float
+    ) -> list[tuple[Open, Blend]] | None:
         """Solve both sides of a branch; None if the solver failed."""
         sides = []
         quantity = self._blends.quantity(total)
@@ -334,7 +411,7 @@ class _Tree:
             point = node.node.point
             zeros = (*point.vector.multipliers, Fraction(0))
             above = point._replace(vector=point.vector._replace(multipliers=zeros))
-            child = _Open(
+            child = Open(
                 Node((*node.node.path, condition), above, [], self.nodes),
                 (*node.totals, total),
             )
@@ -354,33 +431,13 @@ class _Tree:
 
     def _split(
         self,
-        node: _Open,
+        node: Open,
         total: Total,
         found: dict[Total, float],
-        sides: list[tuple[_Open, Blend]],
-    ) -> list[tuple[_Open, Blend]]:
+        sides: list[tuple[Open, Blend]],
+    ) -> list[tuple[Open, Blend]]:
         rank = TYPES if total[0] else BLOCKS
         node.node.split = Split(self._blends.quantity(total), floor(found[total]), rank, 0.0)
         below, above = (child.node for child, _ in sides)
         node.node.children = below, above
         return sides
-
-
-class _Open:
-    """A node that is to be split or closed, and what its conditions are about."""
-
-    def __init__(self, node: Node, totals: tuple[Total, ...]) -> None:
-        self.node, self.totals = node, totals
-
-    @property
-    def bounds(self) -> dict[Total, tuple[float, float]]:
-        """The bounds of each total: those of all conditions together."""
-        found: dict[Total, tuple[float, float]] = {}
-        for total, condition in zip(self.totals, self.node.path, strict=True):
-            low, high = found.get(total, (-float("inf"), float("inf")))
-            if condition.sign < 0:
-                high = min(high, float(condition.value))
-            else:
-                low = max(low, float(condition.value))
-            found[total] = low, high
-        return found

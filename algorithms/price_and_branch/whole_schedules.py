@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cms.certificate.certificate import next_below, round_up
+from cms.certificate.certificate import next_below
 
 from ..closing.diving import Diver
 from ..closing.near import NearOptions
 from ..closing.undecided import Undecided
-from ..closing.whole_fleets import whole_fleet, within
+from ..closing.whole_fleets import cheapest_fleet, whole_fleet, within
 from ..prices.region import configuration_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
 
+    from ..closing.undecided import Pick
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
-    from ..prices.region import Region
+    from ..prices.region import Region, Row
     from .blend import Blend, Blends
 
 #: Options of a kind to begin with: so many, out of so many within some cost steps of the cheapest.
 _OPTIONS, _LISTED, _SLACK_STEPS = 8, 60, 20
 #: SCIP's nodes for all totals at once, and for jobs that share blocks out.
-_FLEET_NODES, _JOBS_NODES = 1500, 50
+_FLEET_NODES, _THIS_FLEET_NODES, _JOBS_NODES = 1500, 300, 50
 #: Dives for the machines of jobs that have chosen.
 _DIVES = slice(6)
 
@@ -69,14 +70,20 @@ class WholeSchedules:
         self._step = given.original.cost_step
         self._diver, self._near = Diver(jobs, region, budget), NearOptions(jobs, point)
         self._smaller = _smaller(region)
+        # Options that have gone together.
+        self._more: list[Pick] = []
 
-    def first(self, cost: Fraction, chosen: Sequence[NDArray[np.int64]]) -> Schedule | None:
+    def first(
+        self, cost: Fraction, least: Fraction, chosen: Sequence[NDArray[np.int64]]
+    ) -> Schedule | None:
         """Look for a schedule with a program over all totals at once (theory 6.6).
 
         Parameters
         ----------
         cost : Fraction
             Only cheaper ones are of interest.
+        least : Fraction
+            No schedule costs less.
         chosen : sequence of arrays of shape (kinds, k)
             Options that have gone together.
         """
@@ -84,22 +91,44 @@ class WholeSchedules:
             near = self._near.some(kind, _SLACK_STEPS * self._step, _LISTED)
             for option in smallest(near, self._smaller)[:_OPTIONS]:
                 self._blends.add_option(kind, option)
-        options = list(self._blends.options)
         for kind in range(len(self._jobs)):
             taken = dict.fromkeys(tuple(each[kind].tolist()) for each in chosen)
-            options += [(kind, option) for option in smallest([*taken], self._smaller)]
-        least = round_up(self._bound, self._step)
+            self._more += [(kind, option) for option in smallest([*taken], self._smaller)]
+        given = self._given_to_programs()
+        fleet = cheapest_fleet(*given, self._budget, least=least, nodes=_FLEET_NODES)
+        if fleet is None:
+            return None
+        costs = zip(fleet, self._region.costs, strict=True)
+        least = sum((number * each for number, each in costs), Fraction(0))
+        below = next_below(cost, self._step)
+        if least > below:
+            return None
+        # Few fleets need more than the cheapest one that does for jobs in parts.
+        found = self.of_fleet(fleet, cost)
+        if found is None:
+            fleets = whole_fleet(
+                *given, self._budget, least=least, target=below, nodes=_FLEET_NODES
+            )
+            found = None if fleets is None else self._packed(fleets.choices, fleets.cost, cost)
+        return found
+
+    def of_fleet(self, machines: Sequence[int], cost: Fraction) -> Schedule | None:
+        """Look for a schedule of so many machines of each type."""
+        pairs = zip(machines, self._region.costs, strict=True)
+        least = sum((number * each for number, each in pairs), Fraction(0))
         found = whole_fleet(
-            self._jobs,
-            self._region,
-            dict.fromkeys(options),
-            self._blends.contents,
+            *self._given_to_programs(),
             self._budget,
             least=least,
-            target=next_below(cost, self._step),
-            nodes=_FLEET_NODES,
+            target=least,
+            nodes=_THIS_FLEET_NODES,
+            machines=machines,
         )
-        return None if found is None else self._packed(found.choices, found.cost, cost)
+        return None if found is None else self._packed(found.choices, least, cost)
+
+    def _given_to_programs(self) -> tuple[Jobs, Region, Mapping[Pick, object], Mapping[Row, int]]:
+        options = dict.fromkeys((*self._blends.options, *self._more))
+        return self._jobs, self._region, options, self._blends.contents
 
     def whole(self, blend: Blend, cost: Fraction) -> Schedule | None:
         """Look for a schedule with the blocks of a blend whose totals are whole."""

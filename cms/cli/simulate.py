@@ -146,7 +146,9 @@ def simulate(
         session.warn(warning)
     for each in found.services:
         if each.verdict == "undecided" and not found.stopped:
-            session.warn(f"{each.name} is undecided: more --requests would tell")
+            ended = found.requests is not None and each.requests < found.requests
+            more = "a longer trace" if ended and found.seconds is None else "more --requests"
+            session.warn(f"{each.name} is undecided: {more} would tell")
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.simulation import simulation_report
@@ -211,6 +213,7 @@ def _arrivals(
     names = {service.name for service in plan.serving.services}
     own: dict[str, Arrivals] = {}
     others: Arrivals = Poisson()
+    given: set[str | None] = set()
     traces = False
     for text in texts or ():
         name, equals, value = text.partition("=")
@@ -227,6 +230,12 @@ def _arrivals(
                     "--arrivals",
                 )
             found, traces = read_trace(value, column, service_column, scaled=not as_recorded), True
+        if whose in given:
+            raise options.usage_error(
+                f"arrivals of {whose or 'all services'} are there twice; give them once",
+                "--arrivals",
+            )
+        given.add(whose)
         if whose is None:
             others = found
         else:

@@ -119,3 +119,25 @@ def test_curves_for_a_rule_that_asks_for_none_are_bad_usage(
     assert "which the rule 'half' does not ask for" in capsys.readouterr().err
     assert run([*asked, "--rule", "capacity_certified"]) == 2
     assert "takes only what is proved" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("throughput", "wish", "code", "says"),
+    [
+        ("100", ["--late-share", "0.01%"], 2, "expected at least 100,000"),
+        ("1e-9", [], 1, "may take longer than nine years"),
+        ("100", ["--late-share", "99.99%"], 0, ""),
+    ],
+)
+def test_a_curve_says_no_more_than_its_requests_do(
+    throughput: str,
+    wish: list[str],
+    code: int,
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    points = tmp_path / "points.csv"
+    points.write_text(f"{POINTS}bert,a100-80gb,3g.40gb,1,1,{throughput},10\n", "utf-8")
+    assert run(["capacity", str(points), "--requests", "1000", *wish]) == code
+    assert says in capsys.readouterr().err

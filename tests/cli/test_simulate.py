@@ -95,6 +95,7 @@ def test_the_same_seed_writes_the_same_bytes_with_one_thread_and_two(
         (["--surge", "2"], "expected FACTOR@START+SECONDS"),
         (["--column", "t"], "are for a trace"),
         (["--rate", "-1"], "rates"),
+        (["--arrivals", "gamma:4", "--arrivals", "poisson"], "are there twice"),
         (["--seconds", "x"], "length of the run"),
         (["--picture", "x.png"], "pictures are SVG"),
     ],

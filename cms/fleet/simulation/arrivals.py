@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InvalidOption
 from ...values.numbers import Number, exact, shown
-from .model import SECOND
+from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -173,15 +173,24 @@ class Bursts:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         ratio, share = float(exact(self.ratio, "ratio")), float(exact(self.share, "share"))
         burst = float(exact(self.seconds, "seconds")) * 10**9
-        lengths = np.tile([burst * (1 - share) / share, burst], _PHASES)
-        rates = np.tile([(1 - ratio * share) / (1 - share), ratio], _PHASES)
+        gap = mean_gap(rate)
+        if not gap / _PHASES <= burst / share <= LONGEST_NS:
+            raise InvalidOption(
+                f"service {service!r} gets {shown(rate)} requests/s in bursts of "
+                f"{shown(exact(self.seconds, 'seconds'))} s; expected no more than {_PHASES} of "
+                "them between two requests, and none that is years away"
+            )
+        pair = np.array([burst * (1 - share) / share, burst])
+        pair_rates = np.array([max(1 - ratio * share, 0.0) / (1 - share), ratio])
         (own,) = random.spawn(1)
         ends, worked = np.zeros(1), np.zeros(1)  # the phases' ends, and the mean arrivals by then
         for even in Poisson().pieces(service, rate, random, size):
             while worked[-1] <= even[-1]:
-                spans = own.standard_exponential(2 * _PHASES) * lengths
+                more = max(_PHASES, len(ends) // 2)  # all together in linear time
+                spans = own.standard_exponential(2 * more) * np.tile(pair, more)
+                work = spans * np.tile(pair_rates, more)
                 ends = np.concatenate([ends, np.cumsum([ends[-1], *spans])[1:]])
-                worked = np.concatenate([worked, np.cumsum([worked[-1], *spans * rates])[1:]])
+                worked = np.concatenate([worked, np.cumsum([worked[-1], *work])[1:]])
             passed = max(int(np.searchsorted(worked, even[0], "right")) - 2, 0)
             ends, worked = ends[passed:], worked[passed:]
             yield np.interp(even, worked, ends).astype(np.int64)

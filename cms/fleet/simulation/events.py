@@ -129,12 +129,14 @@ def _numbers(event: object, *fields: str) -> None:
     for field in fields:
         value = getattr(event, field)
         if value is not None:
-            what = f"{field} of a {type(event).__name__}"
+            what = f"the {field} of a {type(event).__name__}"
             number = exact(value, what, error=InvalidOption)
             if field.endswith("seconds"):
                 nanoseconds(number)
             elif number > LARGEST_FACTOR:
-                raise InvalidOption(f"{what} is more than {LARGEST_FACTOR:,}")
+                raise InvalidOption(
+                    f"{what} is {shown(number)}; expected at most {LARGEST_FACTOR:,}"
+                )
             object.__setattr__(event, field, number)
 
 

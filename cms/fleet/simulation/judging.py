@@ -144,6 +144,9 @@ def _back(bad: NDArray[np.bool_]) -> int | None:
 
 
 def _timeline(cells: NDArray[np.int64], cell_ns: int) -> Timeline:
-    requests, late, total = (row.tolist() for row in cells)
-    means = [all_ns // (number or 1) for all_ns, number in zip(total, requests, strict=True)]
+    requests, late, seconds, rests = (row.tolist() for row in cells)
+    means = [
+        (whole * SECOND + rest) // (number or 1)
+        for whole, rest, number in zip(seconds, rests, requests, strict=True)
+    ]
     return Timeline(cell_ns, tuple(requests), tuple(late), tuple(means))

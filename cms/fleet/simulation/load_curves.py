@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...values.numbers import Number
+from ...errors import InvalidOption
+from ...values.numbers import Number, shown
 from ..serving.fills import FillTimes, fills_of
 from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from . import kernel, reference
-from .model import SECOND, Station
+from .model import LONGEST_NS, SECOND, Station
 from .state import LOGGED, new_state, with_room
 from .statistics import student
 
@@ -36,6 +37,8 @@ _PARTS = 20
 #: Of a run, so much is left out at its start, when nobody waits yet.
 _WARM_UP = 50
 _WORTH_COMPILING = 50_000
+#: Of none late among n, no more is known (99 %) than a share below 5.3 / n.
+_LATE_REQUESTS = 10
 
 
 def load_curves(
@@ -80,6 +83,11 @@ def load_curves(
     (16, 'simulated', True)
     """
     share = require_late_share(late_share, "the load curves")
+    if share * requests < _LATE_REQUESTS:
+        raise InvalidOption(
+            f"{requests:,} requests at each rate tell nothing of a late share of {shown(share)}; "
+            f"expected at least {math.ceil(_LATE_REQUESTS / share):,}"
+        )
     chosen = list(points)
     fills = fills_of(chosen, chosen if measured is None else measured)
     gaps = np.random.Generator(np.random.PCG64(seed)).exponential(size=requests)
@@ -105,6 +113,11 @@ def _curve(
 ) -> LoadCurve:
     times = [math.ceil(fills.at(n) * _MILLISECOND) for n in range(1, point.batch + 1)]
     full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
+    if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
+        raise point.fault(
+            f"{point}: {len(unit):,} requests may take longer than nine years; simulate fewer, or "
+            "leave it out"
+        )
     rates, kept = [], []
     for load in LOADS:
         # written with few digits; a little less than the share is as good
@@ -165,9 +178,8 @@ def quantile_above(found: NDArray[np.int64], late_share: Fraction) -> int:
     found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS
     # the latencies sought are among the longest
-    shortest = np.partition(found, -math.ceil(late_share * len(found)) - 1)[
-        -math.ceil(late_share * len(found)) - 1
-    ]
+    least = max(len(found) - math.ceil(late_share * len(found)) - 1, 0)
+    shortest = np.partition(found, least)[least]
     at = np.flatnonzero(found >= shortest)
     longest, part = found[at], at // each
     ordered = np.unique(longest)

@@ -196,7 +196,10 @@ class Simulation:
         under = f"{self.arrivals} arrivals, {self.routing} routing"
         length = [] if self.seconds is None else [f"{shown(self.seconds)} s each"]
         if self.requests is not None:
-            least = "at most " if self.seconds is not None else ""
+            fewer = any(
+                each.requests < self.requests for each in self.services
+            )  # a trace has an end
+            least = "at most " if self.seconds is not None or fewer else ""
             length.append(f"{least}{self.requests:,} requests each")
         more = [] if self.rate == 1 else [f"rates x {shown(self.rate)}"]
         if self.events:

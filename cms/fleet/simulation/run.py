@@ -15,7 +15,7 @@ from ...solving.arguments import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
 from . import reference
-from .arrivals import Arrivals, Poisson
+from .arrivals import Arrivals, EachItsOwn, Poisson
 from .events import (
     Change,
     Event,
@@ -31,6 +31,7 @@ from .plan_model import services_of
 from .replay import Loop, Until, replay
 from .result import ServiceResult, Simulation
 from .routing import routing_of
+from .traces import Replay
 
 __all__ = ["REQUESTS", "SECONDS", "simulate"]
 
@@ -127,6 +128,8 @@ def simulate(
     if on_failure not in ("retry", "lose"):
         raise InvalidOption(f"on_failure is {on_failure!r}; expected 'retry' or 'lose'")
     check_events(events, modelled)
+    if factor != 1:
+        _refuse_recorded(process)
     services = [replace(each, rate=each.rate * factor) for each in modelled]
     _refuse_extremes(services, until, events)
     expected = sum(until.expected(each.rate) for each in services if each.rate)
@@ -185,6 +188,17 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
     return Until(time, requests)
 
 
+def _refuse_recorded(arrivals: Arrivals) -> None:
+    own = arrivals.own.values() if isinstance(arrivals, EachItsOwn) else ()
+    parts = (arrivals.others, *own) if isinstance(arrivals, EachItsOwn) else (arrivals,)
+    for each in parts:
+        if isinstance(each, Replay) and not each.scaled:
+            raise InvalidOption(
+                f"all rates are to be multiplied, and the trace {each.name} is replayed as "
+                "recorded, at the rate it has; expected one or the other"
+            )
+
+
 def _refuse_large_batches(plan: Plan) -> None:
     for points in plan.serving.points.values():
         for point in points:
@@ -199,8 +213,12 @@ def _refuse_extremes(
     services: Sequence[ModelledService], until: Until, events: Sequence[Event]
 ) -> None:
     """Refuse what nanoseconds of 64 bits cannot hold."""
-    factors = [exact(one.factor, "a factor") for one in events if isinstance(one, RateChange)]
     for each in services:
+        factors = [
+            exact(one.factor, "a factor")
+            for one in events
+            if isinstance(one, RateChange) and one.service in (None, each.name)
+        ]
         peak = each.rate * max([Fraction(1), *factors])
         longest = max((max(one.fill_ns) for one in each.instances), default=0)
         if peak > FASTEST:

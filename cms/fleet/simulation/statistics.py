@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .model import SECOND
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -71,7 +73,8 @@ class Tally:
         self.requests = self.late = self.lost = self.total_ns = self.largest = 0
         self.cell_ns = max(-(-horizon_ns // _CELLS), 1)
         self._bins = np.zeros(_BINS, dtype=np.int64)
-        self._counts = np.zeros((3, _CELLS), dtype=np.int64)  # requests, late, total latency
+        # requests, late ones, and their latencies: whole seconds, and the nanoseconds beyond them
+        self._counts = np.zeros((4, _CELLS), dtype=np.int64)
 
     def add(self, clocks: NDArray[np.int64], latencies: NDArray[np.int64]) -> None:
         """Count requests that were answered, by when they first arrived."""
@@ -80,15 +83,15 @@ class Tally:
         late = latencies > self.limit_ns
         self.requests += len(clocks)
         self.late += int(np.count_nonzero(late))
-        self.total_ns += int(latencies.sum())
+        seconds, rest = np.divmod(latencies, SECOND)  # whose sums stay below 2**53
+        self.total_ns += int(seconds.sum()) * SECOND + int(rest.sum())
         self.largest = max(self.largest, int(latencies.max()))
         bins = (latencies.astype(np.float64).view(np.int64) >> _SHIFT) - _FIRST_BIN
         first = int(bins.min())
         found = np.bincount(bins - first)
         self._bins[first : first + len(found)] += found
         cells = self._cells(clocks)
-        for row, weights in ((0, None), (1, late), (2, latencies)):
-            # sums of less than 2**53 nanoseconds are exact in a float
+        for row, weights in enumerate((None, late, seconds, rest)):
             self._counts[row] += np.bincount(cells, weights, _CELLS).astype(np.int64)
 
     def lose(self, clocks: NDArray[np.int64]) -> None:
@@ -130,7 +133,7 @@ class Tally:
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """Requests, late ones and the sum of the latencies, each in every cell of time."""
+        """Requests, late ones, seconds and nanoseconds of latency, each in every cell of time."""
         used = np.flatnonzero(self._counts[0])
         return self._counts[:, : int(used[-1]) + 1 if len(used) else 0]
 
@@ -176,10 +179,10 @@ class Tally:
         parts = self._parts()
         if len(parts) < _PARTS:
             return False
-        tenths = parts.reshape(10, -1, 3).sum(axis=1)
+        tenths = parts.reshape(10, -1, 4).sum(axis=1)
         if not tenths[:, 0].all():
             return False
-        means = tenths[:, 2] / tenths[:, 0]
+        means = (tenths[:, 2] * float(SECOND) + tenths[:, 3]) / tenths[:, 0]
         grows = bool((np.diff(means) > 0).all() and means[-1] > 2 * means[0])
         return grows and bool(tenths[-1, 1] > float(late_share) * tenths[-1, 0])
 

@@ -74,6 +74,31 @@ def test_equal_jobs_by_the_hundred_are_proved() -> None:
     assert cost == bound
 
 
+def test_a_sum_of_machines_closes_what_machines_of_one_type_would_not() -> None:
+    # All five dear machines hold 100 jobs. For 901 more 3 m + 4 o is 450.5 in parts, or else 451,
+    # of which each costs 3/10: 135.15 or 135.3, however many machines of each type there are.
+    rooms = {"m": 6, "o": 8, "dear": 20}
+    problem = Problem(
+        configurations=[SizeBoundedConfigurations({f"1{m}": 1}, n, m) for m, n in rooms.items()],
+        machine_types=[
+            MachineType("m", "0.9"),
+            MachineType("o", "1.2"),
+            MachineType("dear", "1.3", limit=5),
+        ],
+        jobs=[Job(str(number), 1, {"1m": 1, "1o": 1, "1dear": 1}) for number in range(1001)],
+    )
+    cost, bound = settled(problem, Fraction(1000), 30)
+    assert cost == bound == Fraction("141.8")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("seed", "best"), [(1, "7121.5"), (5, "5369.2")])
+def test_fleets_of_the_size_of_a_cluster_are_proved(seed: int, best: str) -> None:
+    problem = generate("cluster-fleet", n=14_000, seed=seed, limits="tight")
+    cost, bound = settled(problem, Fraction(10**6), 2_000)
+    assert cost == bound == Fraction(best)
+
+
 def test_a_run_stops_at_its_limit_with_what_it_knows() -> None:
     problem = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
     cost, bound = settled(problem, Fraction(10**6), 1)

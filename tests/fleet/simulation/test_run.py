@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from cms.fleet.simulation import (
     ModelledInstance,
     Poisson,
     RateChange,
+    Replay,
     Simulation,
     Verdict,
     Weights,
@@ -36,6 +38,7 @@ from cms.fleet.simulation import (
     write_simulation,
 )
 from cms.fleet.simulation.plan_model import batch_ns
+from cms.fleet.simulation.statistics import Tally
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import mixed_plan
 from tests.fleet.simulation.cases import MS, instance, service
@@ -226,6 +229,9 @@ def test_a_plan_of_trillions_of_gpus_is_refused() -> None:
 # --- arguments, progress, the end -----------------------------------------------------------------
 
 
+RECORDED = Replay({"": np.array([0, 10**9])}, "recorded", scaled=False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -233,6 +239,10 @@ def test_a_plan_of_trillions_of_gpus_is_refused() -> None:
         ({"seconds": 0}, "0 seconds"),
         ({"requests": 0}, "expected"),
         ({"rate": -1}, ">= 0"),
+        ({"rate": 2, "arrivals": RECORDED}, "recorded is replayed as recorded"),
+        ({"rate": 2, "arrivals": EachItsOwn({"chat": RECORDED}, Poisson())}, "as recorded"),
+        ({"arrivals": Bursts(3, "0.2", "1e-12")}, "no more than 64"),
+        ({"arrivals": Bursts(3, "0.2", "1e9")}, "years away"),
         ({"seed": -1}, "seed"),
         ({"threads": 0}, "threads"),
         ({"on_failure": "pray"}, "'retry' or 'lose'"),
@@ -301,6 +311,20 @@ def test_what_nanoseconds_cannot_hold_is_refused() -> None:
         simulate([service(instance(), rate=10**9)], requests=10)
     with pytest.raises(InvalidOption, match="longer than nine years"):
         simulate([service(instance(ns=10**15))], requests=1_000)
+    far = service(instance(), rate=10**8, name="far")
+    twice = [RateChange(1, 2, "chat")]  # the rate of another service stays what it is
+    assert (
+        simulate([service(instance()), far], requests=10, events=twice).services[1].requests == 10
+    )
+
+
+def test_latencies_that_add_up_to_years_of_years_are_still_means() -> None:
+    tally = Tally(limit_ns=1, horizon_ns=600)
+    tally.add(np.arange(600), 2**57 + np.arange(600) * 2**47)
+    assert tally.total_ns == sum(2**57 + at * 2**47 for at in range(600))
+    found = simulate([service(instance(ns=10**12), rate=1)], requests=20_000).services[0]
+    assert found.overloaded
+    assert found.p50_ns / 2 < found.mean_ns < found.p90_ns
 
 
 # --- documents ------------------------------------------------------------------------------------

@@ -83,6 +83,7 @@ def test_a_trace_is_replayed_as_recorded_or_at_the_services_rate(write: Write) -
     asked = [service(instance(), rate=3, name="chat")]
     as_recorded = simulate(asked, trace, requests=100).services[0]
     assert (as_recorded.requests, as_recorded.seconds) == (3, Fraction("2.26"))
+    assert "at most 100 requests each" in simulate(asked, trace, requests=100).sentence
     found = simulate(asked, read_trace(path, "t", "who"), requests=100).services[0]
     assert found.seconds == Fraction("0.666666667") + Fraction("0.01")
     with pytest.raises(InvalidOption, match=r"no arrival of service 'chatt'.*nearest: 'chat'"):
