@@ -111,6 +111,10 @@ def bench(
             min=0, max=1, metavar="SHARE", help="Of the instances that go to peers (proof)."
         ),
     ] = None,
+    requests: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of each service, where plans are replayed."),
+    ] = None,
     families: Annotated[
         str, typer.Option(metavar="MODULE", help="With generate() and suite().")
     ] = FAMILIES,
@@ -152,6 +156,7 @@ def bench(
         "peer_limit": _positive(peer_limit, "--peer-limit"),
         "peer_share": peer_share,
         "module": families,
+        "requests": requests,
         "warm_up": warm_up,
     }
     given: dict[str, Any] = {k: value for k, value in changes.items() if value is not None}

@@ -28,7 +28,8 @@ class Kind(StrEnum):
     ``RULE`` makes a schedule by a rule of :mod:`bench.rules`, ``BOUND`` a bound's certificate.
 
     ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
-    with a yardstick that alternates with it. ``REPLAY`` sends a service's requests through a loop.
+    with a yardstick that alternates with it. ``REPLAY`` sends a service's requests through a loop,
+    ``PROMISE`` those of a plan's services to their instances.
     """
 
     SOLVE = "solve"
@@ -38,6 +39,7 @@ class Kind(StrEnum):
     WARM = "warm"
     COLD = "cold"
     REPLAY = "replay"
+    PROMISE = "promise"
 
 
 class Method(Protocol):

@@ -34,7 +34,7 @@ def run_replay(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     An event is an arrival or a batch's end. Arrivals and draws are made before the clock runs, and
     code is compiled: what is compared is the loops.
     """
-    n, processes = task.source.arguments["n"], task.source.arguments["processes"]
+    n, processes = task.source.arguments["instances"], task.source.arguments["processes"]
     requests, routing = task.options["requests"], routing_of(task.options["routing"])
     each = ModelledInstance(Fraction(1), processes, (BATCH_NS,) * BATCH)
     stations = stations_of([each] * n)

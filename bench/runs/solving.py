@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 INDEPENDENTLY = 2_000
 
 
-def solved(task: Task, problem: Problem, threads: int) -> Solution:
-    """Solve a problem as a task says."""
+def solved(
+    task: Task, problem: Problem, threads: int, options: Mapping[str, Any] | None = None
+) -> Solution:
+    """Solve a problem as a task says; with other options where the task's are not the method's."""
     return solve(
         problem,
         task.method,
-        options=task.options,
+        options=task.options if options is None else options,
         time_limit=task.time_limit,
         seed=task.seed,
         threads=threads,
@@ -50,6 +52,11 @@ def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Fac
     solution = solved(task, problem, threads)
     peak = peak_memory()
     tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
+    return rechecked(problem, solution)
+
+
+def rechecked(problem: Problem, solution: Solution) -> Facts:
+    """Recheck a solution, and say what it is: the fields of a row."""
     started = time.perf_counter()
     checker, faults = recheck(problem, solution)
     found: Facts = {

@@ -7,6 +7,7 @@ from .growth import SUITE as GROWTH
 from .mig_serving import SUITE as MIG_SERVING
 from .overview import SUITE as OVERVIEW
 from .peers import SUITE as PEERS
+from .promises import SUITE as PROMISES
 from .proof import SUITE as PROOF
 from .published import SUITE as PUBLISHED
 from .ratios import SUITE as RATIOS
@@ -21,7 +22,7 @@ __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
-    MIG_SERVING, STOCK, REPLAY,
+    MIG_SERVING, STOCK, REPLAY, PROMISES,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

@@ -25,7 +25,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
     for n, processes in _SHAPES:
         if n > settings.largest:
             continue
-        arguments = {"n": n, "processes": processes}
+        arguments = {"instances": n, "processes": processes}
         source = Source(family="one-service", arguments=arguments, module="bench.queues")
         for routing in _ROUTINGS:
             for method, requests in _LOOPS.items():

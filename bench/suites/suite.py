@@ -38,6 +38,8 @@ class Settings:
         The share of the instances given to peers, where not all are.
     module : str, default "instances.families"
         The module of generators.
+    requests : int
+        Of each service, where plans are replayed.
     warm_up : bool, default True
     """
 
@@ -50,6 +52,7 @@ class Settings:
     peer_limit: float = 0.0
     peer_share: float = 1.0
     module: str = FAMILIES
+    requests: int = 0
     warm_up: bool = True
 
     def source(self, family: str, **arguments: Any) -> Source:

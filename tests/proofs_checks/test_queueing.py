@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import random
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
@@ -79,6 +80,16 @@ def test_every_entry_of_the_shipped_table_is_proved_and_refused_when_raised() ->
     for entry in table:
         assert loads.why_not(*entry) == "", entry
         assert loads.why_not(*entry[:3], queueing.RAISED * entry[3]), entry
+
+
+@pytest.mark.long
+def test_the_facts_hold_on_ten_thousand_paths_poisson_and_others() -> None:
+    largest = Fraction(0)
+    for number in range(10_000):
+        path = queueing.random_path(random.Random(f"long {number}"))
+        queueing.require_fact_1(path)
+        largest = max(largest, queueing.require_fact_2(path))
+    assert Fraction(9, 10) < largest <= 1  # the bound is nearly reached
 
 
 def lazy(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> queueing.Path:

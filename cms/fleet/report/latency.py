@@ -104,21 +104,22 @@ def _bars(canvas: Canvas, drawn: Sequence[ServiceResult]) -> None:
 
 def _bar(canvas: Canvas, each: ServiceResult, median: float, p99: float, longest: float) -> None:
     y, mark = canvas.y, _MARKS[each.verdict]
-    middle = y + _BAR / 2
+    middle, end = y + _BAR / 2, max(p99, median + 2.0)
     tip = f"{each.name}: {_units(each.p50_ns)} median, {_units(each.p99_ns)} p99, "
     tip += f"{_units(each.max_ns)} longest, limit {_units(each.limit_ns)}"
     verdict = each.verdict.upper()
-    share = percent(each.late_share, up=True)
+    small = 0 < each.late_share < Fraction(1, 1000)
+    late = f"{'&lt; 0.1 %' if small else percent(each.late_share, up=True)} late"
     name = escaped(cut(each.name, _NAMES - 16, FONT))
     canvas.add(
         f"<g><title>{escaped(tip)}</title>"
         f'<text x="{_LEFT - 10}" y="{y + 12:g}" class="right">{name}</text>'
-        f'<line x1="{median:.1f}" y1="{middle:g}" x2="{longest:.1f}" y2="{middle:g}" '
+        f'<line x1="{end:.1f}" y1="{middle:g}" x2="{longest:.1f}" y2="{middle:g}" '
         f'stroke="{mark}" stroke-width="2"/>'
-        f'<rect x="{median:.1f}" y="{y:g}" width="{max(p99 - median, 2.0):.1f}" '
-        f'height="{_BAR}" rx="3" fill="{mark}" fill-opacity="0.75"/>'
+        f'<rect x="{median:.1f}" y="{y:g}" width="{end - median:.1f}" '
+        f'height="{_BAR}" rx="3" fill="{mark}"/>'
         f'<text x="{_RIGHT + 10}" y="{y + 12:g}" style="fill:{mark}">{verdict}</text>'
-        f'<text x="{WIDTH - EDGE}" y="{y + 12:g}" class="small soft right">{share} late</text></g>'
+        f'<text x="{WIDTH - EDGE}" y="{y + 12:g}" class="small soft right">{late}</text></g>'
     )
     canvas.y += _BAR + _GAP
 

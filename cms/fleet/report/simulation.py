@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ MOST_SERVICES = 40
 """Services of which a report shows all."""
 SHOWN_OF_MANY = 20
 """Rows where there are more: those that come nearest to their limits, or go beyond them most."""
-_WIDE = 80  # columns that the whole table takes, beside long names
+_WIDE, _WIDEST = 72, 88  # columns that the table takes, beside long names; with the interval
+_OVERLOADED = " (overloaded)"
 _STYLES = {"kept": "green", "broken": "bold red", "undecided": "yellow"}
 
 
@@ -50,9 +51,9 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
     >>> for part in simulation_report(simulate([chat], requests=5000), "chat", 90):
     ...     console.print(part)  # doctest: +NORMALIZE_WHITESPACE
     chat
-    service  limit  rate/s  p99 / limit     late    99 % interval  busy  verdict
-    ────────────────────────────────────────────────────────────────────────────
-    chat     40 ms     250       64.6 %  0.000 %  0.000 - 0.164 %  97 %  KEPT
+    service  limit  rate/s  p99 / limit     late    99 % interval  load  fill  verdict
+    ──────────────────────────────────────────────────────────────────────────────────
+    chat     40 ms     250       64.6 %  0.000 %  0.000 - 0.164 %  62 %   2.5  KEPT
     <BLANKLINE>
     1 of 1 limits kept under Poisson arrivals, weighted random routing, 5,000 requests each
     """
@@ -62,13 +63,14 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
         keep = {each.name for each in worst[:SHOWN_OF_MANY]}
         shown = [each for each in shown if each.name in keep]
     report: list[RenderableType] = [Text(printable(title), style="bold")]
-    wide = width >= _WIDE + max((len(each.name) for each in shown), default=0) - len("service")
-    numbers = (">limit", ">rate/s") if wide else ()
-    more = (">99 % interval", ">busy") if wide else ()
-    result = table("service", *numbers, ">p99 / limit", ">late", *more, "verdict")
+    room = width - max((len(each.name) for each in shown), default=0) + len("service")
+    room -= len(_OVERLOADED) * any(each.overloaded for each in shown)
+    left_out = {name for name, least in _NEEDS.items() if room < least}
+    columns = [name for name in _COLUMNS if name not in left_out]
+    result = table("service", *(f">{name}" for name in columns), "verdict")
     for each in shown:
-        cells = _cells(each, wide=wide)
-        verdict = each.verdict.upper() + (" (overloaded)" if each.overloaded else "")
+        cells = [_COLUMNS[name](each) for name in columns]
+        verdict = each.verdict.upper() + (_OVERLOADED if each.overloaded else "")
         result.add_row(text(each.name), *cells, Text(verdict, _STYLES[each.verdict]))
     report.append(result)
     if left := len(simulation.services) - len(shown):
@@ -82,18 +84,33 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
     return report
 
 
-def _cells(each: ServiceResult, *, wide: bool) -> list[str]:
+def _limit(each: ServiceResult) -> str:
+    return f"{decimal(Fraction(each.limit_ns, 10**6))} ms"
+
+
+def _interval(each: ServiceResult) -> str:
     low, high = (f"{float(end):.3%}".removesuffix("%") for end in each.interval)
-    cells = [percent(Fraction(each.p99_ns, each.limit_ns), up=True), _share(each.late_share)]
-    if not wide:
-        return cells
-    limit = f"{decimal(Fraction(each.limit_ns, 10**6))} ms"
-    busy = f"{float(each.utilisation):.0%}".replace("%", " %")
-    return [limit, decimal(each.rate_rps), *cells, f"{low} - {high} %", busy]
+    return f"{low} - {high} %"
 
 
-def _share(share: Fraction) -> str:
-    return f"{float(share):.3%}".replace("%", " %")
+def _late(each: ServiceResult) -> str:
+    return f"{float(each.late_share):.3%}".replace("%", " %")
+
+
+def _load(each: ServiceResult) -> str:
+    return "-" if each.load is None else f"{float(each.load):.0%}".replace("%", " %")
+
+
+_COLUMNS: dict[str, Callable[[ServiceResult], str]] = {
+    "limit": _limit,
+    "rate/s": lambda each: decimal(each.rate_rps),
+    "p99 / limit": lambda each: percent(Fraction(each.p99_ns, each.limit_ns), up=True),
+    "late": _late,
+    "99 % interval": _interval,
+    "load": _load,
+    "fill": lambda each: f"{float(each.mean_fill):.1f}",
+}
+_NEEDS = {"99 % interval": _WIDEST} | dict.fromkeys(("limit", "rate/s", "load", "fill"), _WIDE)
 
 
 def _causes(simulation: Simulation) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ..serving.latency_rule import LatencyRule
 from ..serving.operating_point import mps_share
 from .bars import Bar, bars, occupancy
 from .drawing import draw
+from .promised import promised
 from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
 from .services import services_table
@@ -88,6 +89,8 @@ def plan_report(
             report.append(Text(f"\n{scarcity}"))
     if growth is not None and (grows := growth.sentence("GPU", "rate")):
         report.append(Text(f"\n{grows}"))
+    if drawn:
+        report.append(Text(f"\n{promised(plan.serving)}"))
     report.append(verdict_line(plan.solution, "GPU"))
     return report
 

@@ -11,6 +11,7 @@ __all__ = ["QUEUES", "Promise"]
 
 #: Where requests wait: in one queue of the instance, or in one of each of its processes.
 QUEUES = ("instance", "process")
+_WAIT = {"instance": "each", "process": "a process"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Promise:
 
     Examples
     --------
-    >>> print(Promise(Fraction(1, 100), "instance"))
-    99 % of the requests within their limit, if they arrive as a Poisson stream and instances get \
-shares like their supplies
+    >>> print(Promise(Fraction(1, 100), "instance", Fraction(1, 10)))
+    99 % of the requests within their limit, at up to 10 % more than the rates given, if they \
+arrive as a Poisson stream and instances get shares like their supplies and have one queue each
     """
 
     late_share: Fraction
@@ -44,7 +45,9 @@ shares like their supplies
     routing: str = "weighted"
 
     def __str__(self) -> str:
+        most = f"{shown(100 * self.rate_margin)} % more than " if self.rate_margin else ""
         return (
-            f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, if they "
-            "arrive as a Poisson stream and instances get shares like their supplies"
+            f"{shown(100 * (1 - self.late_share))} % of the requests within their limit, at up to "
+            f"{most}the rates given, if they arrive as a Poisson stream and instances get shares "
+            f"like their supplies and have one queue {_WAIT[self.queue]}"
         )

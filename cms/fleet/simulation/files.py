@@ -26,7 +26,7 @@ _MILLISECOND = 10**6
 _COUNTS = ("instances", "requests", "late", "lost", "retried", "deepest_queue")
 _TIMES = ("limit", "mean", "p50", "p90", "p99", "max")
 _NUMBERS = ("rate_rps", "tolerated", "seconds", "utilisation", "mean_fill")
-_OTHERS = ("late_share", "verdict", "overloaded", "cause", "recoveries", "timeline")
+_OTHERS = ("load", "late_share", "verdict", "overloaded", "cause", "recoveries", "timeline")
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
@@ -118,6 +118,7 @@ def _service_to_json(found: ServiceResult) -> dict[str, Any]:
         **{name: getattr(found, name) for name in _COUNTS},
         "late_share": [number_to_json(each) for each in found.interval],
         **{name: number_to_json(getattr(found, name)) for name in _NUMBERS},
+        "load": None if found.load is None else number_to_json(found.load),
         **{f"{name}_ms": _milliseconds(getattr(found, f"{name}_ns")) for name in _TIMES},
         "recoveries": [
             {
@@ -201,6 +202,7 @@ def _service(node: Node, names: set[str]) -> ServiceResult:
         raise fields["late"].wrong("lost <= late <= requests")
     return ServiceResult(
         name=name,
+        load=fields["load"].number_or_null(),
         interval=Interval(low, high),
         verdict=Verdict(fields["verdict"].one_of([each.value for each in Verdict])),
         overloaded=_truth(fields["overloaded"]),

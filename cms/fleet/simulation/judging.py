@@ -63,6 +63,7 @@ def result_of(
         p90_ns=p90,
         p99_ns=p99,
         max_ns=tally.largest,
+        load=None if service.load is None else _short(*service.load.as_integer_ratio()),
         utilisation=_short(int(state.busy.sum()), processes * found.lasted_ns),
         mean_fill=_short(int(state.taken.sum()), batches),
         deepest_queue=int(state.deepest.max(initial=0)),
@@ -97,8 +98,8 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
         supply = script.stations[worst].weight / sum(one.weight for one in script.stations)
         at = script.stations[worst].instance
         return (
-            f"equal weights: instance {at} got {float(given):.0%} of the requests and has "
-            f"{float(supply):.0%} of the supply"
+            f"equal weights for unlike instances: instance {at} got {_percent(given)} of the "
+            f"requests and has {_percent(supply)} of the supply"
         )
     return ""
 
@@ -119,6 +120,10 @@ def _too_few(service: ModelledService, script: Script, routing: Routing, found: 
 
 
 _CAUSES = {Verdict.BROKEN: _cause, Verdict.UNDECIDED: _too_few}
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share):.0%}".replace("%", " %")
 
 
 def _recoveries(service: ModelledService, script: Script, found: Outcome) -> list[Recovery]:

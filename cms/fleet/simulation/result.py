@@ -70,8 +70,12 @@ class ServiceResult:
         Of the late share, 99 %.
     mean_ns, p50_ns, p90_ns, p99_ns, max_ns : int
         Latencies of the answered requests; quantiles may be 0.1 % too long.
+    load : Fraction or None
+        The rate as a share of what its instances work off in full batches, before any event; None
+        without instances.
     utilisation : Fraction
-        Part of its processes' time that they worked.
+        Part of its processes' time that they worked: near 1 even at low loads, since a batch begins
+        with whatever waits.
     mean_fill : Fraction
         Requests in a batch.
     deepest_queue : int
@@ -104,6 +108,7 @@ class ServiceResult:
     p90_ns: int
     p99_ns: int
     max_ns: int
+    load: Fraction | None
     utilisation: Fraction
     mean_fill: Fraction
     deepest_queue: int

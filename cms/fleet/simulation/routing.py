@@ -66,7 +66,7 @@ for _name, _policy in _WEIGHTED:
     _says = ("weighted " if _policy in (DRAWN, TURNS) else "") + _name.replace("_", " ")
     ROUTINGS[_plain] = Routing(_plain, _says, _policy, equal=False)
 for _name, _policy in _WEIGHTED:
-    _says = f"{_name.replace('_', ' ')} with equal weights"
+    _says = f"equal-weight {_name.replace('_', ' ')}"
     ROUTINGS[f"equal_{_name}"] = Routing(f"equal_{_name}", _says, _policy, equal=True)
 
 

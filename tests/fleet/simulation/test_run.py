@@ -221,9 +221,9 @@ def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_name
     (broken,) = simulate([asked], requests=4_000, routing="equal_random").services
     assert kept.verdict == Verdict.KEPT
     assert broken.verdict == Verdict.BROKEN
-    assert (
-        broken.cause
-        == "equal weights: instance 1 got 51% of the requests and has 20% of the supply"
+    assert broken.cause == (
+        "equal weights for unlike instances: instance 1 got 51 % of the requests and has 20 % of "
+        "the supply"
     )
 
 

@@ -1,0 +1,78 @@
+"""What a plan promises of latencies, in plain words, and what it does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..serving.capacity import CapacityRule
+from ..serving.latency_rule import LatencyRule
+from .words import printable
+
+if TYPE_CHECKING:
+    from ..serving import ServingProblem
+
+__all__ = ["promised"]
+
+
+def promised(serving: ServingProblem) -> str:
+    """Say what holds of the latencies under a plan, under which arrivals and which routing.
+
+    Parameters
+    ----------
+    serving : ServingProblem
+
+    Examples
+    --------
+    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
+    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
+    >>> print(promised(as_problem([service], [point], ["a30-24gb"])))
+    promised by the rule capacity: 99 % of the requests within their limit, at up to the rates \
+given, if they arrive as a Poisson stream and instances get shares like their supplies and have \
+one queue each (by the shipped table, for batches that take as long as full ones). Not promised: \
+other arrivals, higher rates, equal shares; 'cms simulate' tries them
+    >>> print(promised(as_problem([service], [point], ["a30-24gb"], rule="half")))
+    the rule half promises nothing about waiting: it looks at the latency of a batch, not at how \
+many requests are late under load; 'cms simulate' tries that, '--rule capacity' plans for it
+    """
+    rule, promise = serving.rule, serving.promise
+    name = printable(rule.name)
+    if promise is None:
+        left_open = (
+            "it looks at the latency of a batch, not at how many requests are late under load"
+            if isinstance(rule, LatencyRule)
+            else "how many requests are late under load is open"
+        )
+        return (
+            f"the rule {name} promises nothing about waiting: {left_open}; 'cms simulate' tries "
+            "that, '--rule capacity' plans for it"
+        )
+    own = any(each.late_share is not None or each.queue for each in serving.services)
+    return (
+        f"promised by the rule {name}: {promise}"
+        f"{'; services with a late share or queue of their own keep to that' if own else ''}"
+        f"{_evidence(serving)}. Not promised: other arrivals, higher rates, equal shares; "
+        "'cms simulate' tries them"
+    )
+
+
+_SAID = {
+    "measured": "measured load curves",
+    "simulated": "simulated load curves",
+    "table": "the shipped table, for batches that take as long as full ones",
+    "certified": "proof, for batches that take as long as full ones",
+}
+
+
+def _evidence(serving: ServingProblem) -> str:
+    """What a promise rests on, best first."""
+    rule = serving.rule
+    if not isinstance(rule, CapacityRule):
+        return ""
+    kinds = {
+        rule.evidence(serving.service(service), point).kind
+        for (service, _), points in serving.points.items()
+        for point in points
+    }
+    by = ", ".join(said for kind, said in _SAID.items() if kind in kinds)
+    return f" (by {by})" if by else ""

@@ -1,0 +1,86 @@
+"""What people read of a simulation, and of what a plan promises."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from cms.fleet.report.latency import latency_picture
+from cms.fleet.report.promised import promised
+from cms.fleet.report.simulation import simulation_report
+from cms.fleet.serving import RULES, LoadCurve, Service, as_problem
+from cms.fleet.serving.load_curve import key_of
+from cms.fleet.simulation import Simulation, simulate
+from tests.fleet.plans import point, printed
+from tests.fleet.simulation.cases import instance, service
+
+FOUND = simulate([service(instance(batch=4), rate=200)], requests=600)
+
+
+def with_late(late: int, requests: int) -> Simulation:
+    one = replace(FOUND.services[0], late=late, requests=requests)
+    return replace(FOUND, services=(one,))
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (60, "service p99 / limit late verdict"),
+        (80, "service limit rate/s p99 / limit late load fill verdict"),
+        (100, "service limit rate/s p99 / limit late 99 % interval load fill verdict"),
+    ],
+)
+def test_a_table_has_the_columns_that_there_is_room_for(width: int, columns: str) -> None:
+    text = printed(simulation_report(FOUND, "x", width), width)
+    assert " ".join(text.splitlines()[1].split()) == columns
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_load_is_of_full_batches_and_unknown_without_instances() -> None:
+    assert FOUND.services[0].load == Fraction(1, 2)
+    assert FOUND.services[0].utilisation > Fraction(2, 3)
+    nothing = simulate([service()], requests=20)
+    assert nothing.services[0].load is None
+    assert " - " in printed(simulation_report(nothing, "x", 100))
+
+
+@pytest.mark.parametrize(
+    ("late", "said"), [(0, "0 % late"), (2, "&lt; 0.1 % late"), (10, "0.1 % late"), (11, "0.2 %")]
+)
+def test_a_picture_does_not_round_a_small_late_share_to_a_larger_one(late: int, said: str) -> None:
+    assert said in latency_picture(with_late(late, 10_000), "x")
+
+
+def test_a_pictures_thin_line_begins_where_its_bar_ends() -> None:
+    picture = latency_picture(FOUND, "x")
+    start, width = re.findall(
+        r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="14"', picture
+    )[0]
+    lines = re.findall(r'<line x1="([\d.]+)"[^>]* stroke-width="2"/>', picture)
+    assert [float(x) for x in lines] == [pytest.approx(float(start) + float(width), abs=0.11)]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_report_says_what_its_rule_promises(rule: str) -> None:
+    asked, measured = Service("chat", "m", 10, 300), point("m", "7g.80gb", 1000)
+    said = promised(as_problem([asked], [measured], rule=rule))
+    assert rule in said
+    keeps = RULES[rule].promise is not None
+    assert ("99 % of the requests within their limit" in said) == keeps
+    assert ("promises nothing about waiting" in said) == (not keeps)
+    assert ("(by proof, for batches" in said) == (rule == "capacity_certified")
+
+
+def test_a_report_names_a_margin_a_services_own_share_and_the_evidence() -> None:
+    measured = point("m", "7g.80gb", 1000)
+    curve = LoadCurve([1, 90], [20, 200])
+    wishes: dict[str, Any] = {"rate_margin": "0.1", "load_curves": {key_of(measured): curve}}
+    asked = Service("chat", "m", 10, 300, late_share="0.02")
+    said = promised(as_problem([asked], [measured], **wishes))
+    assert "at up to 10 % more than the rates given" in said
+    assert "services with a late share or queue of their own keep to that" in said
+    assert "(by measured load curves)" in said
