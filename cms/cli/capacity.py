@@ -31,7 +31,13 @@ _LateShare = Annotated[
 ]
 _Requests = Annotated[
     int,
-    typer.Option("--requests", metavar="N", min=1000, help="Requests of a point at each rate."),
+    typer.Option(
+        "--requests",
+        metavar="N",
+        min=1000,
+        help="Requests of a point at each rate; up to 25 times as many near full load, and no rate "
+        "of which these tell nothing.",
+    ),
 ]
 
 
@@ -46,7 +52,7 @@ def capacity(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Simulate every operating point at 16 rates, for 'cms plan --load-curves'.
+    """Simulate every operating point at up to 16 rates, for 'cms plan --load-curves'.
 
     A latency in the table is the upper end of a 99 % interval.
     """
@@ -58,12 +64,12 @@ def capacity(
         from cms.files.source import write_bytes
         from cms.fleet.serving import read_operating_points
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
-        from cms.fleet.simulation.load_curves import LOADS, load_curves
+        from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
         measured = read_operating_points(points)
         chosen = [each for each in measured if processes is None or each.processes <= processes]
     progress = RequestsProgress(None if quiet else sys.stderr)
-    each = len(LOADS) * requests
+    each = sum(run_lengths(requests))
     try:
         found = heard(
             session,

@@ -181,7 +181,7 @@ def spread(
     -------
     (Solution, Growth or None)
         The solution with the schedule that was found; as it was and None if there is no schedule,
-        or if Ctrl-C came first.
+        if Ctrl-C came first, or if the answer keeps its own schedule, which may not grow as much.
     """
     if solution.cost is None or session.interrupts.pressed:
         return solution, None
@@ -226,13 +226,15 @@ def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
 
 def _grown(
     problem: Problem, solution: Solution, arguments: dict[str, Any]
-) -> tuple[Solution, Growth]:
+) -> tuple[Solution, Growth | None]:
     from cms.shortages.growth import growth, with_schedule
 
     found = growth(problem, solution.schedule, **arguments)
     if found.schedule == solution.schedule:
         return solution, found
-    return with_schedule(problem, solution, found.schedule), found
+    replaced = with_schedule(problem, solution, found.schedule)
+    # a cheaper schedule, or one that is proved less, is not taken: then nothing is said of it
+    return replaced, found if replaced.schedule == found.schedule else None
 
 
 def heard(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from cms import Configuration, Job, MachineGroup, MachineType, Problem, Schedule, solve
 from cms.cli.app import run
+from cms.cli.searching import _grown
 from cms.fleet import read_load_curves, read_operating_points, read_plan
 from tests.cli.shared import POINTS, SERVICES
 
@@ -82,6 +86,24 @@ def test_a_plan_says_how_much_all_rates_may_grow(
     assert "may grow" not in capsys.readouterr().out
     assert run([*asked, "--rule", "half"]) == 0
     assert "may grow" not in capsys.readouterr().out
+
+
+def test_no_growth_is_said_of_a_schedule_that_is_not_shown() -> None:
+    """What grows does without the machine that serves nothing: it is cheaper, and not taken."""
+    idle = Configuration({"c": 1}, "n")
+    problem = Problem(
+        configurations=[Configuration({"b": 4}, "m"), idle],
+        jobs=[Job("x", 3, {"b": 1})],
+        machine_types=[MachineType("m"), MachineType("n")],
+    )
+    solution = solve(problem)
+    plain, grown = _grown(problem, solution, {"seed": 0})
+    assert grown is not None
+    assert (grown.share, plain.cost) == (Fraction(1333, 1000), 1)
+
+    dear = Schedule([*solution.schedule.groups, MachineGroup(idle, {}, 1)])
+    shown = replace(solution, schedule=dear, cost=Fraction(2))
+    assert _grown(problem, shown, {"seed": 0}) == (shown, None)
 
 
 def test_a_margin_is_planned_for(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:

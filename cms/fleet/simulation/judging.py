@@ -13,7 +13,7 @@ from .model import SECOND, ModelledService
 from .replay import Outcome
 from .result import Recovery, ServiceResult, Timeline
 from .routing import Routing
-from .statistics import Verdict
+from .statistics import NEVER_ENOUGH, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def result_of(
         deepest_queue=int(state.deepest.max(initial=0)),
         verdict=verdict,
         overloaded=overloaded,
-        cause=_cause(service, script, routing, found) if verdict == Verdict.BROKEN else "",
+        cause=_CAUSES[verdict](service, script, routing, found) if verdict in _CAUSES else "",
         recoveries=tuple(_recoveries(service, script, found)),
         timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
     )
@@ -102,6 +102,24 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
             f"requests and has {_percent(supply)} of the supply"
         )
     return ""
+
+
+def _too_few(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
+    """Say how many requests would tell, if these are too few for the load."""
+    tally, load = found.tally, service.load
+    if load is None or tally.requests >= tally.needed:
+        return ""
+    if tally.needed == NEVER_ENOUGH:
+        return _cause(service, script, routing, found)
+    step = 10 ** (len(str(tally.needed)) - 2)
+    wanted = -(-tally.needed // step) * step
+    return (
+        f"{tally.requests:,} requests tell too little at {float(100 * load):.1f} % load; "
+        f"--requests {wanted} would do"
+    )
+
+
+_CAUSES = {Verdict.BROKEN: _cause, Verdict.UNDECIDED: _too_few}
 
 
 def _percent(share: Fraction) -> str:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from .arrivals import NEVER, PIECE, Arrivals, RateClock
+from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock
 from .events import Action, Script
 from .model import ModelledService
 from .routing import Alias, Routing, whole_weights
 from .state import UNDER_WAY, State, finished, lose, new_state, with_room
-from .statistics import Tally, Verdict
+from .statistics import Tally, Verdict, requests_needed
+from .traces import Replay
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +112,8 @@ def replay(
     """
     expected = max(until.expected(service.rate), 1)
     horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
-    run = _Run(service, script, routing, loop, retry, Tally(service.limit_ns, horizon))
+    tally = Tally(service.limit_ns, horizon, _needed(service, script, arrivals))
+    run = _Run(service, script, routing, loop, retry, tally)
     run.on_answers = on_answers
     digest = int.from_bytes(hashlib.sha256(service.name.encode()).digest())
     streams = np.random.SeedSequence([seed, digest]).spawn(2)
@@ -125,6 +127,16 @@ def replay(
                 break
     run.finish()
     return Outcome(run.tally, run.state, run.now, run.retried)
+
+
+def _needed(service: ModelledService, script: Script, arrivals: Arrivals) -> int:
+    """How many requests tell; of a trace, or of what events do, the run itself is all there is."""
+    if isinstance(arrivals, EachItsOwn):
+        arrivals = arrivals.own.get(service.name, arrivals.others)
+    load = service.load
+    if load is None or script.marks or isinstance(arrivals, Replay):
+        return 0
+    return requests_needed(load, sum(one.weight > 0 for one in script.stations))
 
 
 def _within(

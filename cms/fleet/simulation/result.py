@@ -84,7 +84,8 @@ class ServiceResult:
     overloaded : bool
         Whether the queues grew throughout.
     cause : str
-        Why the limit was broken, where that can be told; else empty.
+        Why the limit was broken, where that can be told, or that the run was too short for its
+        load; else empty.
     recoveries : tuple of Recovery
         One for each event that concerns it.
     timeline : Timeline or None

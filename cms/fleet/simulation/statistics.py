@@ -19,7 +19,7 @@ from .model import SECOND
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Interval", "Tally", "Verdict"]
+__all__ = ["NEVER_ENOUGH", "Interval", "Tally", "Verdict", "requests_needed"]
 
 # A float's leading bits: 1,024 bins an octave, so each is 0.1 % wide, and the same on any machine.
 _SHIFT = 42
@@ -29,13 +29,19 @@ _BINS = 63 << 10
 _CELLS = 600
 #: Parts whose means the interval is made from.
 _PARTS = 20
+#: Of as many requests no run consists.
+NEVER_ENOUGH = 2**62
+# In units of 1 / (1 - load)^2 requests, half the time in which a queue forgets its past: of all
+# requests, and of those of each queue.
+_OF_ALL, _OF_EACH = 100, 30
 _CONFIDENCE_Z = 2.5758293035489004  # 99 %, two-sided
 
 
 class Verdict(StrEnum):
     """Whether a limit was kept.
 
-    ``UNDECIDED``: the interval holds the tolerated share, a longer run would tell.
+    ``UNDECIDED``: the interval holds the tolerated share, or is below it after fewer requests than
+    tell of rare long queues; a longer run would tell.
     """
 
     KEPT = "kept"
@@ -59,6 +65,8 @@ class Tally:
         A request that takes longer is late.
     horizon_ns : int
         How long the run is expected to be.
+    needed : int, default 0
+        After fewer requests nothing is said to be kept.
 
     Examples
     --------
@@ -68,8 +76,8 @@ class Tally:
     (3, 1, 40, 20)
     """
 
-    def __init__(self, limit_ns: int, horizon_ns: int) -> None:
-        self.limit_ns = limit_ns
+    def __init__(self, limit_ns: int, horizon_ns: int, needed: int = 0) -> None:
+        self.limit_ns, self.needed = limit_ns, needed
         self.requests = self.late = self.lost = self.total_ns = self.largest = 0
         self.cell_ns = max(-(-horizon_ns // _CELLS), 1)
         self._bins = np.zeros(_BINS, dtype=np.int64)
@@ -165,7 +173,7 @@ class Tally:
     def verdict(self, late_share: Fraction) -> Verdict:
         """Say whether at most this share is late, as far as the run tells."""
         low, high = self.interval()
-        if high <= late_share or (not self.requests):
+        if not self.requests or (high <= late_share and self.requests >= self.needed):
             return Verdict.KEPT
         if low > late_share or self.overloaded(late_share):
             return Verdict.BROKEN
@@ -193,6 +201,29 @@ class Tally:
             return cells
         edges = np.arange(_PARTS) * len(cells) // _PARTS
         return np.add.reduceat(cells, edges, axis=0)
+
+
+def requests_needed(load: Fraction, queues: int) -> int:
+    """Return how many Poisson requests tell whether a limit is kept that nearly all keep.
+
+    The latencies that break it come in rare long queues; a shorter run, which begins with none, may
+    not have had its share of them.
+
+    Parameters
+    ----------
+    load : Fraction
+        The rate as a share of what is worked off at most; from 1 on no number is enough.
+    queues : int
+        Between which the requests are spread.
+
+    Examples
+    --------
+    >>> requests_needed(Fraction(9, 10), queues=2), requests_needed(Fraction(9, 10), queues=20)
+    (10000, 60000)
+    """
+    if load >= 1:
+        return NEVER_ENOUGH
+    return math.ceil(max(_OF_ALL, _OF_EACH * queues) / (1 - load) ** 2)
 
 
 def student(free: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import threading
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from cms.errors import FileError, InvalidOption
 from cms.files.layout import document_text
+from cms.fleet.report.simulation import simulation_report
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.fleet.simulation import (
     Bursts,
@@ -169,6 +172,46 @@ def test_an_open_verdict_makes_the_run_go_on_to_the_most_requests() -> None:
     assert longer.verdict != Verdict.UNDECIDED or longer.requests == 8_000
     easy = service(padded, rate=200, limit=10**9)
     assert simulate([easy], seconds=8, requests=8_000).services[0].requests < 1_800
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_too_short_for_its_load_keeps_no_limit(seed: int) -> None:
+    """At this load 4.8 % are late in the long run; 18 of 40 runs as short saw under 1 %."""
+    asked = service(instance(batch=32), rate=3140, limit=40 * MS)
+    (found,) = simulate([asked], requests=10_000, seed=seed, plain=True).services
+    assert found.verdict != Verdict.KEPT
+    if found.verdict == Verdict.UNDECIDED:
+        said = "10,000 requests tell too little at 98.1 % load; --requests 290000 would do"
+        assert found.cause == said
+        assert said in simulation_report_text([asked], seed)
+
+
+def simulation_report_text(asked: list[Any], seed: int) -> str:
+    found = simulate(asked, requests=10_000, seed=seed, plain=True)
+    console = Console(width=120, color_system=None, record=True, file=io.StringIO())
+    console.print(*simulation_report(found, "chat", 120))
+    return console.export_text()
+
+
+def test_a_run_too_short_for_its_load_goes_on_to_the_most_requests() -> None:
+    asked = service(instance(batch=8), rate=720, limit=10**9)
+    short, longer = (
+        simulate([asked], seconds=2, requests=most, plain=True).services[0]
+        for most in (5_000, 20_000)
+    )
+    assert (short.verdict, short.requests) == (Verdict.UNDECIDED, 5_000)
+    assert longer.verdict == Verdict.KEPT
+    assert 10_000 <= longer.requests < 20_000
+    # a trace, or a run with events, is all there is
+    surge = simulate([asked], seconds=2, events=[RateChange(1, "0.5")], plain=True).services[0]
+    assert surge.verdict == Verdict.KEPT
+
+
+def test_no_run_keeps_a_limit_beyond_full_load() -> None:
+    asked = service(instance(batch=8), rate=808, limit=10**9)
+    (found,) = simulate([asked], requests=5_000, plain=True).services
+    assert found.verdict == Verdict.UNDECIDED
+    assert found.cause == "its instances work off 800 requests/s at most"
 
 
 def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_named() -> None:
