@@ -45,6 +45,10 @@ _LADDER = (
     Rung(300, 40, 1000),
     Rung(60, 400, 1000),
 )
+#: Where costs are fine this looks for nothing but a schedule that meets the bound: options so near
+#: it are few a job, so that many can be free. So often, with other jobs; from so many kinds on,
+#: where branching takes longer.
+_AIMED, _AIMED_CLIMBS, _AIM_FIRST = (Rung(400, 40, 100, 1600),), 12, 500
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
@@ -201,6 +205,9 @@ class _Run:
             if self._cost is not None:
                 yield from self._tree(point, _FIRST_TREE_NODES)
         yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
+        if self._step < search.region.unit and len(self._jobs) >= _AIM_FIRST:
+            for climb in range(_AIMED_CLIMBS):
+                yield from self._climb(search, shapes, point, mixture, climb, _AIMED, aimed=True)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
         task = self._exact_task(shapes, point)
@@ -275,8 +282,13 @@ class _Run:
         mixture: Fractional,
         climb: int,
         ladder: Sequence[Rung],
+        *,
+        aimed: bool = False,
     ) -> Iterator[Claim]:
-        """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
+        """Free a few dozen jobs, then more, until the bound is met (theory 6.6).
+
+        ``aimed`` looks for a schedule that meets the bound, not for any that is cheaper.
+        """
         if not self._step:
             return
         neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
@@ -284,13 +296,14 @@ class _Run:
         for number, rung in enumerate(ladder):
             if self._met(point):
                 return
-            cost = self._cost
+            cost, least = self._cost, self._least(point)
             origin = self._best if number % 2 and self._best is not None else start
+            target = None if cost is None else next_below(cost, self._step)
             found, free = neighbourhood.look(
                 rung,
                 origin,
-                least=self._least(point),
-                target=None if cost is None else next_below(cost, self._step),
+                least=least,
+                target=least if aimed else target,
                 budget=self._budget,
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
