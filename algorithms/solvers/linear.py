@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .integer import AFTER_THE_END
+from .wrapped import INFINITY, WrappedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cms.plugin.algorithm import Budget
 
-_INFINITY = float("inf")
 #: Numbers of very different sizes can keep the simplex method going round for ever.
 ITERATIONS = "max_number_of_iterations: 20000"
 #: GLOP's parameters, tried in this order. A vertex is wanted as the simplex method leaves it: what
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     value: float
 
 
-class LinearProgram:
+class LinearProgram(WrappedProgram):
     """Minimise, or maximise, a linear objective over variables with bounds.
 
     Examples
@@ -55,37 +55,7 @@ class LinearProgram:
     """
 
     def __init__(self, *, maximise: bool = False) -> None:
-        # GLOP, since importing it takes a tenth of a second: runs may be stopped sooner than it
-        # takes to import larger libraries.
-        from ortools.linear_solver import pywraplp
-
-        self._solver: Any = pywraplp.Solver.CreateSolver("GLOP")
-        self._variables: list[Any] = []
-        self._rows: list[Any] = []
-        self._objective = self._solver.Objective()
-        self._objective.SetOptimizationDirection(maximise)
-
-    def variable(self, cost: float = 0.0, low: float = 0.0, high: float = _INFINITY) -> int:
-        """Add a variable; returns its number."""
-        variable = self._solver.NumVar(low, high, "")
-        if cost:
-            self._objective.SetCoefficient(variable, cost)
-        self._variables.append(variable)
-        return len(self._variables) - 1
-
-    def row(
-        self,
-        terms: Iterable[tuple[int, float]],
-        *,
-        low: float = -_INFINITY,
-        high: float = _INFINITY,
-    ) -> int:
-        """Add a row between bounds; returns its number."""
-        row = self._solver.RowConstraint(low, high, "")
-        for variable, coefficient in terms:
-            row.SetCoefficient(self._variables[variable], coefficient)
-        self._rows.append(row)
-        return len(self._rows) - 1
+        super().__init__("GLOP", maximise=maximise)
 
     def column(self, cost: float, terms: Iterable[tuple[int, float]]) -> int:
         """Add a variable >= 0 to rows that are there; returns its number."""
@@ -104,14 +74,14 @@ class LinearProgram:
 
     def close(self, variable: int, closed: bool) -> None:
         """Hold a variable at 0, or let it go."""
-        self._variables[variable].SetBounds(0.0, 0.0 if closed else _INFINITY)
+        self._variables[variable].SetBounds(0.0, 0.0 if closed else INFINITY)
 
     def equation(self, row: int) -> tuple[list[float], float]:
         """Return a row as an equation: its coefficients, and its upper bound or else its lower."""
         found = self._rows[row]
         high = found.ub()
         coefficients = [found.GetCoefficient(variable) for variable in self._variables]
-        return coefficients, high if high < _INFINITY else found.lb()
+        return coefficients, high if high < INFINITY else found.lb()
 
     def solve(self, budget: Budget | None, ways: Iterable[str] = VERTEX) -> Answer | None:
         """Solve; None if GLOP comes to no end, which proves nothing, or if stopped.
@@ -153,7 +123,7 @@ class LinearProgram:
         if budget is None:
             return int(solver.Solve())
         left = budget.remaining()
-        if left != _INFINITY:
+        if left != INFINITY:
             # Stopping is `on_stop`'s: a solver that ends before would pass for one that failed.
             solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
         with budget.on_stop(solver.InterruptSolve):

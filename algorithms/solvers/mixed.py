@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .integer import AFTER_THE_END
+from .wrapped import INFINITY, WrappedProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cms.plugin.algorithm import Budget
 
-_INFINITY = float("inf")
 
-
-class MixedProgram:
+class MixedProgram(WrappedProgram):
     """Minimise a linear objective over variables >= 0, some of them whole.
 
     Examples
@@ -28,40 +25,14 @@ class MixedProgram:
     >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
     >>> program = MixedProgram()
     >>> x, y = program.variable(1.0, whole=True), program.variable(2.0)
-    >>> program.row([(x, 2.0), (y, 2.0)], low=3.0)
-    >>> program.row([(x, 1.0)], high=1.0)
+    >>> _ = program.row([(x, 2.0), (y, 2.0)], low=3.0)
+    >>> _ = program.row([(x, 1.0)], high=1.0)
     >>> program.search(budget, nodes=10)
     [1.0, 0.5]
     """
 
     def __init__(self) -> None:
-        from ortools.linear_solver import pywraplp
-
-        self._wrapper = pywraplp
-        self._solver: Any = pywraplp.Solver.CreateSolver("SCIP")
-        self._variables: list[Any] = []
-        self._objective = self._solver.Objective()
-        self._objective.SetMinimization()
-
-    def variable(self, cost: float = 0.0, high: float = _INFINITY, *, whole: bool = False) -> int:
-        """Add a variable; returns its number."""
-        variable = self._solver.Var(0.0, high, whole, "")
-        if cost:
-            self._objective.SetCoefficient(variable, cost)
-        self._variables.append(variable)
-        return len(self._variables) - 1
-
-    def row(
-        self,
-        terms: Iterable[tuple[int, float]],
-        *,
-        low: float = -_INFINITY,
-        high: float = _INFINITY,
-    ) -> None:
-        """Add a row between bounds."""
-        row = self._solver.RowConstraint(low, high, "")
-        for variable, coefficient in terms:
-            row.SetCoefficient(self._variables[variable], coefficient)
+        super().__init__("SCIP")
 
     def search(self, budget: Budget, *, nodes: int) -> list[float] | None:
         """Look for a good solution; there may be none, and that proves nothing.
@@ -79,7 +50,7 @@ class MixedProgram:
         )
         if not solver.SetSolverSpecificParametersAsString(settings):
             raise AssertionError(f"SCIP does not know one of the parameters {settings!r}")
-        if left != _INFINITY:
+        if left != INFINITY:
             solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
         parameters = self._wrapper.MPSolverParameters()
         parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
