@@ -69,9 +69,13 @@ install:
 	@$(MAKE) --no-print-directory $(VENV)/.installed-for-tests
 
 hooks: $(VENV)/.installed-for-tests
+	@$(INSTALL) '.[hooks]'
 	@$(RUN) -m pre_commit install
 
 # pip, not a file's date, decides whether the environment is there: a half-made one is made again.
+# Where Python has pip, that fetches the newest, sooner than venv lays out the one Python brings. One
+# of before 24 takes twice as long for all: it holds every file of the index against a list of some
+# thousand platforms.
 needed := configurable-machines needs Python 3.11 or newer: make PYTHON=python3.12, say.
 
 define environment
@@ -81,9 +85,14 @@ define environment
 	  echo "'$(PYTHON)' is $$("$(PYTHON)" --version 2>&1); $(needed)" >&2; exit 1; }
 	@$(RUN) -m pip --version >/dev/null 2>&1 || { \
 	  echo "Making the environment in $(VENV) (a minute or two, once) ..." >&2; \
+	  { $(PYTHON) -m venv --without-pip $(VENV) && \
+	    $(PYTHON) -m pip --python $(RUN) -qq install --no-compile pip; } >/dev/null 2>&1 || \
 	  $(PYTHON) -m venv $(VENV) || { \
 	    echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu it is the package python3-venv." >&2; \
 	    exit 1; }; }
+	@$(RUN) -c 'import sys, pip; sys.exit(int(pip.__version__.split(".")[0]) < 24)' || \
+	  $(PIP) install --no-compile --upgrade pip || \
+	  echo "The old pip remains: it does what is wanted, slowly." >&2
 endef
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -101,7 +110,7 @@ constraints:
 	@rm -rf out/constraints && mkdir -p out
 	@$(PYTHON) -m venv out/constraints
 	@out/constraints/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --editable '.[plot,bench,test,dev]'
+	  --editable '.[plot,bench,test,dev,hooks]'
 	@{ echo "# Pinned for development; 'make constraints' renews it. Versions only."; \
 	  out/constraints/bin/python -m pip freeze --exclude-editable | grep '=='; } > constraints.txt
 	@rm -rf out/constraints

@@ -137,7 +137,7 @@ class _Fleet:
         self._step = jobs.problem.cost_step
         self._steps = [near(cost / self._step) for cost in region.costs]
         self.machines = [
-            program.variable(cost, float("inf") if limit is None else float(limit), whole=True)
+            program.variable(cost, high=float("inf") if limit is None else float(limit), whole=True)
             for cost, limit in zip(self._steps, region.limits, strict=True)
         ]
         needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
@@ -207,7 +207,7 @@ def _add_picks(
     choose: list[list[tuple[int, float]]] = [[] for _ in range(len(jobs))]
     picks: dict[Pick, int] = {}
     for kind, option in options:
-        variable = program.variable(0.0, float(jobs.weight(kind)), whole=whole)
+        variable = program.variable(high=float(jobs.weight(kind)), whole=whole)
         picks[kind, option] = variable
         choose[kind].append((variable, 1.0))
         for i, n in enumerate(option):

@@ -121,6 +121,13 @@ def loaded() -> bool:
     return bool(_compiled_price_rows.signatures)
 
 
+def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A view like a problem's rows: for arrays that can be written to it would be compiled anew."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 class Part(NamedTuple):
     """What a kernel found for some rows.
 
@@ -192,6 +199,7 @@ class Kernel:
         Part, or None if it was stopped
         """
         n, k = supply.shape
+        demand, supply = _read_only(demand), _read_only(supply)
         weights = np.zeros(0, dtype=np.int64) if weights is None else weights
         options = np.zeros((0, k), dtype=np.int64) if options is None else options
         starts = iter(range(0, n, _SHARD))
