@@ -4,10 +4,10 @@
 batches that all take the same time; each is then proved in integers by
 :mod:`proofs_checks.checker.loads`, and lowered by a thousandth until it is. Two minutes of a core.
 
-``simulated``: several processes on one queue, as well with batches of one length; the largest load
-of a grid at which, and at all lower ones, the upper end of a 99 % interval of the late share is
-within what is tolerated. One run of a load gives all ratios; loads so near 1 that the run is too
-short for them are left out. Some ten minutes of a core.
+``simulated``: several processes on one queue; the largest load of a grid at which, and at all lower
+ones, the upper end of a 99 % interval of the late share is within what is tolerated, whichever of
+:func:`shapes` the times of smaller batches have. One run of a load gives all ratios; loads so near
+1 that the run is too short for them are left out. Some eight minutes of a core.
 """
 
 from __future__ import annotations
@@ -29,7 +29,15 @@ from proofs_checks.checker.loads import why_not
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BATCHES", "LATE_SHARES", "RATIOS", "certified_table", "late_share", "largest_load"]
+__all__ = [
+    "BATCHES",
+    "LATE_SHARES",
+    "RATIOS",
+    "certified_table",
+    "late_share",
+    "largest_load",
+    "shapes",
+]
 
 LATE_SHARES = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
 BATCHES = tuple(1 << k for k in range(9))
@@ -174,9 +182,41 @@ def certified_table() -> dict[str, Any]:
 PROCESSES = (2, 3, 4, 5, 8, 16)
 LOADS = tuple([k * 20 for k in range(5, 45)] + [k * 10 for k in range(90, 100)])
 _PARTS_OF_A_RUN = 20
-#: A run of fewer than so many / (1 - load)^2 requests misses rare long queues, and says nothing.
+#: A batch time and a sixteenth of it, which the ratios are multiples of, in nanoseconds.
+_BATCH_NS, _SIXTEENTH = 1 << 30, 26
+#: A queue forgets its past in some 2 / (1 - load)^2 requests, and not before its processes have
+#: worked off a batch each. A run of fewer than so many such lengths says nothing.
 _TELLING = 500
-_BATCH_NS = 10**9
+#: Shorter runs, as parts of the whole one, settle what is far from the tolerated share, and tell
+#: which shapes are the worst.
+_FIRST_TRIES = (30, 10, 1)
+_SURELY_WITHIN = 0.7
+#: T(0+) / T(b) of affine batch times, the most harmful first: processes fall into step where a
+#: batch that is not full takes a few per cent less.
+_AFFINE = (0.97, 0.99, 0.9, 1.0, 0.95, 0.98, 0.995, 0.998, 0.75, 0.5, 0.25, 0.0)
+#: The same up to half a batch, and then a rise; a rise up to half a batch, and then the same; the
+#: same up to the last request.
+_FLAT_FIRST, _FLAT_LAST, _STEP = (0.97, 0.75, 0.25), (0.9, 0.5), (0.97,)
+
+
+def shapes(batch: int) -> list[list[int]]:
+    """Return batch times T(1), ..., T(batch) that the table holds for, in nanoseconds.
+
+    Affine ones, padded ones and all that take no time when they are nearly empty among them, and
+    those that are flat for half a batch, or but for a full one: between them are the measured ones.
+
+    Examples
+    --------
+    >>> [[round(time / 2**30, 3) for time in times] for times in shapes(2)][:4]
+    [[0.985, 1.0], [0.995, 1.0], [0.95, 1.0], [1.0, 1.0]]
+    """
+    fills = np.arange(1, batch + 1) / batch
+    found = [low + (1 - low) * fills for low in _AFFINE]
+    found += [low + (1 - low) * np.maximum(2 * fills - 1, 0) for low in _FLAT_FIRST]
+    found += [np.minimum(low + (1 - low) * 2 * fills, 1) for low in _FLAT_LAST]
+    found += [np.where(fills < 1, low, 1.0) for low in _STEP]
+    times = [tuple(np.ceil(each * _BATCH_NS).astype(int).tolist()) for each in found]
+    return [list(each) for each in dict.fromkeys(times)]
 
 
 def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
@@ -189,11 +229,20 @@ def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
     table = {
         "kind": "simulated",
         "made": "python -m bench.loads simulated",
-        "how": "processes on one queue, batches of one length, Poisson arrivals; the largest load "
-        "of a grid whose late share, and that of all lower loads, is within the tolerated one by "
-        "the upper end of a 99 % interval; loads r beyond requests (1 - r)^2 = 500 are left out",
+        "how": "processes on one queue, Poisson arrivals; the largest load of a grid whose late "
+        "share, and that of all lower loads, is within the tolerated one by the upper end of a "
+        "99 % interval for all shapes of batch times; a thirtieth or a tenth of the requests "
+        "decides where it shows at most 0.7 of the tolerated share, or more than all of it, and "
+        "picks the shapes that are worst where it does not; loads r beyond requests = "
+        "500 max(1 / (1 - r)^2, processes x batch) are left out",
         "requests": requests,
         "seed": seed,
+        "shapes": {
+            "affine from": _AFFINE,
+            "flat to half a batch, then affine from": _FLAT_FIRST,
+            "affine to half a batch, then flat, from": _FLAT_LAST,
+            "flat but for a full batch at": _STEP,
+        },
         "late_shares": [str(share) for share in LATE_SHARES],
         "ratios": [str(ratio) for ratio in RATIOS],
         "processes": list(PROCESSES),
@@ -203,9 +252,7 @@ def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
     return {**table, "sha256": digest(table)}
 
 
-def simulated_loads(
-    processes: int, batch: int, unit: NDArray[np.float64], plain: bool = False
-) -> NDArray[np.int64]:
+def simulated_loads(processes: int, batch: int, unit: NDArray[np.float64]) -> NDArray[np.int64]:
     """Find the loads of an instance, in thousandths, by late share and ratio.
 
     Parameters
@@ -213,44 +260,76 @@ def simulated_loads(
     processes, batch : int
     unit : array
         Arrivals at a rate of 1, ascending.
-    plain : bool, default False
-        Whether the loop is not compiled.
     """
-    from cms.fleet.simulation.load_curves import latencies
-    from cms.fleet.simulation.reference import advance as loop
-
-    if not plain:
-        from cms.fleet.simulation.compiled import advance as loop
-    times = [_BATCH_NS] * batch
-    limits = np.array([int(ratio * _BATCH_NS) for ratio in RATIOS])
     best = np.zeros((len(LATE_SHARES), len(RATIOS)), dtype=np.int64)
     open_still = np.ones(best.shape, dtype=np.bool_)
+    room = np.empty(len(unit), dtype=np.int64)
     for load in LOADS:
-        if len(unit) * (_PARTS - load) ** 2 < _TELLING * _PARTS**2:
+        if _lengths(len(unit), load, processes * batch) < 1:
             break
-        gap = _BATCH_NS * _PARTS / (load * processes * batch)
-        highest = _late_at_most(latencies(times, processes, unit * gap, loop), limits)
-        open_still &= highest <= np.array([[float(share)] for share in LATE_SHARES])
+        _close(open_still, processes, batch, load, unit, room)
         if not open_still.any():
             break
         best[open_still] = load
     return best
 
 
-def _late_at_most(found: NDArray[np.int64], limits: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The upper ends of 99 % intervals of the late shares, by batch means."""
+def _lengths(requests: int, load: int, slots: int) -> float:
+    """How many times as long a run is as it takes to tell."""
+    return requests / (_TELLING * max((_PARTS / (_PARTS - load)) ** 2, slots))
+
+
+def _close(
+    open_still: NDArray[np.bool_],
+    processes: int,
+    batch: int,
+    load: int,
+    unit: NDArray[np.float64],
+    room: NDArray[np.int64],
+) -> None:
+    """Mark where more may be late than is tolerated."""
+    from cms.fleet.simulation.compiled import alone
+    from cms.fleet.simulation.load_curves import latencies
+
+    shares = np.array([[float(share)] for share in LATE_SHARES])
+    gap = _BATCH_NS * _PARTS / (load * processes * batch)
+    tries = [len(unit) // part for part in _FIRST_TRIES]
+    first = next(size for size in tries if _lengths(size, load, processes * batch) >= 1)
+
+    def run(shape: list[int], requests: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = latencies(shape, processes, unit[:requests], gap, alone, room)
+        return _late(found, 1 + 1 / math.sqrt(_lengths(requests, load, processes * batch)))
+
+    kinds = shapes(batch)
+    means, highs = map(np.array, zip(*[run(shape, first) for shape in kinds], strict=True))
+    if first < len(unit):
+        open_still &= means.max(axis=0) <= shares
+        unsure = (open_still & (highs.max(axis=0) > _SURELY_WITHIN * shares)).any(axis=0)
+        worst = np.unique(means.argmax(axis=0)[unsure])
+        highs = np.array([run(kinds[at], len(unit))[1] for at in worst])
+    for high in highs:
+        open_still &= high <= shares
+
+
+def _late(
+    found: NDArray[np.int64], wider: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The late shares by ratio, and the upper ends of their 99 % intervals; writes over `found`."""
     from cms.fleet.simulation.statistics import student
 
     each = len(found) // _PARTS_OF_A_RUN
-    found = found[: each * _PARTS_OF_A_RUN]
-    kinds = np.searchsorted(limits, found)  # so many limits are exceeded
-    part = np.repeat(np.arange(_PARTS_OF_A_RUN), each)
-    width = len(limits) + 1
-    counts = np.bincount(part * width + kinds, minlength=_PARTS_OF_A_RUN * width)
-    exceed = counts.reshape(_PARTS_OF_A_RUN, width)[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:] / each
-    spread = student(_PARTS_OF_A_RUN - 1) / math.sqrt(_PARTS_OF_A_RUN)
-    high: NDArray[np.float64] = exceed.mean(axis=0) + spread * exceed.std(axis=0, ddof=1)
-    return high
+    limits = [int(16 * ratio) for ratio in RATIOS]
+    # a latency exceeds a limit of k sixteenths if this is k or more
+    found -= 1
+    found >>= _SIXTEENTH
+    np.minimum(found, limits[-1], out=found)
+    exceed = np.empty((_PARTS_OF_A_RUN, len(limits)))
+    for part in range(_PARTS_OF_A_RUN):
+        counts = np.bincount(found[part * each : (part + 1) * each], minlength=limits[-1] + 1)
+        exceed[part] = counts[::-1].cumsum()[::-1][limits] / each
+    mean: NDArray[np.float64] = exceed.mean(axis=0)
+    spread = wider * student(_PARTS_OF_A_RUN - 1) / math.sqrt(_PARTS_OF_A_RUN)
+    return mean, mean + spread * exceed.std(axis=0, ddof=1)
 
 
 def main() -> None:

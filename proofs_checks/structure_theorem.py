@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
+from operator import add
 
 from cms import Job, Problem, SizeBoundedConfigurations, solve
 from cms import check as violations
@@ -292,7 +293,7 @@ def _require_all_sums(cover: Cover, N: int) -> None:
 
 
 def _sums(some: Iterable[Point], others: Iterable[Point]) -> set[Point]:
-    return {tuple(a + b for a, b in zip(p, q, strict=True)) for p, q in product(some, others)}
+    return {tuple(map(add, p, q)) for p, q in product(some, others)}
 
 
 def _sum(points: Iterable[Point], D: int) -> Point:

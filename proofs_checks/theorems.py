@@ -17,6 +17,7 @@ from . import (
     list_hardness,
     lp_version,
     monotone,
+    parallel_order,
     prices,
     ptas_switch,
     queueing,
@@ -51,6 +52,7 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "limits": limits.check,
     "monotone": monotone.check,
     "queueing": queueing.check,
+    "parallel_order": parallel_order.check,
 }
 
 

@@ -63,7 +63,8 @@ def work_cp_sat(budget: Budget) -> None:
     solver.parameters.catch_sigint_signal = False
     solver.parameters.num_workers = 2
     with budget.on_stop(solver.stop_search):
-        solver.solve(model)
+        if not budget.stopped:  # CP-SAT would miss a stop that came while it was imported
+            solver.solve(model)
 
 
 def work_gscip(budget: Budget) -> None:

@@ -22,6 +22,7 @@ import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from cms import Configuration, DemandFunction, Job, Problem, SizeBoundedConfigurations
 
@@ -106,8 +107,17 @@ def options(supply: Sequence[Fraction], demand: Fraction) -> Iterator[Vector]:
             yield (number, *rest)
 
 
-def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
+def multisets(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> tuple[Vector, ...]:
     """Every multiset of blocks of a size-bounded set, the empty one too."""
+    return _multisets(shape, tuple(blocks))
+
+
+@lru_cache(maxsize=8)  # asked for the same few again and again, by every leaf of every tree
+def _multisets(shape: SizeBoundedConfigurations, blocks: tuple[str, ...]) -> tuple[Vector, ...]:
+    return tuple(_each_multiset(shape, blocks))
+
+
+def _each_multiset(shape: SizeBoundedConfigurations, blocks: Sequence[str]) -> Iterator[Vector]:
     most = [
         int(shape.capacity / shape.sizes[block]) if block in shape.sizes else 0 for block in blocks
     ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cms.cli.app import run
 from cms.fleet import RULES, as_problem, read_operating_points, read_services
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
 
@@ -68,6 +70,32 @@ def test_every_command_that_is_named_exists_and_is_named() -> None:
         assert set(re.findall(r"`cms ([a-z]+)", page.read_text("utf-8"))) == there
 
 
+def test_what_the_page_about_deployments_types_in_an_empty_folder_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    said = ""
+    for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S):
+        for name, text, command in re.findall(
+            r"^cat > (\S+) <<END\n(.*?)^END\n|^cms ([^\n]*)\n", block, re.M | re.S
+        ):
+            if name:
+                Path(name).write_text(text, "utf-8")
+                continue
+            line, _, may_fail = command.partition("||")
+            assert run(shlex.split(line, comments=True)) == (1 if may_fail else 0), line
+            said += capsys.readouterr().out
+    for words in (
+        "2 x a100-80gb on 1 node, 2 changed",
+        "not there: 1 fault\n- node-a/3 has 3g.40gb@4 of unknown, needs nothing there",
+        "running instances stay (the most possible, checked)",
+    ):
+        assert words in said
+        assert words in page
+    assert "another's" in said
+
+
 def test_the_demo_says_how_the_command_is_found_afterwards() -> None:
     run = subprocess.run(
         ["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT
@@ -111,9 +139,12 @@ def test_a_users_type_checker_follows_the_package_from_an_empty_folder(tmp_path:
     assert run.returncode == 0, f"{run.stdout}{run.stderr}(is it installed by `make install`?)"
 
 
+_FURTHER = ("latency_limit_ms", "allowed_profiles", "late_share", "queue")
+
+
 def test_the_tables_page_has_every_column_and_rule_and_its_example_is_read(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "tables.md").read_text("utf-8")
-    for name in (*SERVICE_COLUMNS, "allowed_profiles", *POINT_COLUMNS, *RULES):
+    for name in (*SERVICE_COLUMNS, *_FURTHER, *POINT_COLUMNS, *RULES):
         assert f"\n| `{name}` " in page, f"docs/tables.md has no line for {name}"
     example = re.search(r"^```\n(.*?)^```$", page, re.M | re.S)
     assert example is not None

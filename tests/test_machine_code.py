@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 
-from cms.knapsack import machine_code
+from cms.knapsack import compiled, machine_code
 from tests.source_tree import ROOT
 
 SOURCE = "def triple(number):\n    return 3 * number\n"
@@ -184,3 +185,25 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(run, range(2)))
     assert process.hits() == 1
+
+
+# --- what is compiled for -------------------------------------------------------------------------
+
+
+def test_rows_that_can_be_written_to_are_not_compiled_for_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: set[bool] = set()
+
+    def spy(*arguments: Any) -> Any:
+        seen.update(rows.flags.writeable for rows in arguments[3:5])
+        return arguments[12]  # all is done
+
+    monkeypatch.setattr(compiled, "_compiled_price_rows", spy)
+    demand, supply = np.array([3]), np.array([[2]])
+    for _ in range(2):
+        marks = np.zeros(1, dtype=np.int8)
+        assert compiled.Kernel([1], 1, None).price(demand, supply, None, marks, None) is not None
+        assert demand.flags.writeable == supply.flags.writeable
+        demand.flags.writeable = supply.flags.writeable = False
+    assert seen == {False}

@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from tests.source_tree import ROOT, SHIPPED
 
-parser: Any = re._parser  # type: ignore[attr-defined]
+parser: Any = import_module("re._parser")
 ALPHABET = [*map(chr, range(128)), "é", "\u00a0", "\u2009", "\u2028", "\U0001f600"]
 FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer"}
 

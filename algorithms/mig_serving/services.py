@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -105,9 +106,11 @@ class Services:
         tables = self.tables
         found = []
         for demand, mine in zip(tables.demands, tables.supply, strict=True):
-            amounts = (sum(a * f for a, f in zip(row, mine, strict=True)) for row in tables.counts)
-            ways = zip(amounts, self.prices, strict=True)
-            most, _ = max(ways, key=lambda way: (Fraction(way[0], way[1]), way[0]))
+            # Of machines that cost the same the one that gives most: most problems have few costs.
+            best: dict[int, int] = {}
+            for row, price in zip(tables.counts, self.prices, strict=True):
+                best[price] = max(best.get(price, 0), sum(map(mul, row, mine)))
+            _, most = max((Fraction(amount, price), amount) for price, amount in best.items())
             found.append(Fraction(demand, most))
         return found
 

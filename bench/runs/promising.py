@@ -50,7 +50,7 @@ def run_promise(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts
         measured[name] = [
             float(sum(each.late_share <= each.tolerated for each in found.services)),
             float(found.count(Verdict.KEPT)),
-            max(each.p99_ns / each.limit_ns for each in found.services),
+            max(float(each.p99_share or 0) for each in found.services),
         ]
     return {**rechecked(problem, solution), "measurements": measured}
 

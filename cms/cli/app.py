@@ -18,11 +18,17 @@ from cms.running.interrupt import CommandCtrlC, Interrupted
 from .capacity import capacity
 from .catalogue import algorithms, gpus
 from .check import check
+from .diff import diff
+from .export import export
+from .init import init
+from .observe import observe
 from .options import UsageError
+from .place import place
 from .plan import plan
 from .session import Exit, Session, report_error, session_of
 from .simulate import simulate
 from .solve import solve
+from .verify import verify
 
 __all__ = ["application", "run"]
 
@@ -39,7 +45,11 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (plan, capacity, simulate, solve, check, gpus, algorithms):
+_COMMANDS = (
+    init, plan, capacity, simulate, solve, check,
+    observe, place, diff, export, verify, gpus, algorithms,
+)  # fmt: skip
+for _command in _COMMANDS:
     application.command(epilog=_EPILOG)(_command)
 
 

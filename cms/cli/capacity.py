@@ -46,7 +46,7 @@ def capacity(
     points: _Points,
     processes: _Processes = None,
     late_share: _LateShare = "1%",
-    requests: _Requests = 100_000,
+    requests: _Requests = 1_000_000,
     seed: options.Seed = 0,
     output: _Output = None,
     json: options.Json = False,

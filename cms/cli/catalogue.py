@@ -55,6 +55,11 @@ def gpus(
     return Exit.ANSWER
 
 
+def is_device_file(name: str) -> bool:
+    """Whether a GPU is given as the path of a device file."""
+    return name.lower().endswith((".yaml", ".yml", ".json"))
+
+
 def find_gpu(name: str, option: str = "") -> Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file.
 
@@ -68,7 +73,7 @@ def find_gpu(name: str, option: str = "") -> Gpu:
     from cms.fleet.hardware import gpus as catalogue
     from cms.fleet.hardware.catalogue import likely_gpus
 
-    if name.lower().endswith((".yaml", ".yml", ".json")):
+    if is_device_file(name):
         return read_gpu(name)
     try:
         return gpu(name)

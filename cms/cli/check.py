@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from cms.errors import cut
 
 from .documents import open_document
 from .options import Json, Output, Quiet, usage_error
-from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
+from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
     from cms.files import Node
@@ -22,7 +23,7 @@ _File = Annotated[
     Path,
     typer.Argument(
         metavar="problem.json",
-        help="A problem file, or a plan file by itself; '-' is standard input.",
+        help="A problem file, or a plan or deployment by itself; '-' is standard input.",
     ),
 ]
 _Solution = Annotated[
@@ -39,7 +40,7 @@ def check(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Recheck a solution or a plan in exact arithmetic: every demand, every bound."""
+    """Recheck a solution, plan or deployment exactly: every demand, every bound, every place."""
     from cms.files import problem_from_json, read_problem, solution_from_json
     from cms.files.documents import read_document
     from cms.files.shortages import refuse_other_shortage
@@ -52,7 +53,10 @@ def check(
     with session.interrupts.abortable():
         plan = None
         if solution is None:
-            plan = _open_plan(problem)
+            kind, document = open_document(problem)
+            if kind == "cms-deployment":
+                return _check_deployment(session, document, output)
+            plan = _open_plan(problem, kind, document)
             # not with the plan's own reader, which stops at the first thing that does not hold
             posed, told = problem_from_json(plan.at("problem")), plan.at("solution")
         else:
@@ -63,7 +67,7 @@ def check(
             refuse_other_shortage(told.at("shortage"), posed)
         if plan is not None and not faults:
             _read_whole(plan)
-    document = {
+    said = {
         "valid": not faults,
         "status": answer.status.value,
         "proof": answer.proof.value,
@@ -71,18 +75,52 @@ def check(
         "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
     }
     if session.json:
-        session.print_json(lambda: document)
+        session.print_json(lambda: said)
     elif not quiet:
         session.print_text(_report(answer, faults, "machine" if plan is None else "GPU"))
-    session.write(lambda: document, output)
+    session.write(lambda: said, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
 
-def _open_plan(path: Path) -> Node:
-    """Parse a plan file, once: it may be standard input."""
+def _check_deployment(session: Session, document: Node, output: Path | None) -> int:
+    """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
+    from cms.files import solution_from_json
+    from cms.fleet.deployment import check_deployment, deployment_from_json, wanted_of
+    from cms.fleet.report.words import verdict
+    from cms.schedule.faults import Violation
+    from cms.solving.recheck import faults_of
+
+    found = deployment_from_json(document)
+    faults = list(check_deployment(found))
+    if found.plan is not None:
+        # wishes may have asked for more than the plan, which is none the worse for it
+        wanted, there = wanted_of(found.plan), found.kinds()
+        faults += [
+            Violation("count", "the deployment", f"{there[kind]} x {kind}", f"{count}, as planned")
+            for kind, count in wanted.counts.items()
+            if there[kind] < count
+        ]
+        answer = solution_from_json(document.at("plan").at("solution"))
+        faults += faults_of(found.plan.serving.problem, answer)
+    said = {
+        "valid": not faults,
+        "gpus": sum(1 for _ in found.gpus()),
+        "instances": sum(1 for _ in found.instances()),
+        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
+    }
+    if session.json:
+        session.print_json(lambda: said)
+    elif not session.quiet:
+        of = "" if found.plan is None else f"; its plan: {verdict(found.plan.solution, 'GPU')}"
+        session.print_text(fault_lines("not valid", faults) or f"valid: {found}{of}\n")
+    session.write(lambda: said, output)
+    return Exit.FAILED if faults else Exit.ANSWER
+
+
+def _open_plan(path: Path, kind: str, document: Node) -> Node:
+    """Return a plan's document, or say what else the file is."""
     from cms.files import check_head
 
-    kind, document = open_document(path)
     if kind in ("cms-problem", "cms-solution"):
         what = kind.removeprefix("cms-")
         raise usage_error(
@@ -100,11 +138,18 @@ def _read_whole(plan: Node) -> None:
 
 
 def _report(solution: Solution, faults: list[Violation], machine: str) -> str:
-    from cms.fleet.report.words import count, decimal, printable, verdict
+    from cms.fleet.report.words import verdict
+
+    return fault_lines("not valid", faults) or f"valid: {verdict(solution, machine)}\n"
+
+
+def fault_lines(what: str, faults: Sequence[Violation]) -> str:
+    """Say what is wrong, a line each; empty if nothing is."""
+    from cms.fleet.report.words import count, decimal, printable
 
     if not faults:
-        return f"valid: {verdict(solution, machine)}\n"
-    lines = [f"not valid: {count(len(faults), 'fault')}"]
+        return ""
+    lines = [f"{what}: {count(len(faults), 'fault')}"]
     lines += [f"- {printable(cut(str(fault)))}" for fault in faults[:_MOST_SHOWN]]
     if more := faults[_MOST_SHOWN:]:
         lines.append(f"... and {decimal(len(more))} more (all with --json)")

@@ -96,7 +96,7 @@ _Files = Annotated[
         "--services",
         "-s",
         metavar="S.csv",
-        help="Columns: service, model, rate_rps, latency_limit_ms.",
+        help="Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
     ),
 ]
 _Points = Annotated[
@@ -131,7 +131,8 @@ _Gpus = Annotated[
     list[str] | None,
     typer.Option(
         "--gpu", "-g", metavar="KEY",
-        help="A GPU of 'cms gpus' or your own device file; may be repeated.  [default: a100-80gb]",
+        help="A GPU of 'cms gpus' or your own device file; may be repeated.  [default: the one "
+        "that all points were measured on]",
         autocompletion=options.offering(gpu_keys),
     ),
 ]  # fmt: skip
@@ -263,13 +264,18 @@ def _from_files(
     services: Path | None, operating_points: Path | None, wishes: _Wishes
 ) -> tuple[str, ServingProblem]:
     from cms.fleet.serving import read_operating_points, read_services
+    from cms.fleet.serving.measurements import only_device
     from cms.fleet.serving.queueing import DEFAULT_RULE
+    from cms.fleet.serving.serving_problem import DEFAULT_GPU
 
     if services is None or operating_points is None:
         files = "--services S.csv and --operating-points P.csv"
-        raise options.usage_error(f"give {files}, or --published NAME")
+        raise options.usage_error(
+            f"give {files}, or --published NAME; 'cms init' writes two files to begin with"
+        )
     asked, points = read_services(services), read_operating_points(operating_points)
-    return services.stem, wishes.problem(asked, points, ["a100-80gb"], DEFAULT_RULE)
+    gpus = [] if wishes.gpus else [only_device(points) or DEFAULT_GPU]
+    return services.stem, wishes.problem(asked, points, gpus, DEFAULT_RULE)
 
 
 def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:

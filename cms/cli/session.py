@@ -119,6 +119,32 @@ class Session:
 
         write_document(make, path)
 
+    def write_folder(
+        self, files: Mapping[str, str], path: Path | None, *, force: bool = False
+    ) -> None:
+        """Write a folder of texts as a whole, if there is one to write; say what made way for it.
+
+        Parameters
+        ----------
+        files : Mapping[str, str]
+            Each by its path in the folder; scripts (``#!``) can be run.
+        path : Path or None
+        force : bool
+            Whether a folder that was not written here is moved aside.
+
+        Raises
+        ------
+        FileError
+            If the folder is somebody else's or cannot be written: then nothing has changed.
+        """
+        if path is None:
+            return
+        from cms.files.folders import write_folder
+
+        kept = write_folder(files, path, force=force)
+        if kept is not None:
+            self.note(f"what was in {path} is now in {kept}")
+
     def show(
         self,
         make: Callable[[], Mapping[str, Any]],

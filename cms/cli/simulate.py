@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cms.errors import CmsError
+from cms.values.names import nearest
 
 from . import options
 from .progress import RequestsProgress
@@ -210,13 +211,19 @@ def _arrivals(
     from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
     from cms.fleet.simulation.event_table import arrivals_of
 
-    names = {service.name for service in plan.serving.services}
+    names = [service.name for service in plan.serving.services]
     own: dict[str, Arrivals] = {}
     others: Arrivals = Poisson()
     given: set[str | None] = set()
     traces = False
     for text in texts or ():
         name, equals, value = text.partition("=")
+        if equals and name not in names and not Path(text).exists():
+            raise options.usage_error(
+                f"{text!r}: there is no service {name!r}{nearest(name, names)}; the services are "
+                f"{', '.join(names)}",
+                "--arrivals",
+            )
         whose, value = (name, value) if equals and name in names else (None, text)
         try:
             found = arrivals_of(value)

@@ -1,4 +1,4 @@
-"""Reading and writing files: problems and solutions in JSON, tables in CSV.
+"""Reading and writing files: problems and solutions in JSON, tables in CSV, YAML of others.
 
 This is the one place where text becomes numbers, exactly and never through a float, and where
 errors get the form ``file:line:column: what, expected what; fix``.
@@ -16,6 +16,7 @@ from .solutions import read_solution, solution_from_json, solution_to_json, writ
 from .source import Source, StrPath, read_source, write_bytes
 from .tables import Cell, Header, Table, TableRow, read_table
 from .wording import one_of, quoted
+from .yaml_text import read_yaml_or_json
 
 __all__ = [
     # problems and solutions
@@ -39,6 +40,7 @@ __all__ = [
     "read_document",
     "write_document",
     "parse_json",
+    "read_yaml_or_json",
     "lay_out",
     "number_to_json",
     "Node",

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from ..errors import FileError
 from .source import Source
 
-# A cell and the comma after it; quotes mean something only where a cell starts.
-# What a piece has taken it keeps: going back would take time that grows with the square.
-_CELL = re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^,]*+,')
+_SAYS_ITSELF = re.compile(r"sep=[,;\t]\s*", re.IGNORECASE)  # a spreadsheet, to its like
+_SEPARATED = {",": "comma-separated", ";": "semicolon-separated", "\t": "tab-separated"}
 
 
 def physical_lines(source: Source) -> Iterator[str]:
@@ -23,7 +22,7 @@ def physical_lines(source: Source) -> Iterator[str]:
     return iter(io.StringIO(source.text, newline=""))
 
 
-def records(source: Source) -> Iterator[tuple[int, list[str]]]:
+def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Yield (line it starts on, cells) of every record that is no comment and not blank.
 
     Raises
@@ -40,12 +39,12 @@ def records(source: Source) -> Iterator[tuple[int, list[str]]]:
             line += 1
             # A record takes more than one line only inside quotes: there a '#' is data.
             if not start:
-                if text.lstrip().startswith("#"):
+                if text.lstrip().startswith("#") or (line == 1 and _SAYS_ITSELF.fullmatch(text)):
                     continue
                 start = line
             yield text
 
-    reader = csv.reader(lines(), strict=True, skipinitialspace=True)
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
         start = 0
         try:
@@ -53,12 +52,21 @@ def records(source: Source) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as fault:
-            raise _fault(source, start or 1, fault) from None
+            raise _fault(source, start or 1, fault, delimiter) from None
         if any(cell.strip() for cell in cells):
             yield start, cells
 
 
-def cell_offset(source: Source, line: int, index: int) -> int:
+# A cell and the delimiter after it; quotes mean something only where a cell starts. What a piece
+# has taken it keeps: going back would take time that grows with the square.
+_CELLS = {
+    ",": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^,]*+,'),
+    ";": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^;]*+;'),
+    "\t": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^\t]*+\t'),
+}
+
+
+def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> int:
     """Find where the index-th cell of the record that starts on a line begins.
 
     The reader of the standard library does not say, so this looks again, on the way to an error.
@@ -69,20 +77,19 @@ def cell_offset(source: Source, line: int, index: int) -> int:
             break
         at += len(physical)
     for _ in range(index):
-        match = _CELL.match(text, at)
+        match = _CELLS[delimiter].match(text, at)
         at = match.end() if match else at
-    while at < len(text) and text[at].isspace() and text[at] not in "\r\n":
+    while at < len(text) and text[at].isspace() and text[at] not in f"\r\n{delimiter}":
         at += 1
     return at
 
 
-def _fault(source: Source, line: int, fault: csv.Error) -> FileError:
+def _fault(source: Source, line: int, fault: csv.Error, delimiter: str) -> FileError:
     if "unexpected end of data" in str(fault):
         what, fix = "a quote that is opened here is never closed", 'close it with "'
     elif "field larger" in str(fault):
         what, fix = f"a cell is longer than {csv.field_size_limit()} characters", "close its quote"
     else:
         what, fix = "text after a closing quote", 'double a quote inside a quoted cell: ""'
-    return FileError(
-        source.name, what, line=line, expected="a row of comma-separated cells", fix=fix
-    )
+    expected = f"a row of {_SEPARATED[delimiter]} cells"
+    return FileError(source.name, what, line=line, expected=expected, fix=fix)

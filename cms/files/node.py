@@ -267,6 +267,10 @@ class Node:
             raise self.wrong("a text")
         return self.value
 
+    def text_or_null(self) -> str | None:
+        """Read a text, or None from null."""
+        return None if self.value is None else self.text()
+
     def name(self, kind: str) -> str:
         """Read the name of a job, block or machine type.
 

@@ -1,14 +1,16 @@
 """Text in a file becomes an exact number here, and what is not a number gets a reason.
 
-The grammar is :func:`cms.values.numbers.parse_exact`'s; this file adds the habits of spreadsheets
-and measuring tools that are *not* read, each with what to write instead: a decimal comma could be a
-thousands separator, and a guess would be wrong by a factor of a thousand.
+The grammar is :func:`cms.values.numbers.parse_exact`'s; this file adds the decimal commas and
+thousands separators of tables, and the habits of spreadsheets and measuring tools that are *not*
+read, each with what to write instead. Where a comma could be either, both readings are returned: a
+guess would be wrong by a factor of a thousand.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import NamedTuple
 
 from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .wording import shortened
@@ -18,6 +20,14 @@ _MISSING = frozenset({"", "-", "--", "?", "n/a", "na", "nan", "none", "null", "n
 _COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,' _\u00a0\u202f\u2009])\d{3}(\1\d{3})*(\.\d+)?", re.ASCII)
 _EUROPEAN = re.compile(r"[+-]?\d{1,3}([. ]\d{3})+,\d+", re.ASCII)
+# Whole thousands, one kind of mark between them, and what is not whole. A number that begins with a
+# zero has no thousands: 0,250 is a quarter.
+_APART = re.compile(
+    r"([+-]?[1-9]\d{0,2}(?:([ '\u2019_\u00a0\u2007\u2009\u202f])\d{3})(?:\2\d{3})*)([.,]\d+)?",
+    re.ASCII,
+)
+_WITH_COMMAS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+_WITH_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 _UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
 
 
@@ -48,6 +58,51 @@ def number_in(text: str) -> Fraction | None:
         return parse_exact(text)
     except ValueError:
         return None
+
+
+class Readings(NamedTuple):
+    """What a text is as a number, by what its decimal mark is; None: none.
+
+    Attributes
+    ----------
+    point : Fraction or None
+        Read with a decimal point; a comma is a thousands separator.
+    comma : Fraction or None
+        Read with a decimal comma; a point is a thousands separator.
+    """
+
+    point: Fraction | None
+    comma: Fraction | None
+
+
+def readings(text: str) -> Readings:
+    """Read a number with a decimal point and with a decimal comma, either with thousands marked.
+
+    Examples
+    --------
+    >>> readings("1,234")
+    Readings(point=Fraction(1234, 1), comma=Fraction(617, 500))
+    >>> readings("1.234,5"), readings("0,25").point
+    (Readings(point=None, comma=Fraction(2469, 2)), None)
+    >>> readings("1 234") == readings("1'234") == readings("1234")
+    True
+    """
+    text = text.strip()
+    if match := _APART.fullmatch(text):
+        whole, rest = match[1].replace(match[2], ""), match[3] or ""
+        value = number_in(whole + rest.replace(",", "."))
+        return Readings(
+            None if rest[:1] == "," else value,
+            None if rest[:1] == "." else value,
+        )
+    point = number_in(text.replace(",", "") if _WITH_COMMAS.fullmatch(text) else text)
+    if "." not in text:
+        comma = point if "," not in text else number_in(text.replace(",", "."))
+    elif _WITH_POINTS.fullmatch(text):
+        comma = number_in(text.replace(".", "").replace(",", "."))
+    else:
+        comma = None
+    return Readings(point, comma)
 
 
 def number_hint(text: str) -> str | None:

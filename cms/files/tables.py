@@ -1,25 +1,34 @@
 """Tables in CSV, every cell with its line and column, so that an error says where it is.
 
-What is read: comma-separated cells, quoted as RFC 4180 has it; LF, CRLF or CR line ends, with or
-without one at the end; a byte order mark; blank lines; comment lines that start with ``#``. The
-first other line is the header. Columns nobody asked for are kept.
+What is read: cells with commas, semicolons or tabs between them, quoted as RFC 4180 has it; LF,
+CRLF or CR line ends, with or without one at the end; a byte order mark; blank lines; comment lines
+that start with ``#``; empty columns at the end. The first other line is the header, whose names may
+be written ``Rate RPS`` or ``rate-rps``. Columns nobody asked for are kept.
+
+Decimal commas are read where semicolons or tabs stand between cells, thousands separators
+everywhere. Where ``1,234`` could be either, the rest of its column tells, or nobody does: an error.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
 
 from ..errors import FileError
 from ..values.names import nearest
+from ..values.numbers import format_exact
 from .csv_records import cell_offset, records
-from .numerals import is_missing, number_hint, number_in
+from .dialect import DELIMITERS, delimiter_of, folded
+from .numerals import is_missing, number_hint, number_in, readings
 from .source import Source, StrPath, read_source
 from .wording import plain, quoted, shortened
 
 T = TypeVar("T")
+
+_LIST = re.compile(r"[;\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class Cell:
         FileError
             If it is not a number or too small.
         """
-        value = number_in(self.text)
+        value = self._number(self.text)
         expected = "a number" + (f" >= {minimum}" if minimum is not None and above is None else "")
         expected += f" > {above}" if above is not None else ""
         if value is None:
@@ -87,13 +96,30 @@ class Cell:
         FileError
             If it is not a whole number or too small.
         """
-        value = number_in(self.text)
+        value = self._number(self.text)
         expected = "a whole number" + (f" >= {minimum}" if minimum is not None else "")
         if value is None:
             raise self.error(self._says(), expected=expected, fix=number_hint(self.text))
         if value.denominator != 1 or (minimum is not None and value < minimum):
             raise self.error(self._says(), expected=expected)
         return int(value)
+
+    def numbers(self) -> list[Fraction]:
+        """Read the cell as numbers with blanks or semicolons between them.
+
+        Raises
+        ------
+        FileError
+            If one is not a number.
+        """
+        found = []
+        for text in _LIST.split(self.text):
+            if text:
+                if (value := self._number(text, listed=True)) is None:
+                    what = f"{plain(self.name)} has {quoted(text)}"
+                    raise self.error(what, expected="numbers", fix=number_hint(text))
+                found.append(value)
+        return found
 
     def word(self) -> str:
         """Read the cell as a text that must not be empty.
@@ -113,13 +139,38 @@ class Cell:
         name = self.row.header.source.name
         return FileError(name, what, line=line, column=column, expected=expected, fix=fix)
 
+    def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
+        """Read a number of this cell; of two readings take the one that its column shows."""
+        header = self.row.header
+        by_commas = header.delimiter == ","
+        value = number_in(text)
+        if value is not None and (by_commas or "." not in text):
+            return value
+        point, comma = readings(text)
+        if comma is None or point == comma:
+            return point
+        if point is None:
+            return None if by_commas else comma
+        marks = header.decimal_marks(self.name, listed=listed)
+        if len(marks) == 1:
+            return point if "." in marks else None if by_commas else comma
+        if by_commas:
+            return None
+        small, large = map(format_exact, sorted((point, comma), key=abs))
+        tells = "its column has decimal commas and points" if marks else "its column does not tell"
+        raise self.error(
+            f"{plain(self.name)} has {quoted(text)}, which is {large} or {small}: {tells}",
+            expected="a number that can be read in one way",
+            fix=f"write {large}, or {shortened(text.replace(',', '.'))}0 (four places)",
+        )
+
     def _says(self) -> str:
         return f"{plain(self.name)} is {quoted(self.text) if self.text else 'empty'}"
 
     def _position(self) -> tuple[int, int]:
         header = self.row.header
         return header.source.position(
-            cell_offset(header.source, self.row.line, header.index[self.name])
+            cell_offset(header.source, self.row.line, header.index[self.name], header.delimiter)
         )
 
 
@@ -181,12 +232,40 @@ class Header:
         Which cell of a row belongs to a column, from 0, in the order of the file.
     extra : tuple of str
         The columns nobody asked for.
+    delimiter : str
+        What stands between cells.
+    rows : list of tuple of str
+        The cells' texts of all rows: what a number means can depend on the others of its column.
     """
 
     source: Source
     line: int
     index: Mapping[str, int]
     extra: tuple[str, ...]
+    delimiter: str = ","
+    rows: list[TableRow] = field(default_factory=list, repr=False)
+    _marks: dict[tuple[str, bool], frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
+        """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt.
+
+        Parameters
+        ----------
+        name : str
+        listed : bool, default False
+            Whether its cells are lists of numbers.
+        """
+        if (name, listed) not in self._marks:
+            at, found = self.index[name], set()
+            for text in {row.texts[at] for row in self.rows}:
+                for one in _LIST.split(text) if listed else (text,):
+                    point, comma = readings(one)
+                    if self.delimiter == "," and "." in one and number_in(one) is not None:
+                        found.add(".")
+                    elif (point is None) != (comma is None):
+                        found.add("," if point is None else ".")
+            self._marks[name, listed] = frozenset(found)
+        return self._marks[name, listed]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +297,8 @@ def read_table(
     path : str, path-like or Source
         The file; ``-`` is standard input. Or text that was read already.
     columns : collection of str
-        The columns that must be there, in any order.
+        The columns that must be there, in any order; case does not count, nor whether blanks,
+        hyphens or underscores stand between words.
     optional : collection of str
         Columns that may be there; others are kept as :attr:`TableRow.extra`.
 
@@ -239,16 +319,25 @@ def read_table(
     >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
     ...     print(row["service"].text, row["rate_rps"].number(), row.line)
     chat 25/2 2
+    >>> text = "Service;Rate RPS\\nchat;1.234,5\\nmail;1.200\\n"
+    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
+    ...     print(row["service"].text, row["rate_rps"].number())
+    chat 2469/2
+    mail 1200
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
-    found = records(source)
-    line, cells = next(found, (1, []))
-    header = _header(source, line, [cell.strip() for cell in cells], columns, optional)
-    rows: list[TableRow] = []
+    delimiter = delimiter_of(source, [*columns, *optional])
+    found = records(source, delimiter)
+    line, cells = next(found, (0, []))
+    if not line:
+        raise FileError(source.name, "the file has nothing but comments", expected="a CSV table")
+    names = [cell.strip() for cell in cells]
+    header = _header(source, line, names, columns, optional, delimiter)
+    rows, width = header.rows, len(header.index)
     for line, cells in found:
-        if len(cells) != len(header.index):
+        if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
             raise _wrong_width(header, line, cells)
-        rows.append(TableRow(header, line, tuple([cell.strip() for cell in cells])))
+        rows.append(TableRow(header, line, tuple([cell.strip() for cell in cells[:width]])))
     if not rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
     return Table(header, tuple(rows))
@@ -260,36 +349,44 @@ def _header(
     names: list[str],
     required: Collection[str],
     optional: Collection[str],
+    delimiter: str,
 ) -> Header:
     def error(what: str, expected: str | None, fix: str | None) -> FileError:
         return FileError(source.name, what, line=line, expected=expected, fix=fix)
 
-    if len(names) == 1 and len(required) > 1:
-        for separator, shown in ((";", "';'"), ("\t", "tabs"), ("|", "'|'")):
-            if separator in names[0]:
-                what = f"the columns are separated by {shown}"
-                raise error(what, "commas", "save it as comma-separated text")
+    if len(names) == 1 and len(required) > 1 and "|" in names[0]:
+        what = "the columns are separated by '|'"
+        raise error(what, "commas, semicolons or tabs", "save it as comma-separated text")
+    while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
+        names.pop()
+    asked = {folded(name): name for name in (*optional, *required)}
     index: dict[str, int] = {}
+    seen: dict[str, str] = {}
     for at, name in enumerate(names):
         if not name:
-            fix = "name it, or remove the comma that begins it"
+            fix = f"name it, or remove the {DELIMITERS[delimiter]} that begins it"
             raise error(f"column {at + 1} has no name", None, fix)
-        if name in index:
-            what = f"two columns are called {shortened(repr(name))}"
-            raise error(what, None, "rename or remove one of them")
-        index[name] = at
-    extra = tuple(name for name in names if name not in required and name not in optional)
+        same = folded(name)
+        if same in seen:
+            one, other = shortened(repr(seen[same])), shortened(repr(name))
+            both = one if one == other else f"alike: {one} and {other}"
+            raise error(f"two columns are called {both}", None, "rename or remove one of them")
+        seen[same] = name
+        index[asked.get(same, name)] = at
+    extra = tuple(name for name in index if folded(name) not in asked)
     for name in required:
         if name not in index:
             expected = f"a header with {', '.join(required)}"
             raise error(f"there is no column {name!r}", expected, nearest(name, extra, lead=""))
-    return Header(source, line, index, extra)
+    return Header(source, line, index, extra, delimiter)
 
 
 def _wrong_width(header: Header, line: int, cells: list[str]) -> FileError:
     fix = None
-    if len(cells) > len(header.index):
+    if len(cells) > len(header.index) and header.delimiter == ",":
         fix = 'if a cell has a comma, quote it ("a, b"); a decimal comma is a point: 12.5'
+    elif len(cells) > len(header.index):
+        fix = f"if a cell has a {DELIMITERS[header.delimiter]}, quote it"
     return FileError(
         header.source.name,
         f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}",

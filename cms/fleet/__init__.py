@@ -1,4 +1,4 @@
-"""The wing for people with GPUs: hardware, services, plans, simulations.
+"""The wing for people with GPUs: hardware, services, plans, deployments, simulations.
 
 Every name is loaded when it is first used, so that importing this costs nothing.
 """
@@ -9,6 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .deployment import (
+        Deployment,
+        Wishes,
+        check_deployment,
+        place,
+        read_deployment,
+        read_nodes,
+        wanted_of,
+        write_deployment,
+    )
     from .hardware import Gpu, gpu, gpus, mps_shares, read_gpu
     from .serving import (
         RULES,
@@ -65,6 +75,14 @@ _HOME = {
     "write_plan": "serving",
     "plan_from_json": "serving",
     "plan_to_json": "serving",
+    "wanted_of": "deployment",
+    "read_nodes": "deployment",
+    "place": "deployment",
+    "Wishes": "deployment",
+    "Deployment": "deployment",
+    "check_deployment": "deployment",
+    "read_deployment": "deployment",
+    "write_deployment": "deployment",
     "simulate": "simulation",
     "Simulation": "simulation",
     "read_simulation": "simulation",
@@ -101,6 +119,15 @@ __all__ = [
     "write_plan",
     "plan_from_json",
     "plan_to_json",
+    # plans on numbered GPUs
+    "wanted_of",
+    "read_nodes",
+    "place",
+    "Wishes",
+    "Deployment",
+    "check_deployment",
+    "read_deployment",
+    "write_deployment",
     # replayed plans
     "simulate",
     "Simulation",

@@ -183,7 +183,7 @@ class Budget(Protocol):
         before it has returned. It stops native code, which sees no ``stopped``:
 
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
-          Ctrl-C aborts the process;
+          Ctrl-C aborts the process; look at ``stopped`` within the block before it is started;
         * MathOpt's GSCIP: a ``SolveInterrupter``'s ``interrupt``;
         * HiGHS (in MathOpt or scipy) cannot be stopped: run it in slices shorter than half a
           second, so that the last one ends within the grace;

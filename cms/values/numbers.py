@@ -118,11 +118,17 @@ def format_exact(value: Fraction | int) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
-def shown(value: Fraction | int) -> str:
+def shown(value: Fraction | int, longest: int = _LONGEST_SHOWN) -> str:
     """Write a number for a message: exactly, or in round figures where that would be too long.
 
     Unlike :func:`format_exact` it takes numbers of any length, such as sums and products of numbers
     that are as long as may be.
+
+    Parameters
+    ----------
+    value : Fraction or int
+    longest : int, optional
+        So many characters are not too long.
 
     Examples
     --------
@@ -131,7 +137,7 @@ def shown(value: Fraction | int) -> str:
     """
     if max(abs(value.numerator), value.denominator) < _TOO_LONG_TO_SHOW:
         text = format_exact(value)
-        if len(text) <= _LONGEST_SHOWN:
+        if len(text) <= longest:
             return text
     power = power_of_ten(value)
     figures = round(abs(Fraction(value)) * Fraction(10) ** (_SHOWN_FIGURES - 1 - power))

@@ -1,9 +1,11 @@
-"""A second checker of problem and solution files, written from the definition alone.
+"""A second checker of our files, written from the definitions alone.
 
 It imports nothing of this package, only Python's standard library, so that a mistake there cannot
 hide here. It is plain on purpose, and made to be read: ``reading``, ``problem``, ``schedule``,
-``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in this order. All
-numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
+``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in this order, and
+``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``,
+``executions``, ``replay`` for what runs where. All numbers are exact; there is no tolerance
+anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
 or any multiset of total size at most a capacity. Each block serves one job and covers as much of
@@ -15,18 +17,24 @@ it costs. Whoever pays for the machines then pays at least the price of their bl
 blocks are worth at least h_j, the price of the cheapest blocks that cover its demand. So every
 schedule costs at least the sum of the h_j. ``certificate.py`` adds limits and branches.
 
+**A transition.** Actions on GPUs, each with those that it waits for: no execution that respects the
+waits may break a floor or a layout, and the last state is the target. ``replay.py`` says how.
+
 Run ``python -m proofs_checks.checker problem.json solution.json``, or give it one plan file: of
 that it reads the problem and the solution inside and nothing else, so it says nothing about the
-services, operating points and GPUs they were made from. The exit status is 0 if everything holds,
-1 if something does not, 2 if a file cannot be read.
+services, operating points and GPUs they were made from. Or give it a deployment or a transition:
+there supplies are computed again, and the layouts judged by the devices in the file. The exit
+status is 0 if everything holds, 1 if something does not, 2 if a file cannot be read.
 """
 
 from .certificate import certificate_bound as certificate_bound
+from .deployment import check_deployment as check_deployment
 from .filling import dearest_filling as dearest_filling
 from .knapsacks import cheapest_option as cheapest_option
 from .problem import check_problem as check_problem
 from .problem import problem_sha256 as problem_sha256
 from .reading import Fault as Fault
 from .reading import parse_document as parse_document
+from .replay import check_transition as check_transition
 from .schedule import check_schedule as check_schedule
 from .solution import check_solution as check_solution

@@ -6,9 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from .deployment import examine_deployment
 from .problem import fingerprint, read_problem
 from .reading import check_head, parse_document
+from .replay import examine_transition
 from .solution import examine
 
 # Of a million jobs without a machine nobody reads the last.
@@ -30,9 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m proofs_checks.checker",
-        description="Check a solution of a problem, or a plan, by the definition.",
+        description="Check a solution of a problem, a plan, a deployment or a transition, by the "
+        "definition.",
     )
-    parser.add_argument("problem", type=Path, help="a problem file, or a plan file alone")
+    parser.add_argument(
+        "problem", type=Path, help="a problem file, or one of the others but a solution alone"
+    )
     parser.add_argument("solution", type=Path, nargs="?", help="a solution file")
     options = parser.parse_args(arguments)
     paths = [options.problem, *([options.solution] if options.solution else [])]
@@ -43,16 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (OSError, ValueError) as fault:
             print(f"{path}: {fault}", file=sys.stderr)
             return 2
+    words = ""
     try:
-        plan = documents[0]
-        if len(documents) == 1 and isinstance(plan, dict) and plan.get("format") == "cms-plan":
-            check_head(plan, "plan")
-            documents = [plan.get("problem"), plan.get("solution")]
-        problem = read_problem(documents[0])
-        words = f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"
-        faults: list[str] = []
-        if len(documents) == 2:
-            faults, words = examine(problem, documents[1])
+        faults, words = _examined(documents)
     except ValueError as fault:
         faults = [str(fault)]
     for sentence in faults[:_SPELLED_OUT] or [words]:
@@ -60,6 +59,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(faults) > _SPELLED_OUT:
         print(f"{paths[-1]}: and {len(faults) - _SPELLED_OUT} faults more", file=sys.stderr)
     return 1 if faults else 0
+
+
+def _examined(documents: list[Any]) -> tuple[list[str], str]:
+    first = documents[0]
+    kind = first.get("format") if len(documents) == 1 and isinstance(first, dict) else None
+    if kind == "cms-deployment":
+        return examine_deployment(first)
+    if kind == "cms-transition":
+        return examine_transition(first)
+    if kind == "cms-plan":
+        check_head(first, "plan")
+        documents = [first.get("problem"), first.get("solution")]
+    problem = read_problem(documents[0])
+    if len(documents) == 2:
+        return examine(problem, documents[1])
+    return [], f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"
 
 
 if __name__ == "__main__":

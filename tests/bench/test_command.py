@@ -286,12 +286,12 @@ def test_a_killed_run_goes_on_where_it_was(
     assert 3 <= done < 6
     path.write_bytes(kept + b'{"key":"cut of')  # as if it had been killed while it wrote
 
-    assert bench(*LONG, "--resume", "--jobs", 2).returncode == 0
+    resumed = bench(*LONG, "--resume", "--jobs", 2, "--json")
+    assert resumed.returncode == 0
     assert path.read_bytes().startswith(kept), "no row is run again or changed"
     found = rows("proof")
     assert len({row.key for row in found}) == len(found) == 6
 
-    resumed = bench(*LONG, "--resume", "--json")
     whole = bench(*LONG, "--json", "--out", tmp_path / "whole")
     assert without_times(resumed.stdout) == without_times(whole.stdout)
 

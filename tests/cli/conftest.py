@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cms.cli.app import run
 from cms.files import write_problem
 from cms.problem.parts import Configuration, Job
 from cms.problem.problem import Problem
+from tests.cli.fleets import CUT, LGI, QUERY
 from tests.cli.shared import POINTS, SERVICES
 
 
@@ -46,3 +48,39 @@ def problem(tmp_path: Path) -> str:
     )
     write_problem(made, path)
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two services on one GPU: chat on 3g.40gb, see on 4g.40gb."""
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "s.csv").write_text(f"{SERVICES}chat,bert,100,100\nsee,vgg,50,100\n", "utf-8")
+    (folder / "p.csv").write_text(
+        f"{POINTS}bert,a100-80gb,3g.40gb,2,4,120,20\nvgg,a100-80gb,4g.40gb,1,8,75.5,30\n", "utf-8"
+    )
+    tables = ["-s", str(folder / "s.csv"), "-p", str(folder / "p.csv"), "--rule", "parvagpu"]
+    assert run(["plan", *tables, "-q", "-o", str(folder / "plan.json")]) == 0
+    return folder / "plan.json"
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    path = tmp_path / "nodes.csv"
+    path.write_text("node,gpu,count,zone\nnode-a,a100-80gb,2,east\nnode-b,a100-80gb,1,west\n")
+    return path
+
+
+@pytest.fixture
+def target(plan: Path, nodes: Path, tmp_path: Path) -> Path:
+    """The plan on the first GPU of the nodes."""
+    path = tmp_path / "target.json"
+    assert run(["place", str(plan), "--nodes", str(nodes), "-q", "-o", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def listings(tmp_path: Path) -> list[str]:
+    """What nvidia-smi printed on node-a."""
+    for name, text in (("lgi.txt", LGI), ("query.csv", QUERY), ("cut.yaml", CUT)):
+        (tmp_path / name).write_text(text, "utf-8")
+    return [f"node-a={tmp_path / name}" for name in ("lgi.txt", "query.csv")]

@@ -11,7 +11,7 @@ from instances.published import S1, S2, S3, S4, S5, S6
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("pl", ["plan"]),
+        ("pl", ["plan", "place"]),
         ("plan --me", ["--method"]),
         ("plan --method price", ["price_and_branch"]),
         ("plan -g h100-9", ["h100-94gb", "h100-96gb"]),

@@ -145,7 +145,7 @@ def test_points_of_another_gpu_alone_name_the_flag_and_the_gpu(
 ) -> None:
     points = Path(tables[-1])
     points.write_text(points.read_text("utf-8").replace("a100-80gb", "H100 PCIe"), "utf-8")
-    assert run(tables) == 1
+    assert run([*tables, "--gpu", "a100-80gb"]) == 1
     assert "only on h100-80gb; plan with these GPUs (--gpu h100-80gb, " in error_of(capsys)
     assert run([*tables, "--gpu", "h100-80gb"]) == 0
 

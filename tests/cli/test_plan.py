@@ -49,6 +49,7 @@ def test_the_same_scenario_from_two_tables_has_the_same_answer(
         writer = csv.writer(file)
         writer.writerow(SERVICES.strip().split(","))
         for s in scenario.services:
+            assert s.latency_limit_ms is not None
             numbers = format_exact(s.rate_rps), format_exact(s.latency_limit_ms)
             writer.writerow([s.name, s.model, *numbers])
     with points.open("w", newline="") as file:

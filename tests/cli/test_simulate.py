@@ -98,6 +98,14 @@ def test_the_same_seed_writes_the_same_bytes_with_one_thread_and_two(
         (["--arrivals", "gamma:4", "--arrivals", "poisson"], "are there twice"),
         (["--seconds", "x"], "length of the run"),
         (["--picture", "x.png"], "pictures are SVG"),
+        (["--arrivals", "nope=t.csv"], "no service 'nope'; the services are chat, <b>mail"),
+        (["--arrivals", "cht=poisson"], "no service 'cht'; nearest: 'chat'; the services are"),
+        (["--arrivals", "gamma:1e400"], "is about 1.000e400; expected 1e-15 to 1,000,000"),
+        (["--arrivals", "bursts:3,1e-400,1"], "is about 1.000e-400; expected 1e-15 to 1"),
+        (["--surge", "1e400@1+1"], "is about 1.000e400; expected at most 1,000,000"),
+        (["--surge", "2@1e400+1"], "about 1.000e400 s is longer than nine years"),
+        (["--rate", "1e400"], "requests/s; at most"),
+        (["--seconds", "1e400"], "about 1.000e400 s is longer than nine years"),
     ],
 )
 def test_a_wish_that_cannot_be_meant_is_exit_code_2(
@@ -105,6 +113,54 @@ def test_a_wish_that_cannot_be_meant_is_exit_code_2(
 ) -> None:
     assert run(["simulate", plan, *QUICK, *wish]) == 2
     assert says in error_of(capsys)
+
+
+@pytest.mark.parametrize(
+    ("table", "wish", "says"),
+    [
+        ("when,who\n1,a\n", ["--column", "at"], "t.csv:1: there is no column 'at', "
+         "expected one of when, who; name it with --column"),
+        ("when,who\n1,a\n", ["--column", "when", "--service-column", "user"], "no column 'user', "
+         "expected one of when, who; name it with --service-column"),
+        ("when|who\n1|a\n", ["--column", "when", "--service-column", "who"], "separated by '|'"),
+        ("when,who\n1,chat\n", [], "when, who, expected one of timestamp, "),
+        ("seconds\n1\n1e400\n", [], "t.csv:3:1: '1e400' is no time, expected seconds"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_trace_is_said(
+    table: str, wish: list[str], says: str, plan: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "t.csv").write_text(table)
+    assert run(["simulate", plan, *QUICK, "--arrivals", str(tmp_path / "t.csv"), *wish]) == 1
+    assert says in error_of(capsys)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("1e400,rate,chat,2", "e.csv:2: about 1.000e400 s is longer than nine years"),
+        ("1,rate,chat,1e400", "e.csv:2: the factor of a RateChange is about 1.000e400; expected"),
+        ("1,fail,gpu:0,1e400", "e.csv:2: about 1.000e400 s is longer than nine years"),
+        ("1,weight,chat:0,1e400", "e.csv:2: the factor of a Weights is about 1.000e400; expected"),
+    ],
+)
+def test_numbers_of_events_beyond_all_measure_are_refused_by_their_row(
+    row: str, says: str, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text(f"seconds,what,target,value\n{row}\n")
+    assert run(["simulate", plan, *QUICK, "--events", str(tmp_path / "e.csv")]) == 1
+    assert says in error_of(capsys)
+
+
+@pytest.mark.parametrize("length", [["--seconds", "4"], ["--requests", "400"]])
+def test_events_after_the_end_of_the_run_are_warned_of(
+    length: list[str], plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["simulate", plan, "--surge", "2@1+600", *length])
+    warned = " ".join(capsys.readouterr().err.split())
+    assert "601 s: all rates x 1: the run ends before, after" in warned
+    assert "1 s: all rates x 2: the run ends" not in warned
 
 
 def test_a_file_that_is_no_plan_is_exit_code_1(

@@ -27,6 +27,7 @@ from cms.problem.parts import (
 from cms.problem.problem import Problem
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import Incumbent, Proof, Solution, Status, StopReason
+from tests.texts import LETTERS
 
 PROBLEM = """\
 {
@@ -217,7 +218,7 @@ def _verdicts(
     if cost is None or draw(st.booleans()):
         return None
     against = draw(st.sampled_from(list(Reference)))
-    guarantee = Guarantee(draw(NUMBERS), draw(NUMBERS), against, draw(st.text()))
+    guarantee = Guarantee(draw(NUMBERS), draw(NUMBERS), against, draw(st.text(LETTERS)))
     possible = [Verdict.BREACHED, Verdict.OPEN]
     if cost <= guarantee.allows(lower_bound):
         possible.append(Verdict.VERIFIED)

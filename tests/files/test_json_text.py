@@ -14,10 +14,13 @@ from cms.errors import FileError
 from cms.files import Node, Source, parse_json
 from cms.files.json_text import locate
 from tests.files.documents import PROBLEM, SOLUTION
+from tests.texts import LETTERS
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    st.none() | st.booleans() | st.integers() | st.text(LETTERS, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(LETTERS, max_size=3), inner)
+    ),
     max_leaves=12,
 )
 blanks = st.sampled_from(["", " ", "\n", "\r\n ", "\t"])

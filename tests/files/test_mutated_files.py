@@ -25,6 +25,7 @@ from cms.files import (
 )
 from proofs_checks.checker import parse_document, problem_sha256
 from tests.files.documents import PROBLEM, SOLUTION
+from tests.texts import LETTERS
 
 Reader = tuple[str, Callable[[Node], Any], Callable[[Any], dict[str, Any]]]
 READERS: list[Reader] = [
@@ -65,7 +66,7 @@ def edits(draw: st.DrawFn, text: str) -> str:
         stop = min(len(text), start + draw(st.integers(0, 12)))
         piece = draw(
             st.sampled_from(["", text[start:stop] * 2, *'{}[]:,"\\ \n0-eE.N/\x00', "NaN", "null"])
-            | st.text(max_size=3)
+            | st.text(LETTERS, max_size=3)
         )
         text = text[:start] + piece + text[stop:]
     return text

@@ -116,22 +116,17 @@ def first_letters(text: str) -> str:
             "t.csv:2: there is no column 'service', expected a header with service, rate_rps",
         ),
         (
-            "service;rate_rps\nchat;1",
-            "t.csv:1: the columns are separated by ';', expected commas; save it as "
-            "comma-separated text",
-        ),
-        (
-            "service\trate_rps\nchat\t1",
-            "t.csv:1: the columns are separated by tabs, expected commas; save it as "
-            "comma-separated text",
+            "service|rate_rps\nchat|1",
+            "t.csv:1: the columns are separated by '|', expected commas, semicolons or tabs; save "
+            "it as comma-separated text",
         ),
         (
             "service,rate_rps,service\nchat,1,2",
             "t.csv:1: two columns are called 'service'; rename or remove one of them",
         ),
         (
-            "service,rate_rps,\nchat,1,",
-            "t.csv:1: column 3 has no name; name it, or remove the comma that begins it",
+            "service,,rate_rps\nchat,,1",
+            "t.csv:1: column 2 has no name; name it, or remove the comma that begins it",
         ),
         (
             "service,rate_rps\nchat,1\nsearch\n",
@@ -175,19 +170,11 @@ def test_a_text_that_is_no_such_table_is_refused(text: str, message: str) -> Non
             "or 1.200 (decimal comma?)",
         ),
         (
-            "1,200.5",
-            '2:6: rate_rps is "1,200.5", expected a number >= 0; write 1200.5 (thousands '
-            "separator?)",
-        ),
-        (
             "1.200,5",
             '2:6: rate_rps is "1.200,5", expected a number >= 0; write 1200.5 (decimal comma and '
             "thousands separator?)",
         ),
-        (
-            "1 200",
-            '2:6: rate_rps is "1 200", expected a number >= 0; write 1200 (thousands separator?)',
-        ),
+        ("1 20", '2:6: rate_rps is "1 20", expected a number >= 0'),
         (
             "12 ms",
             '2:6: rate_rps is "12 ms", expected a number >= 0; write 12 without the unit \'ms\'',

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError
-from cms.files import read_problem
+from cms.files import documents, read_document, read_problem, register_format
 from tests.files.documents import PROBLEM, SOLUTION
 
 NUMBER = 'a number such as 12, "12.5" or "1/3"'
@@ -303,3 +303,20 @@ def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
 def test_a_name_no_file_can_have_gets_no_traceback(path: str) -> None:
     assert message_of(path).startswith(path[:1000])
     assert ": cannot be read: " in message_of(path)
+
+
+def test_the_format_of_a_layer_above_is_known_once_it_is_registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "now.json"
+    path.write_text('{"format": "cms-deployment", "schema": 1}')
+    known = dict(documents.FORMATS)
+    known.pop("cms-deployment", None)
+    monkeypatch.setattr(documents, "FORMATS", known)
+    assert '"cms-deployment", expected "cms-problem"' in message_of(path)
+    register_format("cms-deployment", "a deployment")
+    register_format("cms-transition", "a transition")
+    assert '"cms-deployment" (a deployment), expected "cms-problem"' in message_of(path)
+    assert read_document(path, "cms-deployment").value["schema"] == 1
+    with pytest.raises(FileError, match=r'expected "cms-transition" \(a transition\)'):
+        read_document(path, "cms-transition")

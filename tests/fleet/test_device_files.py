@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from cms.errors import FileError
 from cms.fleet.hardware import gpus, read_gpu
 from cms.fleet.hardware.catalogue import _DEVICES
+from tests.texts import LETTERS
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -397,12 +398,12 @@ def test_a_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None
 
 # Only the package's own error may leave the reader, whatever stands in a file.
 ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=6),
+    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(LETTERS, max_size=6),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(["name", "starts", "max", "id", "key", "profiles"])
-            | st.text(max_size=3),
+            | st.text(LETTERS, max_size=3),
             inner,
             max_size=3,
         )
@@ -434,7 +435,7 @@ def test_anything_in_any_place_is_taken_or_refused_as_a_file_error(
         read_gpu(path)
 
 
-@given(text=st.text(max_size=60))
+@given(text=st.text(LETTERS, max_size=60))
 def test_any_text_is_refused_as_a_file_error(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
 from cms.fleet.hardware import Gpu, Layout, Placement, Profile, gpu, gpus
+from tests.references.layouts import assert_valid, every_layout, fits, small_cards
 
 SEVEN_SLICES = (
     "a100-40gb",
@@ -180,48 +180,6 @@ def test_the_compute_rule_follows_from_the_other_rules_on_seven_slice_cards(key:
 # -- placing and not placing -----------------------------------------------------------------------
 
 
-def fits(device: Gpu, counts: dict[str, int]) -> bool:
-    """Decide by plain backtracking over free slices, from the rules alone."""
-    profiles = [p for p in device.profiles for _ in range(counts.get(p.name, 0))]
-    if any(counts.get(p.name, 0) > p.max for p in device.profiles):
-        return False
-    if sum(p.compute for p in profiles) > device.compute_slices:
-        return False
-    if sum(p.memory for p in profiles) > device.memory_slices:
-        return False
-    if sum("me" in p.attributes for p in profiles) > 1:
-        return False
-
-    def rest(left: list[Profile], free: frozenset[int]) -> bool:
-        if not left:
-            return True
-        for start in left[0].starts:
-            slices = set(range(start, start + left[0].memory))
-            if slices <= free and rest(left[1:], free - slices):
-                return True
-        return False
-
-    return rest(profiles, frozenset(range(device.memory_slices)))
-
-
-def assert_valid(device: Gpu, layout: Layout) -> None:
-    taken: set[int] = set()
-    compute = media = 0
-    for place in layout:
-        profile = device.profile(place.profile)
-        slices = set(range(place.start, place.start + profile.memory))
-        assert place.start in profile.starts
-        assert max(slices) < device.memory_slices
-        assert not slices & taken
-        taken |= slices
-        compute += profile.compute
-        media += "me" in profile.attributes
-    assert compute <= device.compute_slices
-    assert media <= 1
-    for name, count in Counter(place.profile for place in layout).items():
-        assert count <= device.profile(name).max
-
-
 @st.composite
 def cards_and_counts(draw: st.DrawFn) -> tuple[Gpu, dict[str, int]]:
     device = draw(st.sampled_from(gpus()))
@@ -246,57 +204,10 @@ def test_place_agrees_with_backtracking_and_why_not_with_place(
         assert Counter(place.profile for place in layout) == wanted
 
 
-@st.composite
-def small_cards(draw: st.DrawFn) -> Gpu:
-    """Cards that nobody has built: any sizes, starts and maxima on a few slices."""
-    compute_slices, memory_slices = draw(st.integers(1, 4)), draw(st.integers(1, 5))
-    profiles = []
-    for index in range(draw(st.integers(1, 3))):
-        memory = draw(st.integers(1, memory_slices))
-        starts = draw(
-            st.sets(st.integers(0, memory_slices - memory), min_size=1, max_size=3).map(sorted)
-        )
-        profiles.append(
-            Profile(
-                name=f"p{index}",
-                family=f"{index}g",
-                id=index,
-                compute=draw(st.integers(1, compute_slices)),
-                memory=memory,
-                starts=tuple(starts),
-                max=draw(st.integers(1, 3)),
-                attributes=draw(st.sampled_from([(), ("me",), ("me.all",), ("gfx",)])),
-            )
-        )
-    return Gpu("card", (), (), "none", compute_slices, memory_slices, None, tuple(profiles), (), 1)
-
-
 @given(small_cards())
 def test_the_enumeration_of_any_card_is_what_the_definition_says(device: Gpu) -> None:
     names = [profile.name for profile in device.profiles]
-    pairs = [Placement(p.name, start) for p in device.profiles for start in p.starts]
-
-    def valid(chosen: frozenset[Placement]) -> bool:
-        slices = [
-            s for name, start in chosen for s in range(start, start + device.profile(name).memory)
-        ]
-        counts = Counter(name for name, _ in chosen)
-        media = sum(
-            bool({"me", "me.all"} & set(device.profile(name).attributes)) for name, _ in chosen
-        )
-        return (
-            len(slices) == len(set(slices))
-            and all(count <= device.profile(name).max for name, count in counts.items())
-            and sum(device.profile(name).compute for name, _ in chosen) <= device.compute_slices
-            and media <= 1
-        )
-
-    every = {
-        frozenset(chosen)
-        for size in range(1, len(pairs) + 1)
-        for chosen in itertools.combinations(pairs, size)
-        if valid(frozenset(chosen))
-    }
+    every = set(every_layout(device, names)) - {frozenset()}
     maximal = {a for a in every if not any(a < b for b in every)}
     multisets = {frozenset(Counter(name for name, _ in a).items()) for a in every}
 

@@ -27,6 +27,7 @@ from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import Status, StopReason
 from cms.solving.solve import solve
 from tests.fleet.plans import A100, NASTY, made, many_services, mixed_plan, point, printed, solution
+from tests.texts import LETTERS
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +132,7 @@ def test_a_drawing_reads_without_colour(mixed: Plan) -> None:
     assert "////" in text
 
 
-@given(st.text(max_size=20), st.integers(0, 12))
+@given(st.text(LETTERS, max_size=20), st.integers(0, 12))
 def test_a_label_is_as_wide_as_it_must_be(name: str, width: int) -> None:
     shown = printable(name)
     assert Console(width=100).measure(fit(shown, width) + "|").maximum == width + 1

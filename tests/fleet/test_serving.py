@@ -194,7 +194,7 @@ def test_a_qualified_profile_is_allowed_on_that_gpu_alone() -> None:
 
 
 def test_points_on_other_known_gpus_are_left_aside() -> None:
-    serving = as_problem([service()], [point(), point("2g.12gb", device=A30)])
+    serving = as_problem([service()], [point(), point("2g.12gb", device=A30)], A100)
     assert serving.problem.blocks == ("3g.40gb",)
 
 
@@ -373,6 +373,7 @@ def test_a_longer_limit_never_lowers_a_supply(
     table: tuple[Service, list[OperatingPoint]], factor: Fraction
 ) -> None:
     chat, points = table
+    assert chat.latency_limit_ms is not None
     longer = Service("chat", "bert", chat.rate_rps, chat.latency_limit_ms * factor)
     before, after = supply(as_problem([chat], points)), supply(as_problem([longer], points))
     assert all(after.get(block, 0) >= amount for block, amount in before.items())

@@ -121,10 +121,11 @@ def test_numbers_that_no_float_holds_are_compared_all_the_same() -> None:
 
 
 def test_columns_that_ask_for_what_no_plan_heeds_are_warned_about() -> None:
-    wishes = {"min_replicas": "2", "slo_percentile": "99", "team": "a", "slots": "x"}
+    wishes = {"min_replicas": "2", "max_replicas": "2", "slo_percentile": "99", "team": "a"}
+    wishes["slots"] = "x"
     wanted = Service("chat", "bert", 1000, 100, extra=wishes)
     assert as_problem([wanted], measured(Fraction(1)), rule="plain").warnings == (
-        "service columns that are kept but have no effect on the plan: min_replicas, "
+        "service columns that are kept but have no effect on the plan: max_replicas, "
         "slo_percentile",
     )
 

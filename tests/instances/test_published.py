@@ -54,6 +54,7 @@ def test_every_supply_has_the_point_it_comes_from(serving: ServingProblem) -> No
             for point in points:
                 assert point.throughput_rps == serving.supply(service.name, block)
                 assert (point.model, point.profile) == (service.model, block)
+                assert service.latency_limit_ms is not None
                 assert point.latency_ms < Fraction("0.45") * service.latency_limit_ms
                 assert point.processes <= 3
 

@@ -18,8 +18,23 @@ import cms
 from cms.files.layout import lay_out
 from cms.files.problems import problem_to_json
 from cms.files.solutions import solution_to_json
+from cms.fleet import gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    Observation,
+    Placed,
+    State,
+    deployment_to_json,
+    place,
+    wanted_of,
+)
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.fleet.serving.plan_writing import plan_to_json
+from cms.values.frozen import FrozenMap
 from proofs_checks import checker
 from tests.proofs_checks.documents import SERVICES, SOLUTION, Document, changed
 
@@ -58,7 +73,7 @@ BRANCHED = {
 WITH_BRANCHES = changed(SOLUTION, "certificate", "tree", to=BRANCHED)
 
 
-@pytest.mark.parametrize("name", ["problem", "solution", "plan"])
+@pytest.mark.parametrize("name", ["problem", "solution", "plan", "deployment"])
 def test_a_schema_is_a_schema(name: str) -> None:
     Draft202012Validator.check_schema(SCHEMAS[f"{name}.schema.json"])
 
@@ -83,7 +98,7 @@ def fields_in(schema: Any) -> Iterator[str]:
             yield from fields_in(part)
 
 
-@pytest.mark.parametrize("name", ["problem", "solution", "plan"])
+@pytest.mark.parametrize("name", ["problem", "solution", "plan", "deployment"])
 def test_every_field_of_a_schema_is_in_the_documentation(name: str) -> None:
     text = (DOCS / "files.md").read_text("utf-8")
     fields = set(fields_in(SCHEMAS[f"{name}.schema.json"]))
@@ -205,3 +220,34 @@ def test_a_plan_that_the_package_writes_is_valid_and_holds() -> None:
         assert checker.check_solution(plan["problem"], plan["solution"]) == []
         for key in SCHEMAS["plan.schema.json"]["required"]:
             assert not is_valid(changed(plan, key, to=...), "plan")
+
+
+def test_a_deployment_that_the_package_writes_is_valid() -> None:
+    serving = as_problem(
+        [Service("chat", "bert", 100, 100)],
+        [OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)],
+    )
+    wanted = wanted_of(Plan(serving, cms.solve(serving.problem)))
+    others = Instance("1g.10gb", 6, owner="pod team-x/a", state=State.DRAINING)
+    a100 = gpu("a100-80gb")
+    cards = (FleetGpu("a", 0, a100, instances=(others,)), FleetGpu("a", 1, a100, Mode.WHOLE))
+    seen = Observation("2026-11-23T10:15:00Z", ("lgi.txt",))
+    node = FleetNode("a", cards, FrozenMap({"zone": "east"}), "550.54.15", seen)
+    empty = FleetNode("b", (FleetGpu("b", 0, a100),))
+    now = Deployment((node, empty))
+    placed = place(wanted, now)
+    assert isinstance(placed, Placed)
+    for each in (Deployment(()), now, placed.deployment):
+        document = written(deployment_to_json(each))
+        assert is_valid(document)
+        for key in SCHEMAS["deployment.schema.json"]["required"]:
+            assert not is_valid(changed(document, key, to=...), "deployment")
+    for path, to in (
+        (["nodes", 0, "observed"], "today"),
+        (["nodes", 0, "gpus", 0, "mode"], "mixed"),
+        (["nodes", 0, "gpus", 0, "index"], -1),
+        (["nodes", 0, "gpus", 0, "instances", 0, "state"], "asleep"),
+        (["nodes", 0, "gpus", 0, "instances", 0, "start"], "4"),
+        (["nodes", 0, "gpus", 0, "instances", 0, "ownr"], None),
+    ):
+        assert not is_valid(changed(document, *path, to=to)), path

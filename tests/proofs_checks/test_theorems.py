@@ -43,6 +43,7 @@ FEW = {
     "limits": 5,
     "monotone": 4,
     "queueing": 30,
+    "parallel_order": 25,
 }
 #: Those whose default solver runs algorithms of the package.
 RUN_ALGORITHMS = [name for name in FEW if theorems.runs_algorithms(name)]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cms.fleet.deployment.transition import order
 from proofs_checks import (
     bound_chain,
     bounds,
@@ -108,6 +109,10 @@ def scaled_dual(factor: Fraction) -> Callable[[Tiny], prices.Prices]:
 def one_by_one(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> queueing.Path:
     """Serve every request by itself, in the time of a full batch."""
     return true_replay(c, 1, [times[-1]], arrivals)._replace(b=b, times=times)
+
+
+def no_waits(*_: object) -> None:
+    """Let actions wait for nothing."""
 
 
 FAULTS = [
@@ -318,6 +323,9 @@ FAULTS = [
     ),
     Fault("batches are of one", queueing, "replay", one_by_one, "queueing", 12),
     Fault("scaling forgets the supply", monotone, "SAME", (rescaled_demand,), "monotone", 10),
+    Fault("no waits for floors", order, "_for_floors", no_waits, "parallel_order", 30),
+    Fault("no waits for layouts", order, "_for_layouts", no_waits, "parallel_order", 30),
+    Fault("no waits for GPUs", order, "_for_gpus", no_waits, "parallel_order", 30),
 ]
 
 

@@ -23,7 +23,9 @@ class Gpu:
     placed instances; it is *maximal* if no further instance fits. A *multiset* forgets the starts;
     a *maximal multiset* is contained in no other that can be placed.
 
-    Methods that take `profiles` take names, in any order; None means `base_profiles`.
+    Methods that take `profiles` take names, in any order; None means `base_profiles`. Those that
+    take `around` ask about a GPU in use: a layout, in any order, whose instances stay where they
+    are. The empty layout is an empty GPU.
 
     Parameters
     ----------
@@ -206,26 +208,79 @@ class Gpu:
         """
         return enumeration.sets_without_overlap(self._table(self._chosen(profiles)))
 
-    def place(self, counts: Mapping[str, int]) -> Layout | None:
-        """Find a layout with exactly these instances.
+    def is_layout(self, layout: Iterable[tuple[str, int]]) -> bool:
+        """Whether these instances can be on one GPU at once, in any order; none at all can.
 
-        The answer is looked up in the enumeration, so it is exact: None means that there is none.
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> h100 = gpu("h100-80gb")
+        >>> h100.is_layout([("3g.40gb", 4), ("4g.40gb", 0)]), h100.is_layout([("3g.40gb", 2)])
+        (True, False)
+        """
+        return self._node(layout, ())[2] is not None
+
+    def maximal_layouts_around(
+        self, layout: Iterable[tuple[str, int]], profiles: Iterable[str] | None = None
+    ) -> tuple[Layout, ...]:
+        """Return the layouts that contain this one and into which no further instance fits.
+
+        Parameters
+        ----------
+        layout : iterable of Placement
+            Its profiles need not be among `profiles`.
+        profiles : iterable of str or None
+            Of what may be added.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> a30 = gpu("a30-24gb")
+        >>> [" ".join(map(str, whole)) for whole in a30.maximal_layouts_around([("1g.6gb", 1)])]
+        ['1g.6gb@0 1g.6gb@1 2g.12gb@2', '1g.6gb@0 1g.6gb@1 1g.6gb@2 1g.6gb@3']
+        """
+        placed, chosen = tuple(layout), self._chosen(profiles)
+        table, own = self._table_beside(chosen, placed)
+        added = [_layout(chosen, node.places) for node in enumeration.maximal_nodes(table)]
+        return tuple(tuple(sorted((*own, *more), key=_start)) for more in added or [()])
+
+    def room(self, layout: Iterable[tuple[str, int]], profile: str) -> tuple[int, ...]:
+        """Return the starts at which an instance still fits beside a layout.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> gpu("a100-80gb").room([("3g.40gb", 4), ("1g.10gb", 0)], "1g.20gb")
+        (2,)
+        """
+        table, _ = self._table_beside((self.profile(profile),), layout)
+        return enumeration.beside(table, enumeration.root(table)).shapes[0].starts
+
+    def place(
+        self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
+    ) -> Layout | None:
+        """Find starts for exactly these instances.
+
+        The answer is looked up in the enumeration, so it is exact: None means that there are none.
 
         Parameters
         ----------
         counts : Mapping[str, int]
             How many instances of each profile; zeros are allowed.
+        around : iterable of Placement
+            What is on the GPU already.
 
         Returns
         -------
         Layout or None
-            The same for the same counts, whatever their order: the first in the order of starts
-            with larger instances before smaller ones. No instances at all: the empty layout.
+            Without `around`. The same for the same counts, whatever their order: the first of
+            `layouts_of`, in the order of starts with larger instances before smaller ones. No
+            instances at all: the empty layout.
 
         Raises
         ------
         InvalidOption
-            If a profile is unknown or a count is not a whole number >= 0.
+            If a profile is unknown, a count is not a whole number >= 0 or `around` is no layout.
 
         See Also
         --------
@@ -234,25 +289,49 @@ class Gpu:
         Examples
         --------
         >>> from cms.fleet import gpu
-        >>> print(*gpu("h100-80gb").place({"3g.40gb": 1, "4g.40gb": 1}))
+        >>> h100 = gpu("h100-80gb")
+        >>> print(*h100.place({"3g.40gb": 1, "4g.40gb": 1}))
         4g.40gb@0 3g.40gb@4
-        >>> gpu("h100-80gb").place({"1g.20gb": 4, "1g.10gb": 1}) is None
+        >>> h100.place({"1g.20gb": 4, "1g.10gb": 1}) is None
         True
+        >>> print(*h100.place({"2g.20gb": 1, "1g.10gb": 2}, around=[("3g.40gb", 4)]))
+        2g.20gb@0 1g.10gb@2 1g.10gb@3
         """
-        wanted = self._checked(counts)
-        if not wanted:
+        chosen, table, counts_in_order = self._asked(counts, around)
+        if not chosen:
             return ()
-        chosen = self._chosen(wanted)
-        counts_in_order = tuple(wanted[profile.name] for profile in chosen)
-        places = enumeration.first_layouts(self._table(chosen)).get(counts_in_order)
+        places = enumeration.first_layouts(table).get(counts_in_order)
         return None if places is None else _layout(chosen, places)
 
-    def why_not(self, counts: Mapping[str, int]) -> str:
-        """Say in words why these instances cannot be placed together.
+    def layouts_of(
+        self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()
+    ) -> tuple[Layout, ...]:
+        """Return every choice of starts for exactly these instances; `place` takes the first.
+
+        Parameters, order and errors are those of `place`; no instances have one choice, ``()``.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> a30 = gpu("a30-24gb")
+        >>> [" ".join(map(str, layout)) for layout in a30.layouts_of({"2g.12gb": 1, "1g.6gb": 2})]
+        ['2g.12gb@0 1g.6gb@2 1g.6gb@3', '1g.6gb@0 1g.6gb@1 2g.12gb@2']
+        >>> a30.layouts_of({"2g.12gb": 1}, around=[("1g.6gb", 1)])
+        ((Placement(profile='2g.12gb', start=2),),)
+        """
+        chosen, table, counts_in_order = self._asked(counts, around)
+        if not chosen:
+            return ((),)
+        found = enumeration.layouts_of(table, counts_in_order)
+        return tuple(_layout(chosen, places) for places in found)
+
+    def why_not(self, counts: Mapping[str, int], *, around: Iterable[tuple[str, int]] = ()) -> str:
+        """Say in words why these instances cannot be placed together, or beside a layout.
 
         Parameters
         ----------
         counts : Mapping[str, int]
+        around : iterable of Placement
 
         Returns
         -------
@@ -262,17 +341,63 @@ class Gpu:
         Examples
         --------
         >>> from cms.fleet import gpu
-        >>> print(gpu("a100-40gb").why_not({"1g.10gb": 4, "1g.5gb": 3}))
+        >>> a100 = gpu("a100-40gb")
+        >>> print(a100.why_not({"1g.10gb": 4, "1g.5gb": 3}))
         4 x 1g.10gb + 3 x 1g.5gb take 11 memory slices (4 x 2 + 3 x 1), a100-40gb has 8
+        >>> print(a100.why_not({"3g.20gb": 2}, around=[("1g.5gb", 6)]))
+        2 x 3g.20gb take 8 memory slices (2 x 4), a100-40gb has 7 beside 1g.5gb@6
         """
-        if self.place(counts) is not None:
+        around = tuple(around)
+        if self.place(counts, around=around) is not None:
             return ""
-        wanted = self._checked(counts)
         from .explain import reason  # only ever needed on the way to words
 
+        chosen, table, counts_in_order = self._asked(counts, around)
+        _, own = self._table_beside(chosen, around)
+        there = [(self.profile(name), start) for name, start in own]
+        return reason(self.key, chosen, table, counts_in_order, there)
+
+    def _asked(
+        self, counts: Mapping[str, int], around: Iterable[tuple[str, int]]
+    ) -> tuple[tuple[Profile, ...], Table, Counts]:
+        """Return the profiles that are wanted, what `around` leaves for them, and how many."""
+        wanted = self._checked(counts)
         chosen = self._chosen(wanted)
-        counts_in_order = tuple(wanted[profile.name] for profile in chosen)
-        return reason(self.key, chosen, self._table(chosen), counts_in_order)
+        table, _ = self._table_beside(chosen, around)
+        return chosen, table, tuple(wanted[profile.name] for profile in chosen)
+
+    def _table_beside(
+        self, chosen: tuple[Profile, ...], around: Iterable[tuple[str, int]]
+    ) -> tuple[Table, Layout]:
+        """Return what a layout leaves for some profiles, and the layout in our names and order."""
+        around = tuple(around)
+        if not around:
+            return self._table(chosen), ()
+        every, table, node = self._node(around, chosen)
+        if node is None:
+            from .explain import fault
+
+            own = [(self.profile(name), start) for name, start in around]
+            raise InvalidOption(f"no layout of {self.key}: {fault(self.key, table, own)}")
+        left = enumeration.beside(table, node)
+        shapes = zip(every, left.shapes, strict=True)
+        own_shapes = tuple(shape for profile, shape in shapes if profile in chosen)
+        return left._replace(shapes=own_shapes), _layout(every, node.places)
+
+    def _node(
+        self, layout: Iterable[tuple[str, int]], more: tuple[Profile, ...]
+    ) -> tuple[tuple[Profile, ...], Table, enumeration.Node | None]:
+        """Return a layout as a node of the enumeration over its profiles and some more."""
+        placed: list[tuple[str, int]] = []
+        for name, start in layout:
+            if isinstance(start, bool) or not hasattr(start, "__index__"):
+                raise InvalidOption(f"start of {name!r} is {start!r}; expected a whole number")
+            placed.append((self.profile(name).name, int(start)))
+        every = self._chosen({*(name for name, _ in placed), *(p.name for p in more)})
+        order = {profile.name: i for i, profile in enumerate(every)}
+        table = self._table(every)
+        node = enumeration.node_of(table, ((order[name], start) for name, start in placed))
+        return every, table, node
 
     def _chosen(self, profiles: Iterable[str] | None) -> tuple[Profile, ...]:
         """Return profiles by name: more memory first, then more compute, then as in the file."""
@@ -299,6 +424,10 @@ class Gpu:
             if count:
                 wanted[own] = wanted.get(own, 0) + int(count)
         return wanted
+
+
+def _start(placement: Placement) -> int:
+    return placement.start
 
 
 def _layout(chosen: tuple[Profile, ...], places: Places) -> Layout:

@@ -103,9 +103,9 @@ def read_gpu(path: StrPath) -> Gpu:
         )
     source = read_source(path, holds="a device")
     if suffix != ".json":
-        from .yaml_text import yaml_source  # not on the way to a device of the catalogue
+        from ...files.yaml_text import yaml_source  # not on the way to a device of the catalogue
 
-        source = yaml_source(source)
+        source = yaml_source(source, holds="a device")
     return read_device(source)
 
 
@@ -179,7 +179,10 @@ def _profile(node: Node, compute_slices: int, memory_slices: int) -> Profile:
         memory_mib=_or_null(fields["memory_mib"], 1),
         attributes=attributes,
         since_driver=_text_or_null(fields.get("since_driver")),
-        other_names=_texts(fields.get("other_names")),
+        other_names=tuple(
+            _matching(entry, _NAME, _NAME_FORM)
+            for entry in (fields["other_names"].array() if "other_names" in fields else ())
+        ),
     )
 
 

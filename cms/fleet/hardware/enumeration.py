@@ -13,6 +13,7 @@ what the search can meet at most. A table with more than `MOST_SETS` of such set
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -27,8 +28,9 @@ Places: TypeAlias = tuple[tuple[int, int], ...]
 #: profiles. Whatever is listed, sorted, compared or printed then takes about a second.
 MOST_SETS = 20_000
 
-# Few profile sets are asked for, and cards share them; the largest shipped one has 2318 layouts.
-_CACHED_TABLES = 16
+# Few profile sets are asked for, and cards share them, but a fleet has many ways to be in use. What
+# is kept of a table is little: its multisets and maximal layouts, not all of its layouts.
+_CACHED_TABLES = 256
 
 
 class Shape(NamedTuple):
@@ -129,6 +131,56 @@ def sets_without_overlap(table: Table) -> int:
     return beyond[0] - 1
 
 
+def root(table: Table) -> Node:
+    """The empty layout."""
+    return Node((), (0,) * len(table.shapes), 0, 0, 0)
+
+
+def node_of(table: Table, places: Iterable[tuple[int, int]]) -> Node | None:
+    """Return these instances as a node, or None if a rule of the layout forbids them."""
+    node = root(table)
+    for i, start in sorted(places, key=_start):
+        shape = table.shapes[i]
+        if start not in shape.starts or start + shape.memory > table.memory_slices:
+            return None
+        more = _with(table, node, (i, start))
+        if more is None:
+            return None
+        node = more
+    return node
+
+
+def beside(table: Table, node: Node) -> Table:
+    """What a layout leaves of a GPU is a GPU again: its layouts are those that fit beside it.
+
+    Returns
+    -------
+    Table
+        The same shapes; those that no longer fit have no starts.
+
+    Examples
+    --------
+    >>> table = Table((Shape(2, 2, (0, 2), 2, False), Shape(1, 1, (0, 1, 2), 3, False)), 4, 4)
+    >>> left = beside(table, node_of(table, [(1, 1)]))
+    >>> [shape.starts for shape in left.shapes], left.compute_slices
+    ([(2,), (0, 2)], 3)
+    """
+    compute = table.compute_slices - node.compute
+    shapes = []
+    for shape, count in zip(table.shapes, node.counts, strict=True):
+        starts: tuple[int, ...] = ()
+        if count < shape.max and shape.compute <= compute and not (shape.media and node.media):
+            starts = tuple(
+                start
+                for start in shape.starts
+                if start + shape.memory <= table.memory_slices
+                and not node.occupied & ((1 << shape.memory) - 1) << start
+            )
+        # A maximum that no longer binds is forgotten, so that more layouts leave the same table.
+        shapes.append(shape._replace(starts=starts, max=min(shape.max - count, len(starts))))
+    return Table(tuple(shapes), compute, table.memory_slices)
+
+
 def nodes(table: Table) -> tuple[Node, ...]:
     """Every layout but the empty one, in the order of a depth-first search over `placements`.
 
@@ -156,7 +208,7 @@ def nodes(table: Table) -> tuple[Node, ...]:
                 i, start = place
                 extend(child, first_from[start + table.shapes[i].memory])
 
-    extend(Node((), (0,) * len(table.shapes), 0, 0, 0), 0)
+    extend(root(table), 0)
     return tuple(found)
 
 
@@ -196,6 +248,16 @@ def first_layouts(table: Table) -> dict[Counts, Places]:
     for node in nodes(table):
         first.setdefault(node.counts, node.places)
     return first
+
+
+@lru_cache(_CACHED_TABLES)
+def layouts_of(table: Table, counts: Counts) -> tuple[Places, ...]:
+    """Every layout with exactly these instances, in the order of `nodes`."""
+    shapes = zip(table.shapes, counts, strict=True)
+    only = tuple(shape._replace(max=min(shape.max, count)) for shape, count in shapes)
+    return tuple(
+        node.places for node in nodes(table._replace(shapes=only)) if node.counts == counts
+    )
 
 
 def multisets(table: Table) -> tuple[Counts, ...]:

@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import TypeAlias
 
 from .enumeration import Counts, Table, first_layouts
-from .profile import Profile
+from .profile import Placement, Profile
+
+#: Instances with their starts.
+Placed: TypeAlias = Sequence[tuple[Profile, int]]
 
 
-def reason(gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts) -> str:
+def fault(gpu: str, table: Table, placed: Placed) -> str:
+    """Say which rule some placed instances break; nothing if they are a layout.
+
+    The rules are read off the profiles here, not asked of the enumeration.
+
+    Parameters
+    ----------
+    gpu : str
+        What to call the GPU.
+    table : Table
+        Of the whole GPU: its slices are what counts.
+    placed : sequence of (Profile, int)
+    """
+    for profile, start in placed:
+        if start not in profile.starts:
+            return f"{profile.name} starts at {_or(profile.starts)}, not at {start}"
+        if start + profile.memory > table.memory_slices:
+            return f"{profile.name}@{start} ends beyond the {table.memory_slices} memory slices"
+    for (one, at), (two, other) in combinations(placed, 2):
+        if max(at, other) < min(at + one.memory, other + two.memory):
+            return f"{one.name}@{at} and {two.name}@{other} share memory slices"
+    for profile, count in Counter(profile for profile, _ in placed).items():
+        if count > profile.max:
+            return f"{count} x {profile.name}: at most {profile.max}"
+    if sum(profile.has_media_engines for profile, _ in placed) > 1:
+        return "at most one instance with media engines (+me)"
+    needed = sum(profile.compute for profile, _ in placed)
+    if needed > table.compute_slices:
+        return f"its instances take {needed} compute slices, {gpu} has {table.compute_slices}"
+    return ""
+
+
+def reason(
+    gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts, there: Placed = ()
+) -> str:
     """Say why a multiset that cannot be placed cannot be placed.
 
     Parameters
@@ -18,9 +58,11 @@ def reason(gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts
     profiles : tuple of Profile
         Those of the multiset alone.
     table : Table
-        Theirs.
+        Theirs; beside other instances, what these leave of it.
     counts : Counts
         At least one of every profile.
+    there : sequence of (Profile, int)
+        The other instances.
 
     Returns
     -------
@@ -29,31 +71,40 @@ def reason(gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts
         starts work, with the starts its profiles have.
     """
     wanted = tuple(zip(profiles, counts, strict=True))
+    own = Counter(profile for profile, _ in there)
     reasons = [
-        f"{count} x {profile.name}: at most {profile.max} on one {gpu}"
+        f"{_list([(profile, count)])}: at most {profile.max} on one {gpu}"
+        + (f", which has {own[profile]}" if own[profile] else "")
         for profile, count in wanted
-        if count > profile.max
+        if count + own[profile] > profile.max
     ]
     media = [(profile, count) for profile, count in wanted if profile.has_media_engines]
-    if sum(count for _, count in media) > 1 and len(media) > 1:
+    holding = [place for place in there if place[0].has_media_engines]
+    kinds = {profile for profile, _ in (*media, *holding)}
+    if media and sum(count for _, count in media) + len(holding) > 1 and len(kinds) > 1:
         reasons.append(
             f"{_list(media)}: at most one instance with media engines (+me) on one {gpu}"
+            + (f", which has {_places(holding)}" if holding else "")
         )
+    taken = sum(profile.memory for profile, _ in there)
     for what, total, sizes in (
         ("compute", table.compute_slices, [profile.compute for profile in profiles]),
-        ("memory", table.memory_slices, [profile.memory for profile in profiles]),
+        ("memory", table.memory_slices - taken, [profile.memory for profile in profiles]),
     ):
         needed = sum(count * size for count, size in zip(counts, sizes, strict=True))
         if needed > total:
             terms = " + ".join(f"{n} x {size}" for n, size in zip(counts, sizes, strict=True))
             verb = "takes" if sum(counts) == 1 else "take"
             reasons.append(
-                f"{_list(wanted)} {verb} {needed} {what} slices ({terms}), {gpu} has {total}"
+                f"{_list(wanted)} {verb} {needed} {what} slices ({terms}), "
+                f"{gpu} has {total}{_beside(there)}"
             )
-    return "; ".join(reasons) if reasons else _starts(gpu, profiles, table, counts)
+    return "; ".join(reasons) if reasons else _starts(gpu, profiles, table, counts, there)
 
 
-def _starts(gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts) -> str:
+def _starts(
+    gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Counts, there: Placed
+) -> str:
     """The case in which all sums are in order and yet no starts work."""
     placeable = first_layouts(table)
     for i in range(len(counts)):
@@ -68,13 +119,23 @@ def _starts(gpu: str, profiles: tuple[Profile, ...], table: Table, counts: Count
         f"{gpu} and starts at {_or(profile.starts)}"
         for profile, _ in stuck
     )
-    return f"the slices would suffice, but no starts work for {_list(stuck)}: {rules}"
+    return (
+        f"the slices would suffice, but no starts work for {_list(stuck)}{_beside(there)}: {rules}"
+    )
 
 
 def _list(wanted: Iterable[tuple[Profile, int]]) -> str:
     return " + ".join(
         f"{count} x {profile.name}" if count > 1 else profile.name for profile, count in wanted
     )
+
+
+def _places(there: Placed) -> str:
+    return ", ".join(str(Placement(profile.name, start)) for profile, start in there)
+
+
+def _beside(there: Placed) -> str:
+    return f" beside {_places(there)}" if there else ""
 
 
 def _or(numbers: tuple[int, ...]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..deployment.starts import placed_instances
 from ..serving.operating_point import mps_share
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ..serving import GpuGroup, Instances, Plan
 
 _PER_CENT = 100
+#: What stands on a cell for what becomes of its instance, and for its state.
+MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
+STATES = {"starting": "^", "draining": "v", "hollow": "!", "unknown": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,14 @@ class Cell:
         What runs on it; None for an idle instance and for free slices.
     point : str
         How it runs ("p=2 b=16"); empty if nothing does.
+    owner : str
+        Whose it is, if it is not ours.
+    state : str
+        ``starting``, ``draining`` or ``hollow``; ``unknown`` for instances whose starts are not
+        known; empty for what runs.
+    mark : str
+        What becomes of it: ``kept``, ``restarted``, ``created`` or ``deleted``; empty if that is
+        not the question.
     """
 
     start: int
@@ -37,6 +49,14 @@ class Cell:
     profile: str = ""
     service: str | None = None
     point: str = ""
+    owner: str = ""
+    state: str = ""
+    mark: str = ""
+
+    @property
+    def sign(self) -> str:
+        """What becomes of it and its state as letters, beside which no colour is needed."""
+        return MARKS.get(self.mark, "") + STATES.get(self.state, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +131,13 @@ def bars(plan: Plan) -> tuple[Bar, ...]:
 
 
 def _slices(gpu: Gpu, group: GpuGroup) -> Iterator[Cell]:
-    """Place the instances of a GPU that is cut up by MIG."""
-    counts: Counter[str] = Counter()
-    waiting: dict[str, list[Instances]] = {}
-    for instances in group.instances:
-        profile = gpu.profile(instances.profile).name
-        counts[profile] += instances.count
-        waiting.setdefault(profile, []).extend([instances] * instances.count)
-    layout = gpu.place(counts)
-    if layout is None:
-        raise AssertionError(f"a configuration of {gpu.key} that has no place: {dict(counts)}")
+    """Draw the instances of a GPU that is cut up by MIG."""
     at = 0
-    for placed in sorted(layout, key=lambda placed: placed.start):
+    for placed, instances in placed_instances(gpu, group):
         if placed.start > at:
             yield Cell(at, placed.start - at)
         width = gpu.profile(placed.profile).memory
-        yield _cell(placed.start, width, waiting[placed.profile].pop(0))
+        yield _cell(placed.start, width, instances)
         at = placed.start + width
     if at < gpu.memory_slices:
         yield Cell(at, gpu.memory_slices - at)

@@ -18,6 +18,8 @@ BARS_WIDTH = WIDTH - 2 * EDGE - MARGIN
 LINE = 20
 FONT = 13
 _BAR, _GAP = 38, 8  # height of a bar, and space below it
+_SMALL = 13  # height of a small one
+_SIGN = 14  # width of a letter in the corner of a cell
 _PADDING = 10  # left and right of a label, together
 # A letter of the wider sans-serif types is on average 0.6 times as wide as the type is high. Labels
 # are cut by this; whoever wants all of a name finds it in the legend and in the cell's tooltip.
@@ -34,6 +36,9 @@ text { font: 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue'
 .soft { fill: #59636e }
 .count { font-weight: 700; text-anchor: end }
 .right { text-anchor: end }
+.tiny { font-size: 9px }
+.sign { font: 700 13px ui-monospace, Menlo, Consolas, monospace; fill: #ffffff;
+  text-anchor: middle }
 .key { font-weight: 700; text-anchor: middle }
 """.strip()
 
@@ -44,6 +49,9 @@ _HATCHES = """
 <pattern id="free" width="9" height="9" patternUnits="userSpaceOnUse"
  patternTransform="rotate(-45)">
 <rect width="9" height="9" fill="#f3f5f7"/><rect width="1" height="9" fill="#d5dae0"/></pattern>
+<pattern id="others" width="8" height="8" patternUnits="userSpaceOnUse">
+<rect width="8" height="8" fill="#e6e8eb"/>
+<path d="M0 0L8 8M8 0L0 8" stroke="#8b949e" stroke-width="1"/></pattern>
 """.strip()
 
 
@@ -109,40 +117,97 @@ def draw_key(canvas: Canvas, place: int, name: str) -> None:
     )
 
 
-def draw_bar(canvas: Canvas, bar: Bar, places: Mapping[str, int]) -> None:
-    """Draw one bar below what is there, with its count before it."""
+def draw_ruler(canvas: Canvas, slices: int) -> None:
+    """Number the memory slices above the bars."""
+    y = canvas.y + 9
+    canvas.add(f'<text x="{EDGE + MARGIN - 10}" y="{y:g}" class="small soft right">slice</text>')
+    for slot in range(slices):
+        x = EDGE + MARGIN + (slot + 0.5) * BARS_WIDTH / slices
+        canvas.add(
+            f'<text x="{x:g}" y="{y:g}" class="small soft" text-anchor="middle">{slot}</text>'
+        )
+    canvas.y += 14
+
+
+def draw_bar(canvas: Canvas, bar: Bar, places: Mapping[str, int], label: str | None = None) -> None:
+    """Draw one bar below what is there, with its count, or another label, before it."""
     x, y, scale = EDGE + MARGIN, canvas.y, BARS_WIDTH / bar.slices
-    number = cut(f"{decimal(bar.count)} ×", MARGIN + EDGE - 12, FONT)
+    before = f"{decimal(bar.count)} ×" if label is None else label
+    number = cut(before, MARGIN + EDGE - 12, FONT)
     canvas.add(f'<text x="{x - 10}" y="{y + _BAR / 2 + 5:g}" class="count">{number}</text>')
     for cell in bar.cells:
         _draw_cell(canvas, cell, x + cell.start * scale, y, cell.width * scale, places)
     canvas.y += _BAR + _GAP
 
 
+def draw_small_bar(
+    canvas: Canvas, bar: Bar, places: Mapping[str, int], at: tuple[float, float], width: float
+) -> None:
+    """Draw a bar without words, at a place of the sheet: keys where they fit, the rest in tips."""
+    x, y = at
+    scale = width / bar.slices
+    for cell in bar.cells:
+        fill, tip = _fill(cell, places), _tip(cell)
+        left, wide = x + cell.start * scale, cell.width * scale
+        canvas.add(
+            f'<g><title>{escaped(tip)}</title><rect x="{left:g}" y="{y:g}" width="{wide:g}" '
+            f'height="{_SMALL}" fill="{fill}" stroke="#59636e" stroke-width="0.6"{_edge(cell)}/>'
+        )
+        key = "" if cell.service is None else str(places[cell.service] + 1)
+        key += cell.sign
+        if key and fits(key, wide, 9):
+            canvas.add(
+                f'<text x="{left + wide / 2:g}" y="{y + 10:g}" class="tiny" '
+                f'text-anchor="middle">{escaped(key)}</text>'
+            )
+        canvas.add("</g>")
+
+
+def _fill(cell: Cell, places: Mapping[str, int]) -> str:
+    if not cell.profile:
+        return "url(#free)"
+    if cell.service is not None:
+        return colour(places[cell.service])
+    if cell.owner:
+        return "url(#others)"
+    return "#ffffff" if cell.state == "hollow" else "url(#idle)"
+
+
+def _edge(cell: Cell) -> str:
+    """The border of what does not serve (yet, or any more) is broken."""
+    return ' stroke-dasharray="4 2"' if cell.state else ""
+
+
+def _tip(cell: Cell) -> str:
+    if not cell.profile:
+        return f"no instance on {count(cell.width, 'slice')}"
+    if cell.service is None:
+        tip = f"{cell.profile}, {cell.owner or cell.state or 'idle'}"
+    else:
+        tip = f"{cell.service}: {cell.profile} {cell.point}"
+    more = [word for word in (cell.state, cell.mark) if word and word not in tip]
+    return ", ".join([tip, *more])
+
+
 def _draw_cell(
     canvas: Canvas, cell: Cell, x: float, y: float, width: float, places: Mapping[str, int]
 ) -> None:
-    if not cell.profile:
-        fill, first, second = "url(#free)", "", ""
-        tip = f"no instance on {count(cell.width, 'slice')}"
-    elif cell.service is None:
-        fill, first, second = "url(#idle)", cell.profile, "idle"
-        tip = f"{cell.profile}, idle"
-    else:
-        place = places[cell.service]
-        fill = colour(place)
-        first = cell.profile
-        if fits(f"{first} {cell.point}", width - _PADDING, 11):
+    first, second, sign = cell.profile, "", cell.sign
+    room = width - _PADDING - (_SIGN * len(sign) if sign else 0)
+    if cell.service is not None:
+        if fits(f"{first} {cell.point}", room, 11):
             first += f" {cell.point}"
-        second = f"{place + 1} {cell.service}"
-        tip = f"{cell.service}: {cell.profile} {cell.point}"
+        second = f"{places[cell.service] + 1} {cell.service}"
+    elif cell.profile:
+        second = cell.owner or cell.state or "idle"
     drawn = max(width - 2, 0.5)  # a gap between cells, but never less than nothing
     canvas.add(
-        f'<g><title>{escaped(tip)}</title><rect x="{x + 1:g}" y="{y:g}" width="{drawn:g}" '
-        f'height="{_BAR}" rx="3" fill="{fill}" stroke="#59636e" stroke-width="0.8"/>'
+        f'<g><title>{escaped(_tip(cell))}</title><rect x="{x + 1:g}" y="{y:g}" width="{drawn:g}" '
+        f'height="{_BAR}" rx="3" fill="{_fill(cell, places)}" stroke="#59636e" '
+        f'stroke-width="0.8"{_edge(cell)}/>'
     )
     for text, size, down, style in ((first, 11, 15, "small"), (second, FONT, 31, "")):
-        if line := cut(text, width - _PADDING, size):
+        if line := cut(text, room if down == 15 else width - _PADDING, size):
             if cell.profile and cell.service is None:
                 # letters on a hatching are hard to read without a ground of their own
                 ground = len(line) * size * _LETTER + 6
@@ -153,6 +218,13 @@ def _draw_cell(
             canvas.add(
                 f'<text x="{x + 7:g}" y="{y + down:g}" class="{style}">{escaped(line)}</text>'
             )
+    if sign and width >= _SIGN + 4:
+        wide = _SIGN * len(sign)
+        canvas.add(
+            f'<rect x="{x + width - wide - 3:g}" y="{y + 2:g}" width="{wide}" height="15" rx="3" '
+            f'fill="#1b1f24"/><text x="{x + width - wide / 2 - 3:g}" y="{y + 13.5:g}" '
+            f'class="sign">{escaped(sign)}</text>'
+        )
     canvas.add("</g>")
 
 

@@ -15,6 +15,7 @@ from .words import decimal, printable
 
 _WIDEST_SLICE = 15
 _NARROWEST_SLICE = 4
+_BRIEF = 8  # columns; in fewer, a name would be cut to a letter or two
 _LEAST_FILL = 2  # columns; a shorter run of hatching looks like a slip of the keyboard
 
 # (line goes up, goes down, goes left, goes right)
@@ -27,7 +28,12 @@ _JUNCTIONS = {
 }  # fmt: skip
 
 
-def draw(bars: Sequence[Bar], places: Mapping[str, int], width: int) -> Text:
+def draw(
+    bars: Sequence[Bar],
+    places: Mapping[str, int],
+    width: int,
+    labels: Sequence[str] | None = None,
+) -> Text:
     """Draw bars of GPUs of one type, one below the other.
 
     Parameters
@@ -38,6 +44,8 @@ def draw(bars: Sequence[Bar], places: Mapping[str, int], width: int) -> Text:
         Each service's place in the services' list; its key on the bars is the place + 1.
     width : int
         Columns there are.
+    labels : sequence of str, optional
+        What stands before each bar; by default, how many GPUs are used so.
 
     Returns
     -------
@@ -46,7 +54,7 @@ def draw(bars: Sequence[Bar], places: Mapping[str, int], width: int) -> Text:
         instances in words, where they are too small for this width.
     """
     slices = bars[0].slices
-    counts = [f"{decimal(bar.count)} ×" for bar in bars]
+    counts = list(labels or (f"{decimal(bar.count)} ×" for bar in bars))
     margin = max(5, *map(len, counts)) + 1
     scale = _scale(bars, width - margin - 1)
     if any(_is_too_fine(bar, scale) for bar in bars):
@@ -61,11 +69,45 @@ def draw(bars: Sequence[Bar], places: Mapping[str, int], width: int) -> Text:
             for cell in bar.cells:
                 text.append("│", "dim")
                 room = scale[cell.start + cell.width] - scale[cell.start] - 1
-                _append_cell(text, cell, places, room, line)
+                _append_cell(text, cell, places, room, line, "" if line else cell.sign)
             text.append("│\n", "dim")
         above = below
     text.append(" " * margin + _rule(above, set(), scale[slices]), "dim")
     return text
+
+
+def draw_line(bar: Bar, places: Mapping[str, int], width: int) -> Text:
+    """Draw a bar on one line: the services' keys and names where their instances are.
+
+    Parameters
+    ----------
+    bar : Bar
+    places : Mapping of str to int
+        As for :func:`draw`.
+    width : int
+        Columns there are; a bar is at least 33 wide, and cells that nothing fits in are only seen.
+
+    Examples
+    --------
+    >>> bar = Bar("a30-24gb", 4, (Cell(0, 2, "2g.12gb", "chat"), Cell(2, 2)))
+    >>> print(draw_line(bar, {"chat": 0}, 40).plain)
+    │ 1 chat          │/////////////////│
+    """
+    if bar.shared:
+        scale = [max(8 * _NARROWEST_SLICE, width - 1) * edge // bar.slices for edge in range(101)]
+    else:
+        pitch = max(_NARROWEST_SLICE, (width - 1) // bar.slices)
+        scale = [pitch * edge for edge in range(bar.slices + 1)]
+    text = Text(no_wrap=True, overflow="crop")
+    for cell in bar.cells:
+        room = scale[cell.start + cell.width] - scale[cell.start] - 1
+        if room >= 0:
+            text.append("│", "dim")
+            if room < _BRIEF:
+                _append_brief(text, cell, places, room)
+            else:
+                _append_cell(text, cell, places, room, 1, cell.sign)
+    return text.append("│", "dim")
 
 
 def _is_too_fine(bar: Bar, scale: Sequence[int]) -> bool:
@@ -76,14 +118,14 @@ def _is_too_fine(bar: Bar, scale: Sequence[int]) -> bool:
 def _listed(bars: Sequence[Bar], counts: Sequence[str], places: Mapping[str, int]) -> Text:
     text = Text(overflow="fold")
     for bar, count in zip(bars, counts, strict=True):
-        alike = Counter((cell.profile, cell.point, cell.service) for cell in bar.cells)
+        alike = Counter((c.profile, c.point, c.service, c.owner) for c in bar.cells)
         parts = []
-        for (profile, point, service), number in alike.items():
+        for (profile, point, service, owner), number in alike.items():
             if service is not None:
                 who = f"{places[service] + 1} {printable(service)}"
                 parts.append(f"{decimal(number)} x {profile} {point} for {who}")
             elif profile:
-                parts.append(f"{decimal(number)} x {profile} idle")
+                parts.append(f"{decimal(number)} x {profile} {printable(owner) or 'idle'}")
         text.append("\n" if text else "").append(f"{count} ", "bold").append(", ".join(parts))
     return text
 
@@ -109,25 +151,50 @@ def _rule(above: set[int], below: set[int], right: int) -> str:
     )
 
 
-def _append_cell(text: Text, cell: Cell, places: Mapping[str, int], room: int, line: int) -> None:
+def _append_cell(
+    text: Text, cell: Cell, places: Mapping[str, int], room: int, line: int, sign: str
+) -> None:
+    """Append a line of a cell: its profile, or what it does; a sign goes to its right end."""
     if room <= 0:  # a share of a few per cent in a narrow terminal: only its edge is seen
         return
     if not cell.profile:
         text.append("/" * room, "dim")
-    elif cell.service is None:
-        label = f" {cell.profile}" if line == 0 else " idle"
+        return
+    end = f" {sign}" if sign and len(sign) + 1 < room else sign[:room]
+    room -= len(end)
+    if cell.service is None:
+        label = f" {cell.profile}" if line == 0 else f" {_doing_nothing_for_us(cell)}"
         if cell_len(label) + 1 + _LEAST_FILL <= room:
-            label += " " + "░" * (room - cell_len(label) - 1)
-        text.append(fit(label, room), "dim")
-    else:
-        place = places[cell.service]
-        style = Style(color="#000000", bgcolor=colour(place), bold=line == 1)
-        label = f" {cell.profile}"
-        if line == 1:
-            label = f" {place + 1} {printable(cell.service)}"
-        elif cell_len(label) + len(cell.point) + 1 <= room:
-            label += f" {cell.point}"
-        text.append(fit(label, room), style)
+            label += " " + ("#" if cell.owner else "░") * (room - cell_len(label) - 1)
+        text.append(fit(label, room) + end, "dim" if cell.mark in ("", "kept") else "")
+        return
+    place = places[cell.service]
+    style = Style(color="#000000", bgcolor=colour(place), bold=line == 1, italic=bool(cell.state))
+    label = f" {cell.profile}"
+    if line == 1:
+        label = f" {place + 1} {printable(cell.service)}"
+    elif cell_len(label) + len(cell.point) + 1 <= room:
+        label += f" {cell.point}"
+    text.append(fit(label, room) + end, style)
+
+
+def _append_brief(text: Text, cell: Cell, places: Mapping[str, int], room: int) -> None:
+    """Append a cell that has room for a key and a sign alone."""
+    if cell.service is None:
+        fill = "/" if not cell.profile else "#" if cell.owner else "░"
+        sign = cell.sign[:room]
+        text.append(fill * (room - len(sign)) + sign, "dim")
+        return
+    place = places[cell.service]
+    key = f"{place + 1}{cell.sign}".center(room)
+    style = Style(color="#000000", bgcolor=colour(place), bold=True, italic=bool(cell.state))
+    text.append(fit(key, room), style)
+
+
+def _doing_nothing_for_us(cell: Cell) -> str:
+    if cell.owner:
+        return printable(cell.owner)
+    return cell.state or "idle"
 
 
 def fit(text: str, width: int) -> str:

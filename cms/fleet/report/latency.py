@@ -55,17 +55,22 @@ def latency_picture(simulation: Simulation, title: str) -> str:
     canvas.y += 8
     drawn = [each for each in simulation.services if each.requests]
     if len(drawn) > MOST_BARS:
-        longest = sorted(drawn, key=lambda each: -Fraction(each.p99_ns, each.limit_ns))
+        longest = sorted(drawn, key=lambda each: -(each.p99_share or 0))
         keep = {each.name for each in longest[:MOST_BARS]}
         drawn = [each for each in drawn if each.name in keep]
-    if drawn:
-        _bars(canvas, drawn)
+    if limited := [each for each in drawn if each.limit_ns is not None]:
+        _bars(canvas, limited)
+    for each in drawn:
+        if each.limit_ns is None:
+            said = f"{each.name}: {each.verdict}, {_units(each.p50_ns)} median, "
+            said += f"{_units(each.p99_ns)} p99, {_units(each.max_ns)} longest"
+            canvas.text(said, EDGE, FONT, "soft", down=LINE)
     if left := len(simulation.services) - len(drawn):
         canvas.text(f"... and {count(left, 'more service')}", EDGE, FONT, "soft", down=LINE)
     note = "latency over the limit: full bar from the median to the 99th percentile, line to the "
     canvas.paragraph(note + "longest; right of 1 is late", 11, "small soft")
     lines = sorted(
-        (each for each in drawn if each.timeline is not None), key=lambda each: -each.late_share
+        (each for each in limited if each.timeline is not None), key=lambda each: -each.late_share
     )[:MOST_LINES]
     if lines:
         canvas.y += 16
@@ -75,8 +80,9 @@ def latency_picture(simulation: Simulation, title: str) -> str:
 
 def _bars(canvas: Canvas, drawn: Sequence[ServiceResult]) -> None:
     shares = [
-        (each.p50_ns / each.limit_ns, each.p99_ns / each.limit_ns, each.max_ns / each.limit_ns)
+        (each.p50_ns / limit, each.p99_ns / limit, each.max_ns / limit)
         for each in drawn
+        if (limit := each.limit_ns) is not None
     ]
     least = math.floor(math.log10(max(min(median for median, _, _ in shares), 1e-3)))
     most = max(math.ceil(math.log10(max(1.0, *(longest for _, _, longest in shares)))), 1)
@@ -106,7 +112,7 @@ def _bar(canvas: Canvas, each: ServiceResult, median: float, p99: float, longest
     y, mark = canvas.y, _MARKS[each.verdict]
     middle, end = y + _BAR / 2, max(p99, median + 2.0)
     tip = f"{each.name}: {_units(each.p50_ns)} median, {_units(each.p99_ns)} p99, "
-    tip += f"{_units(each.max_ns)} longest, limit {_units(each.limit_ns)}"
+    tip += f"{_units(each.max_ns)} longest, limit {_units(each.limit_ns or 0)}"
     verdict = each.verdict.upper()
     small = 0 < each.late_share < Fraction(1, 1000)
     late = f"{'&lt; 0.1 %' if small else percent(each.late_share, up=True)} late"
@@ -134,6 +140,7 @@ def _over_time(canvas: Canvas, lines: Sequence[ServiceResult], simulation: Simul
     for each in lines:
         line = each.timeline
         assert line is not None
+        assert each.limit_ns is not None
         points = [
             ((at + 0.5) * line.cell_ns / 1e9, mean / each.limit_ns)
             for at, (mean, requests) in enumerate(zip(line.mean_ns, line.requests, strict=True))

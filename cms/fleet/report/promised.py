@@ -37,6 +37,13 @@ many requests are late under load; 'cms simulate' tries that, '--rule capacity' 
     """
     rule, promise = serving.rule, serving.promise
     name = printable(rule.name)
+    free = [each for each in serving.services if each.latency_limit_ms is None]
+    if promise is None and rule.promise is not None:
+        return (
+            f"the rule {name} promises nothing of latencies here: no service has a limit, so that "
+            "an instance counts for all that it works off; 'cms simulate' says how long requests "
+            "take"
+        )
     if promise is None:
         left_open = (
             "it looks at the latency of a batch, not at how many requests are late under load"
@@ -51,9 +58,14 @@ many requests are late under load; 'cms simulate' tries that, '--rule capacity' 
     return (
         f"promised by the rule {name}: {promise}"
         f"{'; services with a late share or queue of their own keep to that' if own else ''}"
-        f"{_evidence(serving)}. Not promised: other arrivals, higher rates, equal shares; "
-        "'cms simulate' tries them"
+        f"{_evidence(serving)}. Not promised: "
+        f"{f'any latency of {_free(len(free))} without a limit, ' if free else ''}"
+        "other arrivals, higher rates, equal shares; 'cms simulate' tries them"
     )
+
+
+def _free(number: int) -> str:
+    return "the service" if number == 1 else f"the {number:,} services"
 
 
 _SAID = {
@@ -72,6 +84,7 @@ def _evidence(serving: ServingProblem) -> str:
     kinds = {
         rule.evidence(serving.service(service), point).kind
         for (service, _), points in serving.points.items()
+        if serving.service(service).latency_limit_ms is not None
         for point in points
     }
     by = ", ".join(said for kind, said in _SAID.items() if kind in kinds)

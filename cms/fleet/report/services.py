@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -109,12 +110,16 @@ def _row(plan: Plan, place: int, service: ServicePlan, style: _Style) -> list[st
         str(place + 1),
         cut(asked.name),
         *([cut(asked.model)] if style.model else []),
-        *([f"{decimal(asked.latency_limit_ms)} ms"] if style.limit else []),
+        *([_limit(asked.latency_limit_ms)] if style.limit else []),
         decimal(service.wanted_rps),
         decimal(service.provided_rps),
         percent(service.headroom) if service.headroom is not None else "-",
         "\n".join(_instance(plan, use, terse=style.terse) for use in service.uses) or "-",
     ]
+
+
+def _limit(milliseconds: Fraction | None) -> str:
+    return "none" if milliseconds is None else f"{decimal(milliseconds)} ms"
 
 
 def _instance(plan: Plan, use: Use, *, terse: bool) -> str:

@@ -22,7 +22,7 @@ SHOWN_OF_MANY = 20
 """Rows where there are more: those that come nearest to their limits, or go beyond them most."""
 _WIDE, _WIDEST = 72, 88  # columns that the table takes, beside long names; with the interval
 _OVERLOADED = " (overloaded)"
-_STYLES = {"kept": "green", "broken": "bold red", "undecided": "yellow"}
+_STYLES = {"kept": "green", "broken": "bold red", "undecided": "yellow", "no limit": "dim"}
 
 
 def simulation_report(simulation: Simulation, title: str, width: int) -> list[RenderableType]:
@@ -59,7 +59,7 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
     """
     shown = list(simulation.services)
     if len(shown) > MOST_SERVICES:
-        worst = sorted(shown, key=lambda each: -Fraction(each.p99_ns, each.limit_ns))
+        worst = sorted(shown, key=lambda each: -(each.p99_share or 0))
         keep = {each.name for each in worst[:SHOWN_OF_MANY]}
         shown = [each for each in shown if each.name in keep]
     report: list[RenderableType] = [Text(printable(title), style="bold")]
@@ -85,15 +85,25 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
 
 
 def _limit(each: ServiceResult) -> str:
-    return f"{decimal(Fraction(each.limit_ns, 10**6))} ms"
+    return "none" if each.limit_ns is None else f"{decimal(Fraction(each.limit_ns, 10**6))} ms"
+
+
+def _p99(each: ServiceResult) -> str:
+    """As a share of the limit; where there is none, in milliseconds."""
+    share = each.p99_share
+    return f"{each.p99_ns / 10**6:.4g} ms" if share is None else percent(share, up=True)
 
 
 def _interval(each: ServiceResult) -> str:
+    if each.limit_ns is None:
+        return "-"
     low, high = (f"{float(end):.3%}".removesuffix("%") for end in each.interval)
     return f"{low} - {high} %"
 
 
 def _late(each: ServiceResult) -> str:
+    if each.limit_ns is None and not each.late:
+        return "-"
     return f"{float(each.late_share):.3%}".replace("%", " %")
 
 
@@ -104,7 +114,7 @@ def _load(each: ServiceResult) -> str:
 _COLUMNS: dict[str, Callable[[ServiceResult], str]] = {
     "limit": _limit,
     "rate/s": lambda each: decimal(each.rate_rps),
-    "p99 / limit": lambda each: percent(Fraction(each.p99_ns, each.limit_ns), up=True),
+    "p99 / limit": _p99,
     "late": _late,
     "99 % interval": _interval,
     "load": _load,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .bars import Bar, bars, occupancy
 from .canvas import (
-    BARS_WIDTH,
     EDGE,
     FONT,
     LINE,
@@ -18,6 +17,7 @@ from .canvas import (
     cut,
     draw_bar,
     draw_key,
+    draw_ruler,
     escaped,
 )
 from .jobs import job_rows
@@ -87,7 +87,7 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
             alike = list(group)
             canvas.text(_headline(gpu, alike), EDGE, FONT, "head", down=LINE + 4)
             if not alike[0].shared:
-                _ruler(canvas, gpu.memory_slices)
+                draw_ruler(canvas, gpu.memory_slices)
             for bar in alike[:MOST_BARS]:
                 draw_bar(canvas, bar, places)
             if rest := alike[MOST_BARS:]:
@@ -178,18 +178,6 @@ def _headline(gpu: Gpu, alike: Sequence[Bar]) -> str:
         f"{there.cut * gpu.compute_slices:,} compute and {there.memory:,} of "
         f"{there.cut * gpu.memory_slices:,} memory slices serve"
     )
-
-
-def _ruler(canvas: Canvas, slices: int) -> None:
-    """Number the memory slices above the bars."""
-    y = canvas.y + 9
-    canvas.add(f'<text x="{EDGE + MARGIN - 10}" y="{y:g}" class="small soft right">slice</text>')
-    for slot in range(slices):
-        x = EDGE + MARGIN + (slot + 0.5) * BARS_WIDTH / slices
-        canvas.add(
-            f'<text x="{x:g}" y="{y:g}" class="small soft" text-anchor="middle">{slot}</text>'
-        )
-    canvas.y += 14
 
 
 def _more(canvas: Canvas, what: str) -> None:

@@ -11,7 +11,7 @@ from ...errors import InvalidOption
 from ...files.layout import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .latency_rule import short
+from .latency_rule import NO_LIMIT, short
 from .load_curve import LoadCurve, PointKey, key_of
 from .loads import LEAST_RATIO, least_late_share, sustainable_load
 from .operating_point import OperatingPoint
@@ -111,8 +111,11 @@ class CapacityRule:
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
         """The largest rate within the service's limit, 0 if there is none.
 
-        Rounded down to thousandths, or to four digits where it is small.
+        Rounded down to thousandths, or to four digits where it is small. For a service without a
+        limit all that the instance works off: how long requests wait is left open.
         """
+        if service.latency_limit_ms is None:
+            return 1000 * point.processes * point.batch / point.batch_ms
         share, queue = self._asked(service)
         if (curve := self._curve(service, point)) is not None:
             return _rounded_down(curve.sustained(service.latency_limit_ms))
@@ -142,6 +145,8 @@ would do'
         """
         share, queue = self._asked(service)
         limit = service.latency_limit_ms
+        if limit is None:
+            return NO_LIMIT
         if (curve := self._curve(service, point)) is not None:
             lowest = curve.latencies_ms[0]
             return (

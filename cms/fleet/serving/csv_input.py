@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from ...errors import FileError, InvalidProblem
+from ...files.dialect import folded
 from ...files.source import StrPath
 from ...files.tables import Cell, Table, TableRow, read_table
 from ...values.names import nearest
@@ -16,7 +17,7 @@ from .service import Service
 
 __all__ = ["POINT_COLUMNS", "SERVICE_COLUMNS", "read_operating_points", "read_services"]
 
-SERVICE_COLUMNS = ("service", "model", "rate_rps", "latency_limit_ms")
+SERVICE_COLUMNS = ("service", "model", "rate_rps")
 POINT_COLUMNS = (
     "model",
     "device",
@@ -29,8 +30,11 @@ POINT_COLUMNS = (
 T = TypeVar("T")
 
 _ALLOWED = "allowed_profiles"
-_OPTIONAL = (_ALLOWED, "late_share", "queue")
-_SEPARATORS = re.compile(r"[;\s]+")
+_LIMIT = "latency_limit_ms"
+_OPTIONAL = (_LIMIT, _ALLOWED, "late_share", "queue")
+# What a column of limits may be called by those who do not call it as we do.
+_LIMITS = re.compile(r"latenc|limit|deadline|timeout|(^|_)(slo|sla|p\d\d)(_|$)")
+_SEPARATORS = re.compile(r"[;,\s]+")
 
 
 def read_services(path: StrPath) -> tuple[Service, ...]:
@@ -39,9 +43,10 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     Parameters
     ----------
     path : str or path-like
-        Columns ``service,model,rate_rps,latency_limit_ms`` and, if wanted, ``allowed_profiles``
-        (names with blanks or semicolons between them, empty for all), ``late_share`` and ``queue``
-        (empty for what the rule says). Further columns are kept in ``Service.extra``.
+        Columns ``service,model,rate_rps`` and, if wanted, ``latency_limit_ms`` (empty for none),
+        ``allowed_profiles`` (names with blanks, commas or semicolons between them, empty for all),
+        ``late_share`` and ``queue`` (empty for what the rule says). Further columns are kept in
+        ``Service.extra``.
 
     Returns
     -------
@@ -63,6 +68,7 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     """
     table = read_table(path, SERVICE_COLUMNS, _OPTIONAL)
     _refuse_near_misses(table, _OPTIONAL)
+    _refuse_other_limits(table)
     lines: dict[str, int] = {}
     services = []
     for row in table:
@@ -84,7 +90,7 @@ def _service(row: TableRow, name: str) -> Service:
     )
     late_share = row.value("late_share", _number_or_none, None)
     queue = row.value("queue", lambda cell: cell.text or None, None)
-    rate, limit = row["rate_rps"].number(), row["latency_limit_ms"].number(above=0)
+    rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _above_0, None)
     try:
         return Service(
             name, row["model"].word(), rate, limit, allowed, row.extra, _origin(row), late_share,
@@ -182,6 +188,19 @@ def _at_least_1(cell: Cell) -> int:
 
 def _above_0(cell: Cell) -> Fraction:
     return cell.number(above=0)
+
+
+def _refuse_other_limits(table: Table) -> None:
+    """Limits under another name would be left aside in silence, now that there need be none."""
+    for name in table.header.extra if _LIMIT not in table.columns else ():
+        if _LIMITS.search(folded(name)):
+            raise FileError(
+                table.header.source.name,
+                f"there is no column {_LIMIT!r}, and {name!r} looks like one",
+                line=table.header.line,
+                expected=f"limits in milliseconds under {_LIMIT!r}",
+                fix=f"call it {_LIMIT}, or add that column, empty where there is no limit",
+            )
 
 
 def _refuse_near_misses(table: Table, optional: Sequence[str]) -> None:

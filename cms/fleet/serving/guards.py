@@ -18,6 +18,7 @@ from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
 __all__ = [
+    "HEEDED",
     "batch_time_warnings",
     "column_warnings",
     "limit_warnings",
@@ -52,6 +53,8 @@ _IS_A_WISH = re.compile(
     r"replica|percentile|priority|affinity|(^|_)(p\d\d|slo|sla|min|max|instances?|weight|spread)(_|$)",
     re.IGNORECASE,
 )
+#: Columns of the services that placing a plan heeds.
+HEEDED = ("min_replicas", "spread", "anti_affinity")
 _SCATTER = Fraction(21, 20)  # repeated measurements differ by a few per cent
 
 
@@ -138,6 +141,8 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
     found: dict[str, list[str]] = {}
     extremes: dict[str, tuple[Fraction, Fraction]] = {}
     for service in services:
+        if service.latency_limit_ms is None:
+            continue
         if service.model not in extremes:  # thousands of services may run one model
             own = measured[service.model].values()
             latencies = [point.latency_ms for points in own for point in points]
@@ -161,7 +166,12 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
 
 def column_warnings(services: Iterable[Service]) -> tuple[str, ...]:
     """Name columns of the services that ask for something no plan heeds; others are just notes."""
-    idle = [name for service in services for name in service.extra if _IS_A_WISH.search(name)]
+    idle = [
+        name
+        for service in services
+        for name in service.extra
+        if _IS_A_WISH.search(name) and name not in HEEDED
+    ]
     if not idle:
         return ()
     return (

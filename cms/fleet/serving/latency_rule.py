@@ -12,7 +12,7 @@ from ...values.numbers import Number, exact, format_exact, shown
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["HALF", "PARVAGPU", "PLAIN", "LatencyRule", "short"]
+__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "LatencyRule", "short"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -62,7 +62,9 @@ class LatencyRule:
         put(self, "source", source)
 
     def admits(self, service: Service, point: OperatingPoint) -> bool:
-        """Whether the point's batch latency leaves enough of the service's limit."""
+        """Whether the point's batch latency leaves enough of the service's limit, if it has one."""
+        if service.latency_limit_ms is None:
+            return True
         allowed = self.share * service.latency_limit_ms
         return point.latency_ms < allowed if self.strict else point.latency_ms <= allowed
 
@@ -81,6 +83,8 @@ class LatencyRule:
         '13 ms is not < 0.45 x 20 ms = 9 ms; a limit of 28.89 ms would do'
         """
         limit = service.latency_limit_ms
+        if limit is None:
+            return NO_LIMIT
         sign = "<" if self.strict else "<="
         allowed = self.share * limit
         product = "" if self.share == 1 else f"{shown(self.share)} x {short(limit)} ms = "
@@ -105,6 +109,10 @@ class LatencyRule:
         sign = "<" if self.strict else "<="
         share = "" if self.share == 1 else f"{shown(self.share)} x "
         return f"batch latency {sign} {share}the limit"
+
+
+#: Of a point that a rule admits, since there is nothing that it could miss.
+NO_LIMIT = "the service has no latency limit"
 
 
 def short(value: Fraction) -> str:

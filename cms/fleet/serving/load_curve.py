@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
-from ...errors import CmsError, InvalidProblem
+from ...errors import InvalidProblem
 from ...files.layout import number_to_json
 from ...files.source import StrPath
-from ...files.tables import Cell, read_table
+from ...files.tables import read_table
 from ...values.numbers import Number, exact, format_exact
 from .operating_point import OperatingPoint
 from .service import require_late_share
@@ -31,7 +31,6 @@ __all__ = [
 
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
-SEPARATORS = re.compile(r"[;\s]+")
 _EVIDENCE = ("measured", "simulated")
 CURVE_COLUMNS = (
     "model",
@@ -72,6 +71,7 @@ class LoadCurve:
     latencies_ms: tuple[Fraction, ...]
     late_share: Fraction
     evidence: str
+    _highest: tuple[Fraction, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -84,6 +84,7 @@ class LoadCurve:
         put(self, "rates_rps", tuple(exact(rate, "a rate of a load curve") for rate in rates_rps))
         latencies = tuple(exact(each, "a latency of a load curve") for each in latencies_ms)
         put(self, "latencies_ms", latencies)
+        put(self, "_highest", tuple(accumulate(latencies, max)))
         put(self, "late_share", require_late_share(late_share, "a load curve"))
         put(self, "evidence", evidence)
         if len(latencies) != len(self.rates_rps) or not latencies:
@@ -104,13 +105,14 @@ class LoadCurve:
         Latencies count as the largest up to their rate. 0 if the lowest rate is too much; at most
         the highest rate.
         """
-        highest = list(accumulate(self.latencies_ms, max))
-        if highest[0] > limit_ms:
+        highest, rates = self._highest, self.rates_rps
+        at = bisect_right(highest, limit_ms)
+        if at == 0:
             return Fraction(0)
-        for (low, below), (high, above) in pairwise(zip(self.rates_rps, highest, strict=True)):
-            if above > limit_ms:
-                return low + (high - low) * (limit_ms - below) / (above - below)
-        return self.rates_rps[-1]
+        if at == len(rates):
+            return rates[-1]
+        share = (limit_ms - highest[at - 1]) / (highest[at] - highest[at - 1])
+        return rates[at - 1] + (rates[at] - rates[at - 1]) * share
 
     def to_json(self) -> dict[str, Any]:
         """The curve as a JSON object."""
@@ -169,21 +171,14 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
             )
         try:
             curves[point] = LoadCurve(
-                _numbers(row["rates_rps"]),
-                _numbers(row["latencies_ms"]),
+                row["rates_rps"].numbers(),
+                row["latencies_ms"].numbers(),
                 row["late_share"].number(),
                 row["evidence"].word(),
             )
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
     return curves
-
-
-def _numbers(cell: Cell) -> list[Fraction]:
-    try:
-        return [exact(text, cell.name) for text in SEPARATORS.split(cell.text) if text]
-    except CmsError as fault:
-        raise cell.error(str(fault)) from None
 
 
 def curves_to_json(curves: Mapping[PointKey, LoadCurve]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ entry stands for load times c b / L with its own c and b.
 (``proofs_checks/queueing.py``), also for all lower rates. An instance of c processes counts as c of
 them, fed at random. ``loads/simulated.json`` holds several processes on one queue: lower ends of
 99 % intervals, at this load and at every lower one of a grid, which ends where the runs are too
-short for the load.
+short for the load, and the least over several shapes of the times of batches that are not full.
 """
 
 from __future__ import annotations

@@ -14,19 +14,21 @@ from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
 __all__ = [
-    "Instance",
+    "InstanceKind",
     "Measured",
     "Measurements",
     "is_called",
+    "is_measured_on",
     "meant",
     "measurements",
+    "only_device",
     "points_for",
 ]
 
 #: A kind of instance: the GPU's key and the profile.
-Instance: TypeAlias = tuple[str, str]
+InstanceKind: TypeAlias = tuple[str, str]
 #: The operating points of each model on each kind of instance.
-Measured: TypeAlias = Mapping[str, Mapping[Instance, Sequence[OperatingPoint]]]
+Measured: TypeAlias = Mapping[str, Mapping[InstanceKind, Sequence[OperatingPoint]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Measurements:
         ``{model: reasons}`` for points that were left out, for the errors.
     """
 
-    measured: dict[str, dict[Instance, list[OperatingPoint]]] = field(default_factory=dict)
+    measured: dict[str, dict[InstanceKind, list[OperatingPoint]]] = field(default_factory=dict)
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
@@ -62,7 +64,7 @@ def measurements(
     """
     found = Measurements()
     devices: dict[str, Gpu | None] = {}
-    instances: dict[Instance, str] = {}
+    instances: dict[InstanceKind, str] = {}
     seen: set[tuple[str, str, str, int, int]] = set()
     for point in points:
         if point.device not in devices:
@@ -94,9 +96,40 @@ def measurements(
     return found
 
 
+def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
+    """Return the one GPU that points were measured on; None without points.
+
+    Raises
+    ------
+    InvalidOption
+        If they were measured on several; the message names them.
+    InvalidProblem
+        If a device is not known.
+    """
+    first = {point.device: point for point in reversed(tuple(points))}
+    found = {one.key: one for point in first.values() for one in [_known(point, ())]}
+    if len(found) > 1:
+        keys = sorted(found)
+        raise InvalidOption(
+            f"operating points were measured on {len(found)} GPUs: {', '.join(keys)}; say which to "
+            f"plan with ({_chosen(keys[:1])}), or with all: {_chosen(keys)}"
+        )
+    return next(iter(found.values()), None)
+
+
 def is_called(one: Gpu, name: str) -> bool:
     """Whether this is a GPU's key or one of its product names, in whatever case."""
     return name.casefold() in (one.key.casefold(), *(alias.casefold() for alias in one.aliases))
+
+
+def is_measured_on(point: OperatingPoint, one: Gpu) -> bool:
+    """Whether a GPU is the device of a point, however that is spelt."""
+    if is_called(one, point.device):
+        return True
+    try:
+        return gpu(point.device).key == one.key
+    except InvalidOption:
+        return False
 
 
 def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
@@ -104,8 +137,14 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
     for one in fleet:
         if is_called(one, point.device):
             return one
+    known = _known(point, fleet)
+    # the catalogue also knows spellings and PCI device ids
+    return next((one for one in fleet if one == known), None)
+
+
+def _known(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu:
     try:
-        known = gpu(point.device)
+        return gpu(point.device)
     except InvalidOption:
         keys = {one.key: None for one in (*fleet, *gpus())}
         guess = likely_gpus(point.device)
@@ -114,8 +153,6 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
             f"{f'; {guess} E' if guess else f'{nearest(point.device, keys)}; e'}xpected one of "
             f"{', '.join(keys)} or a product name, or give your own device file"
         ) from None
-    # the catalogue also knows spellings and PCI device ids
-    return next((one for one in fleet if one == known), None)
 
 
 def _profile_called(point: OperatingPoint, on: Gpu) -> str:
@@ -140,14 +177,18 @@ def _nothing_on(one: Gpu, devices: Mapping[str, Gpu | None], found: Measurements
     keys = {(on or gpu(device)).key: None for device, on in devices.items()}
     return (
         f"nothing was measured on {one.key}, only on {', '.join(keys)}; plan with these GPUs "
-        f"({' '.join(f'--gpu {key}' for key in keys)}, in Python gpus={list(keys)}), or measure "
-        f"{one.key} too"
+        f"({_chosen(keys)}), or measure {one.key} too"
     )
+
+
+def _chosen(keys: Iterable[str]) -> str:
+    """How GPUs are chosen on the command line and in Python."""
+    return f"{' '.join(f'--gpu {key}' for key in keys)}, in Python gpus={list(keys)}"
 
 
 def points_for(
     service: Service, known: Measurements, fleet: Sequence[Gpu]
-) -> dict[Instance, list[OperatingPoint]]:
+) -> dict[InstanceKind, list[OperatingPoint]]:
     """Return the points of a service's model on the profiles it allows.
 
     Raises
@@ -187,12 +228,12 @@ def _not_measured(service: Service, known: Measurements) -> str:
     )
 
 
-def meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[Instance]:
+def meant(name: str, service: Service, fleet: Sequence[Gpu]) -> Iterable[InstanceKind]:
     """Return the instances an allowed profile means: on every GPU that has a profile so called.
 
     With ``key:`` before it, as in a block's name, on that GPU alone.
     """
-    found: list[Instance] = []
+    found: list[InstanceKind] = []
     names: dict[str, None] = {}
     for one in fleet:
         plain = name.removeprefix(f"{one.key}:")

@@ -21,10 +21,16 @@ from ..hardware.device_file import device_from_json
 from .fills import FillTimes
 from .load_curve import LoadCurve, PointKey, key_of
 from .operating_point import OperatingPoint
+from .part_files import (
+    POINT_KEYS,
+    SERVICE_KEYS,
+    evidence_to_json,
+    point_from_json,
+    service_from_json,
+)
 from .plan import Plan
 from .plan_terms import refuse_other_terms
-from .plan_writing import evidence_to_json, group_to_json
-from .promise import QUEUES
+from .plan_writing import group_to_json
 from .queueing import QueueingRule
 from .rule_files import curve_from_json, rule_from_json
 from .service import Service
@@ -154,26 +160,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
 
 
 def _service(node: Node) -> Service:
-    fields = node.object(
-        (
-            "name", "model", "rate_rps", "latency_limit_ms", "late_share", "queue",
-            "allowed_profiles", "extra", "provided_rps", "instances",
-        )
-    )  # fmt: skip
-    allowed, queue = fields["allowed_profiles"], fields["queue"]
-    try:
-        return Service(
-            fields["name"].text(),
-            fields["model"].text(),
-            fields["rate_rps"].number(),
-            fields["latency_limit_ms"].number(),
-            None if allowed.value is None else [entry.text() for entry in allowed.array()],
-            {name: entry.text() for name, entry in fields["extra"].entries()},
-            late_share=fields["late_share"].number_or_null(),
-            queue=None if queue.value is None else queue.one_of(QUEUES),
-        )
-    except CmsError as fault:
-        raise node.refused(fault) from None
+    return service_from_json(node, node.object((*SERVICE_KEYS, "provided_rps", "instances")))
 
 
 def _points(
@@ -187,15 +174,14 @@ def _points(
     for entry in node.array():
         fields = entry.object(
             (
-                "service", "block", "gpu", "model", "device", "profile", "processes", "batch",
-                "throughput_rps", "latency_ms", "batch_ms", "fill_ms", "evidence", "load_curve",
-                "supply_rps", "extra",
+                *POINT_KEYS, "service", "block", "gpu", "batch_ms", "fill_ms", "evidence",
+                "load_curve", "supply_rps",
             )
         )  # fmt: skip
         pair = fields["service"].one_of(names), fields["block"].one_of(blocks)
         if pair in points:
             raise entry.error(f"{entry.label} is the second point of {pair[0]!r} on {pair[1]}")
-        points[pair] = (point := _point(entry, fields),)
+        points[pair] = (point := point_from_json(entry, fields),)
         fills[pair] = _fill_times(fields["fill_ms"], point)
         if fields["load_curve"].value is not None:
             curve = curve_from_json(fields["load_curve"])
@@ -235,7 +221,7 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
         stated.agree(serving.supply(name, block), "as in the problem")
         (point,) = serving.points[name, block]
         stated.agree(rule.supply(serving.service(name), point), f"by the rule {rule.name!r}")
-        found = evidence_to_json(serving, name, point)
+        found = evidence_to_json(rule, serving.service(name), point)
         entry.at("evidence").agree(found["evidence"], f"by the rule {rule.name!r}")
         if found["load_curve"] is None:
             entry.at("load_curve").agree(None, f"by the rule {rule.name!r}")
@@ -250,22 +236,6 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
                     f"{node.label}: there is no point of service {service.name!r} on {block}",
                     expected="one, since the problem says that it serves it",
                 )
-
-
-def _point(node: Node, fields: Mapping[str, Node]) -> OperatingPoint:
-    try:
-        return OperatingPoint(
-            fields["model"].text(),
-            fields["device"].text(),
-            fields["profile"].text(),
-            fields["processes"].integer(minimum=1),
-            fields["batch"].integer(minimum=1),
-            fields["throughput_rps"].number(),
-            fields["latency_ms"].number(),
-            {name: entry.text() for name, entry in fields["extra"].entries()},
-        )
-    except CmsError as fault:
-        raise node.refused(fault) from None
 
 
 def _require_blocks(node: Node, problem: Problem, gpus: Sequence[Gpu]) -> None:

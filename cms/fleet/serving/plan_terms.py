@@ -9,7 +9,7 @@ from ...errors import CmsError
 from ...files.node import Node
 from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
 from ..hardware import Gpu
-from .measurements import Instance, is_called, meant
+from .measurements import InstanceKind, is_called, meant
 from .operating_point import mps_share
 from .serving_problem import ServingProblem, shapes
 
@@ -45,7 +45,7 @@ def refuse_other_terms(fields: Mapping[str, Node], serving: ServingProblem) -> N
 def _require_own_point(
     entry: Node,
     serving: ServingProblem,
-    allowed: Callable[[str], frozenset[Instance] | CmsError | None],
+    allowed: Callable[[str], frozenset[InstanceKind] | CmsError | None],
     is_of: Callable[[Gpu, str], bool],
 ) -> None:
     name, block = entry.at("service").text(), entry.at("block").text()
@@ -69,7 +69,7 @@ def _require_own_point(
         )
 
 
-def _allowed(serving: ServingProblem, name: str) -> frozenset[Instance] | CmsError | None:
+def _allowed(serving: ServingProblem, name: str) -> frozenset[InstanceKind] | CmsError | None:
     """What a service allows: None for everything; or why that cannot be said."""
     service = serving.service(name)
     if service.allowed_profiles is None:

@@ -8,7 +8,6 @@ written out too, for programs that only want to read a plan.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from ...files.documents import head
@@ -18,14 +17,17 @@ from ...files.solutions import solution_to_json
 from ...files.source import StrPath
 from ...problem.parts import Block
 from ...shortages.shortage import Shortage
-from ..hardware import Evidence, Gpu, Profile
-from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
-from .capacity import CapacityRule
-from .operating_point import OperatingPoint
+from .part_files import (
+    device_to_json,
+    evidence_to_json,
+    number_or_null,
+    point_to_json,
+    service_to_json,
+)
 from .plan import GpuGroup, Plan, ServicePlan
 from .serving_problem import Served, ServingProblem
 
-__all__ = ["evidence_to_json", "group_to_json", "plan_to_json", "promise_to_json", "write_plan"]
+__all__ = ["group_to_json", "plan_to_json", "promise_to_json", "write_plan"]
 
 
 def write_plan(plan: Plan, path: StrPath) -> None:
@@ -91,24 +93,15 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
         "groups": [group_to_json(group) for group in plan.groups],
         "warnings": list(serving.warnings),
         "unservable": dict(serving.unservable),
-        "devices": [_device_to_json(gpu) for gpu in serving.gpus],
+        "devices": [device_to_json(gpu) for gpu in serving.gpus],
         "problem": problem_to_json(serving.problem),
         "solution": solution_to_json(plan.solution, shortage),
     }
 
 
 def _service_to_json(given: ServicePlan) -> dict[str, Any]:
-    service = given.service
-    allowed = service.allowed_profiles
     return {
-        "name": service.name,
-        "model": service.model,
-        "rate_rps": number_to_json(service.rate_rps),
-        "latency_limit_ms": number_to_json(service.latency_limit_ms),
-        "late_share": None if service.late_share is None else number_to_json(service.late_share),
-        "queue": service.queue,
-        "allowed_profiles": None if allowed is None else list(allowed),
-        "extra": dict(service.extra),
+        **service_to_json(given.service),
         "provided_rps": number_to_json(given.provided_rps),
         "instances": given.instances,
     }
@@ -121,21 +114,14 @@ def _point_to_json(serving: ServingProblem, served: Served, block: Block) -> dic
         "service": served.service,
         "block": block,
         "gpu": gpu,
-        "model": point.model,
-        "device": point.device,
-        "profile": point.profile,
-        "processes": point.processes,
-        "batch": point.batch,
-        "throughput_rps": number_to_json(point.throughput_rps),
-        "latency_ms": number_to_json(point.latency_ms),
+        **point_to_json(point),
         "batch_ms": number_to_json(point.batch_ms),
         "fill_ms": {
             str(n): number_to_json(time)
             for n, time in serving.fill_times(served.service, block).times_ms.items()
         },
-        **evidence_to_json(serving, served.service, point),
+        **evidence_to_json(serving.rule, serving.service(served.service), point),
         "supply_rps": number_to_json(served.rate_rps),
-        "extra": dict(point.extra),
     }
 
 
@@ -151,17 +137,6 @@ def promise_to_json(serving: ServingProblem) -> dict[str, Any] | None:
         "queue": promise.queue,
         "rate_margin": number_to_json(promise.rate_margin),
     }
-
-
-def evidence_to_json(
-    serving: ServingProblem, service: str, point: OperatingPoint
-) -> dict[str, Any]:
-    """Write what a supply rests on: a load curve of the point, or a table of the rule's."""
-    if not isinstance(serving.rule, CapacityRule):
-        return {"evidence": None, "load_curve": None}
-    found = serving.rule.evidence(serving.service(service), point)
-    curve = None if found.curve is None else found.curve.to_json()
-    return {"evidence": found.kind, "load_curve": curve}
 
 
 def group_to_json(group: GpuGroup) -> dict[str, Any]:
@@ -187,29 +162,5 @@ def _served_to_json(served: Served) -> dict[str, Any]:
         "processes": served.point.processes,
         "batch": served.point.batch,
         "rate_rps": number_to_json(served.rate_rps),
-        "slack_ms": number_to_json(served.slack_ms),
+        "slack_ms": number_or_null(served.slack_ms),
     }
-
-
-def _device_to_json(gpu: Gpu) -> dict[str, Any]:
-    """Write a device as its file has it, so that plans for users' own cards explain themselves."""
-    return {
-        "schema": DEVICE_SCHEMA,
-        "version": gpu.version,
-        "key": gpu.key,
-        "aliases": list(gpu.aliases),
-        "pci_device_ids": list(gpu.pci_device_ids),
-        "architecture": gpu.architecture,
-        "compute_slices": gpu.compute_slices,
-        "memory_slices": gpu.memory_slices,
-        "mode_change_needs_reset": gpu.mode_change_needs_reset,
-        "geometry": "own",  # its geometry was judged when the device was read
-        "profiles": [{"id": profile.id, **_record(profile)} for profile in gpu.profiles],
-        "sources": [_record(each) for each in gpu.sources],
-    }
-
-
-def _record(part: Profile | Evidence) -> dict[str, Any]:
-    """Write each field of a part of a device under its name, as its file has it."""
-    values = {each.name: getattr(part, each.name) for each in fields(part)}
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}

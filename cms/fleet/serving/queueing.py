@@ -50,7 +50,8 @@ class QueueingRule(Protocol):
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
         """Items per second of the service that one instance at this point counts for.
 
-        0 if the point does not meet the service's limit.
+        0 if the point does not meet the service's limit. Without a limit (None), what the
+        instance works off.
         """
         ...
 

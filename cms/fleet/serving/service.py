@@ -29,9 +29,10 @@ class Service:
         The model, as the operating points call it.
     rate_rps : number
         Items per second that must be served, >= 0.
-    latency_limit_ms : number
+    latency_limit_ms : number, optional
         The latency an answer may take, in milliseconds, > 0. How much of it one batch may use is
-        the queueing rule's decision (:mod:`cms.fleet.serving.queueing`).
+        the queueing rule's decision (:mod:`cms.fleet.serving.queueing`). None, if only the rate
+        counts: then nothing is promised of latencies.
     allowed_profiles : iterable of str, optional
         Profiles its instances may have (``3g.40gb``; ``mps:40`` for a share under MPS); None allows
         every one that has been measured.
@@ -49,7 +50,8 @@ class Service:
     Raises
     ------
     InvalidProblem
-        If a name is empty or a number is out of its range.
+        If a name is empty or a number is out of its range, or a late share is given without a
+        limit.
 
     Examples
     --------
@@ -61,7 +63,7 @@ class Service:
     name: str
     model: str
     rate_rps: Fraction
-    latency_limit_ms: Fraction
+    latency_limit_ms: Fraction | None
     allowed_profiles: tuple[str, ...] | None
     extra: FrozenMap[str, str]
     late_share: Fraction | None
@@ -73,7 +75,7 @@ class Service:
         name: str,
         model: str,
         rate_rps: Number,
-        latency_limit_ms: Number,
+        latency_limit_ms: Number | None = None,
         allowed_profiles: Iterable[str] | None = None,
         extra: Mapping[str, str] | None = None,
         origin: str = "",
@@ -84,10 +86,17 @@ class Service:
         put(self, "name", require_name(name, "service"))
         put(self, "model", require_name(model, "model"))
         put(self, "rate_rps", exact(rate_rps, f"the rate of service {name!r}"))
-        limit = exact(latency_limit_ms, f"the latency limit of service {name!r}")
-        if not limit:
+        limit = latency_limit_ms
+        if limit is not None:
+            limit = exact(limit, f"the latency limit of service {name!r}")
+            if not limit:
+                raise InvalidProblem(
+                    f"the latency limit of service {name!r} is 0 ms; expected a number > 0"
+                )
+        elif late_share is not None:
             raise InvalidProblem(
-                f"the latency limit of service {name!r} is 0 ms; expected a number > 0"
+                f"service {name!r} has a late share and no latency limit that requests could miss; "
+                "give both or neither"
             )
         put(self, "latency_limit_ms", limit)
         put(self, "allowed_profiles", _profiles(allowed_profiles, name))
@@ -107,9 +116,10 @@ class Service:
         return InvalidProblem(f"{self.origin}: {what}" if self.origin else what)
 
     def __str__(self) -> str:
-        rate, limit = shown(self.rate_rps), shown(self.latency_limit_ms)
+        limit = self.latency_limit_ms
+        within = "without a latency limit" if limit is None else f"within {shown(limit)} ms"
         model = "" if self.model == self.name else f" ({self.model})"
-        return f"{self.name}{model}: {rate} items/s within {limit} ms"
+        return f"{self.name}{model}: {shown(self.rate_rps)} items/s {within}"
 
 
 def require_late_share(share: Number, of: str) -> Fraction:

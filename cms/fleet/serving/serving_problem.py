@@ -24,7 +24,7 @@ from .guards import (
     unit_warnings,
 )
 from .load_curve import LoadCurve, PointKey, key_of
-from .measurements import Instance, is_called, measurements, points_for
+from .measurements import InstanceKind, is_called, measurements, only_device, points_for
 from .operating_point import OperatingPoint, mps_share
 from .promise import Promise
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
@@ -49,14 +49,14 @@ class Served:
         What the instance runs for it.
     rate_rps : Fraction
         What the instance counts for under the queueing rule.
-    slack_ms : Fraction
-        The service's latency limit less the latency of one batch.
+    slack_ms : Fraction or None
+        The service's latency limit less the latency of one batch; None without a limit.
     """
 
     service: str
     point: OperatingPoint
     rate_rps: Fraction
-    slack_ms: Fraction
+    slack_ms: Fraction | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,8 +132,13 @@ class ServingProblem:
 
     @property
     def promise(self) -> Promise | None:
-        """What a plan may say of latencies; None if the rule promises nothing."""
+        """What a plan may say of latencies; None if that is nothing.
+
+        The rule may promise nothing, or no service have a limit.
+        """
         promise = self.rule.promise
+        if self.services and all(each.latency_limit_ms is None for each in self.services):
+            return None
         return None if promise is None else replace(promise, rate_margin=self.rate_margin)
 
     def fill_times(self, service: str, block: Block) -> FillTimes:
@@ -154,7 +159,7 @@ class ServingProblem:
         """Return what such an instance does for a service; nothing if it cannot serve it."""
         rate, limit = self.supply(service, block), self.service(service).latency_limit_ms
         return tuple(
-            Served(service, point, rate, limit - point.latency_ms)
+            Served(service, point, rate, None if limit is None else limit - point.latency_ms)
             for point in self.points.get((service, block), ())
         )
 
@@ -179,7 +184,7 @@ class ServingProblem:
         """
         return self.instance_of(block)[1]
 
-    def instance_of(self, block: Block) -> Instance:
+    def instance_of(self, block: Block) -> InstanceKind:
         """Return the GPU's key and the profile behind a block."""
         if len(self.gpus) == 1:
             return self.gpus[0].key, block
@@ -190,7 +195,7 @@ class ServingProblem:
 def as_problem(
     services: Iterable[Service],
     operating_points: Iterable[OperatingPoint],
-    gpus: str | Gpu | Sequence[str | Gpu] = (DEFAULT_GPU,),
+    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
     *,
     rule: str | QueueingRule = DEFAULT_RULE,
     load_curves: Mapping[PointKey, LoadCurve] | None = None,
@@ -211,8 +216,9 @@ def as_problem(
     services : iterable of Service
     operating_points : iterable of OperatingPoint
         Those of models that no service runs and of other GPUs than `gpus` are left aside.
-    gpus : str, Gpu or a sequence of them, default ``a100-80gb``
-        Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`).
+    gpus : str, Gpu or a sequence of them, optional
+        Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`). By default
+        the one GPU that all points were measured on.
     rule : str or QueueingRule, default ``"capacity"``
         What an instance counts for; see :data:`cms.fleet.serving.RULES`.
     load_curves : mapping, optional
@@ -240,7 +246,7 @@ def as_problem(
         If a service or point is there twice, or a model, device or profile is not known or was not
         measured; the message has the nearest name.
     InvalidOption
-        If there is no such GPU or rule.
+        If there is no such GPU or rule, or the points are of several GPUs and `gpus` is left open.
 
     Examples
     --------
@@ -256,6 +262,9 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     >>> print(*serving.points["chat", "3g.40gb"])
     bert on 3g.40gb, 1 process, batch 2: 202.1 items/s at 10 ms
     """
+    operating_points = tuple(operating_points)
+    if gpus is None:
+        gpus = only_device(operating_points) or DEFAULT_GPU
     fleet = _fleet(gpus)
     how = _with_curves(queueing_rule(rule), load_curves)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
@@ -266,7 +275,7 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
     unservable: dict[str, str] = {}
     on: dict[tuple[str, Block], list[OperatingPoint]] = {}
-    used: dict[Instance, None] = {}
+    used: dict[InstanceKind, None] = {}
     jobs = []
     for service in wanted:
         candidates = points_for(service, known, fleet)
@@ -374,21 +383,25 @@ def _best(
 
 
 def _why_unservable(
-    service: Service, candidates: Mapping[Instance, Sequence[OperatingPoint]], rule: QueueingRule
+    service: Service,
+    candidates: Mapping[InstanceKind, Sequence[OperatingPoint]],
+    rule: QueueingRule,
 ) -> str:
     """Name the point that comes nearest to the limit, and the limit that would admit it."""
     fastest = min(
         (point for own in candidates.values() for point in own),
         key=lambda point: (point.latency_ms, -point.throughput_rps),
     )
+    limit = service.latency_limit_ms
+    meets = "serves it" if limit is None else f"meets {shown(limit)} ms"
     return (
-        f"{service.name}: no profile meets {shown(service.latency_limit_ms)} ms under the "
+        f"{service.name}: no profile {meets} under the "
         f"rule {rule.name!r}; best: {fastest.setting}: {rule.refusal(service, fastest)}"
     )
 
 
 def shapes(
-    one: Gpu, used: Iterable[Instance], prefix: str
+    one: Gpu, used: Iterable[InstanceKind], prefix: str
 ) -> Iterable[Configuration | SizeBoundedConfigurations]:
     """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS."""
     profiles = [profile for key, profile in used if key == one.key]

@@ -27,6 +27,8 @@ PIECE = 2**16
 #: A time that does not come: 146 years.
 NEVER = 2**62
 _PHASES = 64
+#: A float divides by it, and a random number that belongs to it is no trouble.
+_LEAST = Fraction(1, 10**15)
 
 
 @runtime_checkable
@@ -107,7 +109,7 @@ class Gamma:
     cv2: Number
 
     def __post_init__(self) -> None:
-        _positive(self, "cv2", "the squared coefficient of variation")
+        _positive(self, "cv2", "the squared coefficient of variation", 10**6)
 
     @property
     def name(self) -> str:
@@ -151,9 +153,9 @@ class Bursts:
     seconds: Number
 
     def __post_init__(self) -> None:
-        _positive(self, "ratio", "the ratio of bursts")
-        _positive(self, "share", "the share of bursts")
-        _positive(self, "seconds", "the length of bursts")
+        _positive(self, "ratio", "the ratio of bursts", 10**6)
+        _positive(self, "share", "the share of bursts", 1)
+        _positive(self, "seconds", "the length of bursts", 10**12)
         ratio, share = exact(self.ratio, "ratio"), exact(self.share, "share")
         if ratio <= 1 or ratio * share > 1:
             raise InvalidOption(
@@ -234,10 +236,12 @@ def mean_gap(rate: Fraction) -> float:
     return float(min(SECOND / rate, Fraction(NEVER // 4)))
 
 
-def _positive(owner: object, field: str, what: str) -> None:
+def _positive(owner: object, field: str, what: str, most: int) -> None:
     value = exact(getattr(owner, field), what, error=InvalidOption)
     if not value:
         raise InvalidOption(f"{what} is 0; expected a number > 0")
+    if not _LEAST <= value <= most:
+        raise InvalidOption(f"{what} is {shown(value, 30)}; expected {float(_LEAST)} to {most:,}")
     object.__setattr__(owner, field, value)
 
 

@@ -121,6 +121,8 @@ class Change:
 
 
 LARGEST_FACTOR = 10**6
+#: Of so many characters a number in a message is short enough to be exact.
+BRIEF = 30
 
 Event = RateChange | Failure | Weights | Change
 
@@ -135,7 +137,7 @@ def _numbers(event: object, *fields: str) -> None:
                 nanoseconds(number)
             elif number > LARGEST_FACTOR:
                 raise InvalidOption(
-                    f"{what} is {shown(number)}; expected at most {LARGEST_FACTOR:,}"
+                    f"{what} is {shown(number, BRIEF)}; expected at most {LARGEST_FACTOR:,}"
                 )
             object.__setattr__(event, field, number)
 
@@ -192,10 +194,10 @@ def nanoseconds(seconds: Number) -> int:
     InvalidOption
         If it is more than nine years.
     """
-    found = round(exact(seconds, "a time") * SECOND)
-    if found > LONGEST_NS:
-        raise InvalidOption(f"{shown(exact(seconds, 'a time'))} s is longer than nine years")
-    return found
+    time = exact(seconds, "a time")
+    if time * SECOND > LONGEST_NS:
+        raise InvalidOption(f"{shown(time, BRIEF)} s is longer than nine years")
+    return round(time * SECOND)
 
 
 def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -> None:

@@ -24,9 +24,19 @@ register_format("cms-simulation", "a simulation")
 
 _MILLISECOND = 10**6
 _COUNTS = ("instances", "requests", "late", "lost", "retried", "deepest_queue")
-_TIMES = ("limit", "mean", "p50", "p90", "p99", "max")
+_TIMES = ("mean", "p50", "p90", "p99", "max")
 _NUMBERS = ("rate_rps", "tolerated", "seconds", "utilisation", "mean_fill")
-_OTHERS = ("load", "late_share", "verdict", "overloaded", "cause", "recoveries", "timeline")
+_JUDGED = (Verdict.KEPT, Verdict.BROKEN, Verdict.UNDECIDED)
+_OTHERS = (
+    "limit_ms",
+    "load",
+    "late_share",
+    "verdict",
+    "overloaded",
+    "cause",
+    "recoveries",
+    "timeline",
+)
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
@@ -119,6 +129,7 @@ def _service_to_json(found: ServiceResult) -> dict[str, Any]:
         "late_share": [number_to_json(each) for each in found.interval],
         **{name: number_to_json(getattr(found, name)) for name in _NUMBERS},
         "load": None if found.load is None else number_to_json(found.load),
+        "limit_ms": None if found.limit_ns is None else _milliseconds(found.limit_ns),
         **{f"{name}_ms": _milliseconds(getattr(found, f"{name}_ns")) for name in _TIMES},
         "recoveries": [
             {
@@ -184,7 +195,7 @@ def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
         warnings=tuple(entry.text() for entry in fields["warnings"].array()),
         stopped=_truth(fields["stopped"]),
     )
-    for verdict in Verdict:
+    for verdict in _JUDGED:
         fields[verdict.value].agree(found.count(verdict), "as its services say")
     return found
 
@@ -200,11 +211,15 @@ def _service(node: Node, names: set[str]) -> ServiceResult:
     numbers |= {to: _nanoseconds(fields[each]) for each, to in times.items()}
     if counts["late"] > counts["requests"] or counts["lost"] > counts["late"]:
         raise fields["late"].wrong("lost <= late <= requests")
+    limit, verdict = fields["limit_ms"], fields["verdict"].one_of([each.value for each in Verdict])
+    if (limit.value is None) != (verdict == Verdict.NO_LIMIT):
+        raise limit.wrong(f'null just where the verdict is "{Verdict.NO_LIMIT}"')
     return ServiceResult(
         name=name,
+        limit_ns=None if limit.value is None else _nanoseconds(limit),
         load=fields["load"].number_or_null(),
         interval=Interval(low, high),
-        verdict=Verdict(fields["verdict"].one_of([each.value for each in Verdict])),
+        verdict=Verdict(verdict),
         overloaded=_truth(fields["overloaded"]),
         cause=fields["cause"].text(),
         recoveries=tuple(_recovery(entry) for entry in fields["recoveries"].array()),

@@ -44,7 +44,9 @@ def result_of(
     processes = sum(station.processes for station in script.stations)
     batches = int(state.batches.sum())
     verdict = tally.verdict(service.late_share)
-    overloaded = verdict == Verdict.BROKEN and tally.overloaded(service.late_share)
+    overloaded = verdict in (Verdict.BROKEN, Verdict.NO_LIMIT) and tally.overloaded(
+        service.late_share
+    )
     p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
     return ServiceResult(
         name=service.name,
@@ -119,7 +121,16 @@ def _too_few(service: ModelledService, script: Script, routing: Routing, found: 
     )
 
 
-_CAUSES = {Verdict.BROKEN: _cause, Verdict.UNDECIDED: _too_few}
+def _not_served(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
+    """Say what keeps a service without a limit from being served at its rate."""
+    lost = found.tally.lost or (service.rate and not service.instances)
+    too_much = service.load is not None and service.load >= 1
+    return _cause(service, script, routing, found) if lost or too_much else ""
+
+
+_CAUSES = {
+    Verdict.BROKEN: _cause, Verdict.UNDECIDED: _too_few, Verdict.NO_LIMIT: _not_served,
+}  # fmt: skip
 
 
 def _percent(share: Fraction) -> str:

@@ -84,8 +84,8 @@ class ModelledService:
     name : str
     rate : Fraction
         Requests a second.
-    limit_ns : int
-        A request that takes longer is late.
+    limit_ns : int or None
+        A request that takes longer is late; None: no request is.
     late_share : Fraction
         How many may be late.
     instances : tuple of ModelledInstance
@@ -93,13 +93,14 @@ class ModelledService:
 
     name: str
     rate: Fraction
-    limit_ns: int
+    limit_ns: int | None
     late_share: Fraction
     instances: tuple[ModelledInstance, ...]
 
     def __post_init__(self) -> None:
         # no batch takes less than a nanosecond, and shares of the limit are printed
-        object.__setattr__(self, "limit_ns", max(self.limit_ns, 1))
+        if self.limit_ns is not None:
+            object.__setattr__(self, "limit_ns", max(self.limit_ns, 1))
 
     @property
     def load(self) -> Fraction | None:

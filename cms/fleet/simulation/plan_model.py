@@ -53,7 +53,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     """
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}
-    promise = plan.serving.promise
+    promise = plan.serving.rule.promise
     share, queue = (promise.late_share, promise.queue) if promise else (LATE_SHARE, "instance")
     queues = {each.name: each.queue or queue for each in plan.serving.services}
     fills: dict[tuple[str, str], tuple[int, ...]] = {}
@@ -82,7 +82,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         ModelledService(
             each.name,
             each.rate_rps,
-            math.floor(each.latency_limit_ms * _MILLISECOND),
+            None if (ms := each.latency_limit_ms) is None else math.floor(ms * _MILLISECOND),
             share if each.late_share is None else each.late_share,
             tuple(sorted(instances[each.name], key=lambda one: one.gpu)),
         )

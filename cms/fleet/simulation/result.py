@@ -57,7 +57,8 @@ class ServiceResult:
     name : str
     rate_rps : Fraction
         Requests a second it was to get.
-    limit_ns : int
+    limit_ns : int or None
+        None: it has none, and its verdict is ``no limit``.
     tolerated : Fraction
         The share that may be late.
     instances : int
@@ -94,7 +95,7 @@ class ServiceResult:
 
     name: str
     rate_rps: Fraction
-    limit_ns: int
+    limit_ns: int | None
     tolerated: Fraction
     instances: int
     seconds: Fraction
@@ -119,13 +120,21 @@ class ServiceResult:
     timeline: Timeline | None = None
 
     @property
+    def p99_share(self) -> Fraction | None:
+        """The 99th percentile as a share of the limit; None without one."""
+        return None if self.limit_ns is None else Fraction(self.p99_ns, self.limit_ns)
+
+    @property
     def late_share(self) -> Fraction:
         """Late requests over all."""
         return Fraction(self.late, self.requests or 1)
 
     def __str__(self) -> str:
-        share, limit = self.p99_ns / self.limit_ns, shown(Fraction(self.limit_ns, 10**6))
         said = f"{self.verdict.upper()}{' (overloaded)' if self.overloaded else ''}"
+        if self.limit_ns is None:
+            lost = f", {self.lost:,} of {self.requests:,} requests lost" if self.lost else ""
+            return f"{self.name}: {said}: p99 is {self.p99_ns / 10**6:.4g} ms{lost}"
+        share, limit = self.p99_ns / self.limit_ns, shown(Fraction(self.limit_ns, 10**6))
         return (
             f"{self.name}: {said}: p99 is {share:.1%} of {limit} ms, "
             f"{float(self.late_share):.3%} of {self.requests:,} requests late"
@@ -193,7 +202,8 @@ class Simulation:
     @property
     def sentence(self) -> str:
         """All in one sentence."""
-        kept, total = self.count(Verdict.KEPT), len(self.services)
+        kept, free = self.count(Verdict.KEPT), self.count(Verdict.NO_LIMIT)
+        total = len(self.services) - free
         under = f"{self.arrivals} arrivals, {self.routing} routing"
         length = [] if self.seconds is None else [f"{shown(self.seconds)} s each"]
         if self.requests is not None:
@@ -208,6 +218,8 @@ class Simulation:
         said = ", ".join([f"{kept} of {total} limits kept under {under}", *more, *length])
         if opened := self.count(Verdict.UNDECIDED):
             said += f"; {opened} undecided"
+        if free:
+            said += f"; {free} service{'s' * (free > 1)} without a limit"
         if self.stopped:
             said += "; stopped before the end"
         if self.rule and not self.promised:

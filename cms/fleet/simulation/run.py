@@ -17,6 +17,7 @@ from ..serving.plan import Plan
 from . import reference
 from .arrivals import Arrivals, EachItsOwn, Poisson
 from .events import (
+    BRIEF,
     Change,
     Event,
     Failure,
@@ -156,7 +157,7 @@ def simulate(
         except BaseException:
             count.stopped = True  # or the other threads would go on to their ends
             raise
-    rule = plan.serving.rule if isinstance(plan, Plan) else None
+    serving = plan.serving if isinstance(plan, Plan) else None
     return Simulation(
         services=results,
         arrivals=process.name,
@@ -167,10 +168,10 @@ def simulate(
         requests=until.requests,
         on_failure=on_failure,
         events=tuple(map(in_words, events)),
-        rule=rule.name if rule else "",
-        promised=getattr(rule, "promise", None) is not None,
+        rule=serving.rule.name if serving else "",
+        promised=serving is not None and serving.promise is not None,
         problem_sha256=plan.serving.problem.sha256 if isinstance(plan, Plan) else "",
-        warnings=warnings,
+        warnings=(*warnings, *(() if count.stopped else _too_late(events, results, until))),
         stopped=count.stopped,
     )
 
@@ -223,8 +224,8 @@ def _refuse_extremes(
         longest = max((max(one.fill_ns) for one in each.instances), default=0)
         if peak > FASTEST:
             raise InvalidOption(
-                f"service {each.name!r} gets {shown(peak)} requests/s; at most {FASTEST:,} are "
-                "simulated"
+                f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s; at most "
+                f"{FASTEST:,} are simulated"
             )
         expected = until.expected(peak) if each.rate else 0
         longest *= max(expected, 1)
@@ -299,4 +300,21 @@ def in_words(event: Event) -> str:
 
 
 def _shown(value: Number) -> str:
-    return shown(exact(value, "a number"))
+    return shown(exact(value, "a number"), BRIEF)
+
+
+def _too_late(
+    events: Sequence[Event], results: Sequence[ServiceResult], until: Until
+) -> tuple[str, ...]:
+    """Say of events that nothing of the run came after them."""
+    found = []
+    for event in events:
+        whose = None if isinstance(event, Failure) and event.gpu is not None else event.service
+        ends = [each.seconds for each in results if whose in (None, each.name)]
+        end = max(ends, default=Fraction(0)) if until.ns is None else Fraction(until.ns, SECOND)
+        if exact(event.seconds, "a time") >= end:
+            found.append(
+                f"{in_words(event)}: the run ends before, after {shown(end, BRIEF)} s; let it last "
+                "longer"
+            )
+    return tuple(found)

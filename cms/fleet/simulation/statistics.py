@@ -41,12 +41,13 @@ class Verdict(StrEnum):
     """Whether a limit was kept.
 
     ``UNDECIDED``: the interval holds the tolerated share, or is below it after fewer requests than
-    tell of rare long queues; a longer run would tell.
+    tell of rare long queues; a longer run would tell. ``NO_LIMIT``: there is none to keep.
     """
 
     KEPT = "kept"
     BROKEN = "broken"
     UNDECIDED = "undecided"
+    NO_LIMIT = "no limit"
 
 
 class Interval(NamedTuple):
@@ -61,8 +62,8 @@ class Tally:
 
     Parameters
     ----------
-    limit_ns : int
-        A request that takes longer is late.
+    limit_ns : int or None
+        A request that takes longer is late; without a limit only those that are lost are.
     horizon_ns : int
         How long the run is expected to be.
     needed : int, default 0
@@ -76,7 +77,7 @@ class Tally:
     (3, 1, 40, 20)
     """
 
-    def __init__(self, limit_ns: int, horizon_ns: int, needed: int = 0) -> None:
+    def __init__(self, limit_ns: int | None, horizon_ns: int, needed: int = 0) -> None:
         self.limit_ns, self.needed = limit_ns, needed
         self.requests = self.late = self.lost = self.total_ns = self.largest = 0
         self.cell_ns = max(-(-horizon_ns // _CELLS), 1)
@@ -88,7 +89,7 @@ class Tally:
         """Count requests that were answered, by when they first arrived."""
         if not len(clocks):
             return
-        late = latencies > self.limit_ns
+        late = latencies > (NEVER_ENOUGH if self.limit_ns is None else self.limit_ns)
         self.requests += len(clocks)
         self.late += int(np.count_nonzero(late))
         seconds, rest = np.divmod(latencies, SECOND)  # whose sums stay below 2**53
@@ -172,6 +173,8 @@ class Tally:
 
     def verdict(self, late_share: Fraction) -> Verdict:
         """Say whether at most this share is late, as far as the run tells."""
+        if self.limit_ns is None:
+            return Verdict.NO_LIMIT
         low, high = self.interval()
         if not self.requests or (high <= late_share and self.requests >= self.needed):
             return Verdict.KEPT
@@ -182,7 +185,8 @@ class Tally:
     def overloaded(self, late_share: Fraction) -> bool:
         """Whether the latency grew throughout: the mean of each tenth above that of the one before.
 
-        And in the last tenth it is twice that of the first, with too many requests late.
+        And in the last tenth it is twice that of the first, with too many requests late, if any
+        can be.
         """
         parts = self._parts()
         if len(parts) < _PARTS:
@@ -192,7 +196,8 @@ class Tally:
             return False
         means = (tenths[:, 2] * float(SECOND) + tenths[:, 3]) / tenths[:, 0]
         grows = bool((np.diff(means) > 0).all() and means[-1] > 2 * means[0])
-        return grows and bool(tenths[-1, 1] > float(late_share) * tenths[-1, 0])
+        too_many = self.limit_ns is None or tenths[-1, 1] > float(late_share) * tenths[-1, 0]
+        return grows and bool(too_many)
 
     def _parts(self) -> NDArray[np.int64]:
         """Requests, late ones and latency of each of 20 parts of equal time, or of fewer."""

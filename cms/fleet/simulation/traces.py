@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InvalidOption
-from ...files.source import StrPath
+from ...errors import FileError, InvalidOption
+from ...files.dialect import folded
+from ...files.source import StrPath, read_source
 from ...files.tables import Cell, Table, read_table
 from ...values.names import nearest
 from .arrivals import NEVER, PIECE
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Replay", "read_trace"]
 
-# What published traces call the time of an arrival: Azure's of language models, BurstGPT's.
-_KNOWN = ("TIMESTAMP", "Timestamp", "timestamp", "arrival_seconds", "seconds")
+# What published traces call the time of an arrival: Azure's of language models (TIMESTAMP),
+# BurstGPT's (Timestamp).
+_KNOWN = ("timestamp", "arrival_seconds", "seconds")
+#: No clock says so many seconds, nor so many nanoseconds.
+_LATEST = 10**21
 _END, _DURATION = "end_timestamp", "duration"  # of Azure Functions 2021
-_CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{1,9})?Z?")
+_CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)([.,]\d{1,9})?Z?")
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,9 @@ def read_trace(
     >>> read_trace(path).times_ns[""].tolist()
     [0, 4314579000]
     """
-    wanted = [name for name in (column, service_column) if name is not None]
-    table = read_table(path, wanted)
+    table = _table(path, column, service_column)
+    if column and service_column and folded(column) == folded(service_column):
+        service_column = column  # one column under two spellings
     times = _times(table, column)
     rows: dict[str, list[int]] = {}
     for row, time in zip(table, times, strict=True):
@@ -144,6 +149,28 @@ def read_trace(
     return Replay(found, table.header.source.name, scaled)
 
 
+def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
+    """Read the table, and see that it has the columns."""
+    source = read_source(path, holds="a CSV table")
+    asked = {"--column": column, "--service-column": service_column}
+    wanted = {folded(name): name for name in (service_column, column) if name is not None}
+    known = () if column is not None else (*_KNOWN, _END, _DURATION)
+    optional = [*wanted.values(), *(name for name in known if name not in wanted)]
+    table = read_table(source, (), optional)
+    for option, name in asked.items():
+        if name is not None and wanted[folded(name)] not in table.columns:
+            if len(table.columns) == 1:
+                read_table(source, list(wanted.values()))  # may know what stands between them
+            raise FileError(
+                source.name,
+                f"there is no column {name!r}",
+                line=table.header.line,
+                expected=f"one of {', '.join(table.columns)}",
+                fix=f"name it with {option}",
+            )
+    return table
+
+
 def _times(table: Table, column: str | None) -> Sequence[int]:
     """The arrivals' times in nanoseconds, in the order of the rows."""
     if column is None:
@@ -154,7 +181,7 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
             raise table.rows[0].error(
                 f"no column is known to hold times: {', '.join(table.columns)}",
                 expected=f"one of {', '.join(_KNOWN)}",
-                fix="name the column",
+                fix="name the column with --column",
             )
         column = known[0]
     return [_time(row[column]) for row in table]
@@ -168,7 +195,10 @@ def _time(cell: Cell) -> int:
         except ValueError:
             raise cell.error(f"{cell.text!r} is no time", expected="a date and a time") from None
         return int(moment.timestamp()) * SECOND + int((rest or ".")[1:].ljust(9, "0"))
-    return round(cell.number() * SECOND)
+    seconds = cell.number()
+    if seconds > _LATEST:
+        raise cell.error(f"{cell.text!r} is no time", expected=f"seconds, at most {_LATEST:.0e}")
+    return round(seconds * SECOND)
 
 
 def _spread(times: NDArray[np.int64]) -> NDArray[np.int64]:

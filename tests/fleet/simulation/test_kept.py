@@ -72,7 +72,8 @@ def test_every_limit_is_kept_as_promised(rule: str, routing: str, seed: int) -> 
 @pytest.mark.long
 def test_most_growth_keeps_every_limit_under_clumped_arrivals_to_the_shortest_queue() -> None:
     plans = [planned(name, "capacity", grown=True) for name in SCENARIOS]
-    runs = [simulate(plan, Gamma(4), "shortest_queue") for plan in plans]
+    # of 200,000 requests one at the edge may have 1.06 % late
+    runs = [simulate(plan, Gamma(4), "shortest_queue", requests=3_000_000) for plan in plans]
     assert sum(map(kept, runs)) == SERVICES
 
 

@@ -135,7 +135,7 @@ def test_what_remains_after_a_failure_suffices_or_not_as_the_loads_say() -> None
         asked = service(*rest, rate=Fraction(load) * 400 * k, limit=100 * MS)
         events = [Failure(10, gpu=0, repair_seconds=10)]
         found = simulate([asked], Poisson(), "shortest_queue", seconds=40,
-                         events=events, plain=True).services[0]  # fmt: skip
+                         events=events, plain=False).services[0]  # fmt: skip
         holds = Fraction(load) * k / (k - 1) < 1
         (failure,) = found.recoveries
         assert failure.back_after_seconds is not None
@@ -337,12 +337,15 @@ def test_ctrl_c_returns_what_is_known_and_restores_the_handler() -> None:
             pressed.append(done)
             signal.raise_signal(signal.SIGINT)
 
-    before = signal.getsignal(signal.SIGINT)
-    asked = [service(instance(), rate=50, name=str(at)) for at in range(4)]
-    found = simulate(asked, seconds=10**5, on_progress=press, plain=True, threads=1)
-    assert found.stopped
-    assert found.services[0].requests < 10**6
-    assert signal.getsignal(signal.SIGINT) is before
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
+    try:
+        asked = [service(instance(), rate=50, name=str(at)) for at in range(4)]
+        found = simulate(asked, seconds=10**5, on_progress=press, plain=True, threads=1)
+        assert found.stopped
+        assert found.services[0].requests < 10**6
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_nanoseconds_cannot_hold_is_refused() -> None:

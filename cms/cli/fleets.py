@@ -1,0 +1,145 @@
+"""What the commands about deployments share: how they read them, and how old they may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cms.errors import FileError
+
+from .documents import open_document
+from .options import usage_error
+from .session import Session
+
+if TYPE_CHECKING:
+    from cms.files import Node
+    from cms.fleet.deployment import Deployment, Kind
+    from cms.fleet.hardware import Gpu
+
+MaxAge = Annotated[
+    str,
+    typer.Option(
+        "--max-age", metavar="TIME",
+        help="How long ago --now may have been observed: 90s, 15min, 2h, or none for any time.",
+    ),
+]  # fmt: skip
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Move a folder aside that was not written here, and write."),
+]
+_TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
+_NOWHERE = "(plan)"
+_SECONDS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
+
+
+def duration(text: str, option: str) -> timedelta | None:
+    """Read a time: ``90s``, ``15min``, ``2h``, ``1d``; a number alone is of minutes.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, nor ``none``.
+
+    Examples
+    --------
+    >>> print(duration("2h", "--max-age"), duration("15", "--max-age"), duration("none", ""))
+    2:00:00 0:15:00 None
+    """
+    written = text.strip().lower()
+    if written == "none":
+        return None
+    match = _TIME.fullmatch(written)
+    if match is None:
+        raise usage_error(f"{text!r}: expected a time such as 15min, or 'none'", option)
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def read_fleet(path: Path) -> Deployment:
+    """Read a deployment that something is to be done with.
+
+    Raises
+    ------
+    FileError
+        If it is no deployment, or one that cannot be as it is written; rates that are not met
+        hinder nothing.
+    UsageError
+        If it is a plan: how it becomes a deployment is said.
+    """
+    from cms.fleet.deployment import check_deployment
+
+    kind, document = open_document(path)
+    if kind == "cms-plan":
+        raise usage_error(
+            f"{path} is a plan, which says nothing of numbered GPUs; place it first: "
+            f"cms place {path} --nodes nodes.csv -o target.json"
+        )
+    found = _deployment(document)
+    faults = [fault for fault in check_deployment(found) if fault.kind != "capacity"]
+    if faults:
+        fix = f"see all that is wrong with it: cms check {path}"
+        raise FileError(path, f"it cannot be as it is written: {faults[0]}", fix=fix)
+    return found
+
+
+def read_known(path: Path) -> Deployment:
+    """Read what is meant to run: a deployment, or a plan's kinds of instances.
+
+    A plan has no nodes; each kind of instance stands on a GPU of a node that cannot be.
+    """
+    kind, document = open_document(path)
+    if kind != "cms-plan":
+        return _deployment(document)
+    from cms.fleet.deployment import Deployment, wanted_of
+    from cms.fleet.serving.plan_reading import plan_from_json
+
+    wanted = wanted_of(plan_from_json(document))
+    known = Deployment((), wanted.services, wanted.rule)
+    return _of_kinds(known, wanted.counts, wanted.devices)
+
+
+def without_places(meant: Deployment) -> Deployment:
+    """Return what is meant to run as kinds of instances alone: nothing follows from a place."""
+    return _of_kinds(meant, meant.kinds(), meant.devices)
+
+
+def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gpu]) -> Deployment:
+    from cms.fleet.deployment import FleetGpu, FleetNode, Instance, Seen
+
+    cards = tuple(
+        FleetGpu(
+            _NOWHERE, index, devices[each.gpu],
+            instances=(Instance(each.profile, None, each.work),), seen=Seen.UNKNOWN,
+        )
+        for index, each in enumerate(kinds)
+    )  # fmt: skip
+    return replace(known, nodes=(FleetNode(_NOWHERE, cards),), plan=None)
+
+
+def _deployment(document: Node) -> Deployment:
+    from cms.files import check_head
+    from cms.fleet.deployment import deployment_from_json
+
+    check_head(document, "cms-deployment")
+    return deployment_from_json(document)
+
+
+def refuse_stale_now(session: Session, now: Deployment, max_age: str) -> None:
+    """Refuse what was observed too long ago; warn of nodes that nobody looked at.
+
+    Raises
+    ------
+    CmsError
+        With the node, its age and the command to run again.
+    """
+    from cms.fleet.deployment.observation.age import refuse_stale
+
+    unseen = refuse_stale(now, datetime.now(UTC), duration(max_age, "--max-age"))
+    if unseen:
+        first, more = unseen[0], f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
+        session.warn(f"node {first!r}{more} was never observed: what stands there is as written")

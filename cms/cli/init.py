@@ -1,0 +1,92 @@
+"""``cms init``: the two tables to begin with."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .catalogue import find_gpu, gpu_keys, is_device_file
+from .session import Exit, session_of
+
+_Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Where to write them; made if it is not there.")
+]
+_Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device", "--gpu", "-g", metavar="KEY",
+        help="The GPU of the examples: of 'cms gpus', or your own device file.  "
+        "[default: a100-80gb]",
+        autocompletion=options.offering(gpu_keys),
+    ),
+]  # fmt: skip
+_Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
+
+
+def init(
+    context: typer.Context,
+    folder: _Folder = Path(),
+    device: _Device = None,
+    force: _Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Write services.csv and operating_points.csv to begin with: every column is explained.
+
+    'cms plan' works on them at once; then put your own rows in.
+    """
+    session = session_of(context)
+    session.begin(None, json=json, quiet=quiet)
+    from cms.files.source import write_bytes
+    from cms.fleet.serving.serving_problem import DEFAULT_GPU
+    from cms.fleet.serving.templates import points_template, services_template
+
+    gpu = find_gpu(device or DEFAULT_GPU, "--device")
+    services, points = folder / "services.csv", folder / "operating_points.csv"
+    _make(folder)
+    there = [str(path) for path in (services, points) if path.exists()]
+    if there and not force:
+        are = "is" if len(there) == 1 else "are"
+        raise options.usage_error(
+            f"{' and '.join(there)} {are} there already; --force writes over, or name another "
+            "folder: cms init DIR"
+        )
+    write_bytes(services_template().encode(), services)
+    write_bytes(points_template(gpu).encode(), points)
+    command = ["cms", "plan", "-s", str(services), "-p", str(points)]
+    if device is not None and is_device_file(device):
+        command += ["--gpu", device]  # no catalogue has it
+    following = shlex.join(command)
+    if json:
+        session.print_json(
+            lambda: {
+                "services": str(services),
+                "operating_points": str(points),
+                "device": gpu.key,
+                "next": following,
+            }
+        )
+    elif not quiet:
+        session.print_text(
+            f"wrote {services}: what to serve, with rates and latency limits\n"
+            f"wrote {points}: what was measured on {gpu.key} (here: made up)\n\n"
+            "The rows are examples, and the comments say what each column means. Try them:\n\n"
+            f"    {following}\n\n"
+            "Then put your own services and measurements in their place.\n"
+        )
+    return Exit.ANSWER
+
+
+def _make(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise options.usage_error(f"{str(folder)!r} is a file; expected a folder", "DIR")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise options.usage_error(
+            f"the folder {str(folder)!r} cannot be made: {fault.strerror}", "DIR"
+        ) from None

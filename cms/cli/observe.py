@@ -1,0 +1,183 @@
+"""``cms observe``: what runs where now, from what tools print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cms.errors import InvalidOption
+
+from . import options
+from .catalogue import find_gpu, gpu_keys
+from .fleets import read_known
+from .session import Exit, refuse_unwritable, session_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from cms.fleet.deployment import Deployment
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...",
+        help="What nvidia-smi, nvidia-mig-parted export or kubectl get ... -o json printed, or a "
+        "deployment file; NODE=FILE says whose it is, and '-' is standard input.",
+    ),
+]
+NodeName = Annotated[
+    str | None,
+    typer.Option("--node", metavar="NAME", help="Whose files are that name no node themselves."),
+]
+_Plan = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan", metavar="FILE",
+        help="The plan or deployment that was meant to run: it says what the instances do.",
+    ),
+]  # fmt: skip
+Gpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gpu", "-g", metavar="KEY",
+        help="What a GPU is of which no file says so, or your own device file; may be repeated.",
+        autocompletion=options.offering(gpu_keys),
+    ),
+]  # fmt: skip
+_Adopt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--adopt", metavar="NODE/GPU:START=SERVICE@POINT",
+        help="This instance is ours and does that; a point is 2x8, processes x batch.",
+    ),
+]  # fmt: skip
+_Release = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--release", metavar="NODE/GPU:START", help="This instance is nobody's and may go."
+    ),
+]
+ServiceLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--service-label", metavar="KEY", help="Your own label that names a pod's service."
+    ),
+]
+_Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE.svg", help="Also draw the fleet: an SVG picture."),
+]
+
+
+def observe(
+    context: typer.Context,
+    sources: Sources,
+    node: NodeName = None,
+    plan: _Plan = None,
+    gpu: Gpus = None,
+    service_label: ServiceLabel = None,
+    adopt: _Adopt = None,
+    release: _Release = None,
+    picture: _Picture = None,
+    output: options.Output = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Tell what runs where now, and what is free: per GPU its slices, and the largest that fits."""
+    session = session_of(context)
+    output = session.begin(output, json=json, quiet=quiet)
+    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    with session.interrupts.abortable():
+        known = None if plan is None else read_known(plan)
+        found, warnings = seen(sources, node, known, gpu, service_label)
+        for warning in warnings:
+            session.warn(warning)
+        found = _with_owners(found, known, adopt, release)
+
+        def report() -> Iterable[RenderableType]:
+            from cms.fleet.report.deployments import deployment_report, fragmentation_report
+
+            yield from deployment_report(found, title(sources), session.width)
+            yield from fragmentation_report(found)
+
+        def document() -> dict[str, Any]:
+            from cms.fleet.deployment import deployment_to_json
+
+            return deployment_to_json(found)
+
+        def draw() -> str:
+            from cms.fleet.report.fleet_pictures import deployment_picture
+
+            return deployment_picture(found, title(sources))
+
+        session.show(document, report, draw, output, picture)
+    return Exit.ANSWER
+
+
+def seen(
+    sources: Iterable[str],
+    node: str | None,
+    known: Deployment | None,
+    gpu: list[str] | None,
+    service_label: str | None,
+) -> tuple[Deployment, tuple[str, ...]]:
+    """Read what is there now, and what no source says of it."""
+    from cms.fleet.deployment.observation.sources import Given, observe
+
+    given = [Given.from_argument(source) for source in sources]
+    if sum(each.path == "-" for each in given) > 1:
+        raise options.usage_error("two sources are '-'; only one of them can be standard input")
+    devices = [find_gpu(key, "--gpu") for key in gpu or ()]
+    return observe(
+        given,
+        node=node,
+        known=known,
+        devices={each.key: each for each in devices},
+        device=devices[0] if len(devices) == 1 else None,
+        service_label=service_label,
+    )
+
+
+def title(sources: list[str]) -> str:
+    """Name what was read in a line."""
+    first = ", ".join(sources[:3])
+    return first if len(sources) <= 3 else f"{first} and {len(sources) - 3} more"
+
+
+def _with_owners(
+    found: Deployment,
+    known: Deployment | None,
+    adopted: list[str] | None,
+    released: list[str] | None,
+) -> Deployment:
+    from cms.fleet.deployment.observation.owners import adopt, release
+
+    works = {
+        each.work
+        for one in (known, found)
+        if one is not None
+        for _, each in one.instances()
+        if each.work is not None
+    }
+    if adopted and known is not None:
+        own = {service.name for service in found.services}
+        more = (service for service in known.services if service.name not in own)
+        found = replace(
+            found, services=(*found.services, *more), rule=found.rule or known.rule
+        )  # fmt: skip
+    example = "node-a/3:4=chat@2x8"
+    for place, doing in options.pairs(adopted, "--adopt", example).items():
+        try:
+            found = adopt(found, place, doing, works)
+        except InvalidOption as fault:
+            raise options.usage_error(str(fault), "--adopt") from None
+    for place in released or ():
+        try:
+            found = release(found, place)
+        except InvalidOption as fault:
+            raise options.usage_error(str(fault), "--release") from None
+    return found

@@ -1,0 +1,99 @@
+"""``cms verify``: whether what should be there is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cms.errors import FileError
+
+from . import options
+from .check import fault_lines
+from .fleets import read_fleet, without_places
+from .observe import Gpus, NodeName, ServiceLabel, Sources, seen
+from .session import Exit, refuse_unwritable, session_of
+
+if TYPE_CHECKING:
+    from cms.fleet.deployment import Deployment
+
+#: The deployment in a folder of `cms export`.
+TARGET = "target.json"
+
+_Against = Annotated[
+    Path,
+    typer.Option(
+        "--against", metavar="TARGET",
+        help="The deployment that should be there, or a folder of 'cms export'.",
+    ),
+]  # fmt: skip
+
+
+def verify(
+    context: typer.Context,
+    sources: Sources,
+    against: _Against,
+    node: NodeName = None,
+    gpu: Gpus = None,
+    service_label: ServiceLabel = None,
+    output: options.Output = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Look whether what should be there is there, and name what is not.
+
+    Exit code 0: all is there; 1: something is not.
+    """
+    session = session_of(context)
+    output = session.begin(output, json=json, quiet=quiet)
+    refuse_unwritable((output, "--output"))
+    with session.interrupts.abortable():
+        from cms.fleet.deployment.verifying import UNKNOWN_OWNER, verify
+
+        path = _target(against)
+        target = read_fleet(path)
+        found, warnings = seen(sources, node, without_places(target), gpu, service_label)
+        for warning in warnings:
+            session.warn(warning)
+        faults = verify(found, target)
+    gpus = {card.name for card in target.gpus()}
+    unknown = _unknown(found, gpus, UNKNOWN_OWNER)
+    document = {
+        "verified": not faults,
+        "gpus": len(gpus),
+        "places_alone": unknown,
+        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
+    }
+    if session.json:
+        session.print_json(lambda: document)
+    elif not quiet:
+        if unknown:
+            session.warn(
+                f"what {unknown} of the instances do was not observed; their places were compared"
+            )
+        if faults:
+            session.print_text(fault_lines("not there", faults))
+        else:
+            from cms.fleet.report.words import count
+
+            session.print_text(f"all there: {count(len(gpus), 'GPU')} as in {path}\n")
+    session.write(lambda: document, output)
+    return Exit.FAILED if faults else Exit.ANSWER
+
+
+def _unknown(found: Deployment, gpus: set[str], owner: str) -> int:
+    every = found.instances()
+    return sum(card.name in gpus and each.owner == owner for card, each in every)
+
+
+def _target(against: Path) -> Path:
+    """The file of a target: itself, or the one in its folder or in the folder around that."""
+    if not against.is_dir():
+        return against
+    for folder in (against, against.resolve().parent):
+        if (folder / TARGET).is_file():
+            return folder / TARGET
+    raise FileError(
+        against, f"this folder holds no {TARGET}", expected="a folder that cms export wrote"
+    )

@@ -1,0 +1,65 @@
+"""Which dialect a table is written in: what stands between its cells, and which headers are equal.
+
+Spreadsheets of half the world separate cells by semicolons, since a comma is their decimal mark,
+and what is copied out of one has tabs. The header tells, since it has names and no numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from ..errors import FileError
+from .csv_records import records
+from .source import Source
+
+__all__ = ["DELIMITERS", "delimiter_of", "folded"]
+
+#: What may stand between cells, and what one of it is called; of equal ones the first is taken.
+DELIMITERS: Mapping[str, str] = MappingProxyType({",": "comma", ";": "semicolon", "\t": "tab"})
+_GAPS = re.compile(r"[\s_-]+")
+
+
+def folded(name: str) -> str:
+    """Write a header as all headers are written that mean the same.
+
+    Examples
+    --------
+    >>> folded("Rate RPS"), folded(" rate-rps ")
+    ('rate_rps', 'rate_rps')
+    """
+    return _GAPS.sub("_", name.strip().casefold())
+
+
+def delimiter_of(source: Source, known: Collection[str]) -> str:
+    r"""Tell by the header of a table what stands between its cells.
+
+    Parameters
+    ----------
+    source : Source
+    known : collection of str
+        Columns that are looked for.
+
+    Returns
+    -------
+    str
+        The one that finds most of these columns; of several that do, the one that finds most
+        columns at all.
+
+    Examples
+    --------
+    >>> delimiter_of(Source("s.csv", "service;rate, in items/s\nchat;12,5\n"), ["service"])
+    ';'
+    """
+    wanted = {folded(name) for name in known}
+    best, most = ",", (-1, -1)
+    for delimiter in DELIMITERS:
+        try:
+            _, cells = next(records(source, delimiter), (1, []))
+        except FileError:  # its quotes fit another one, or none: then the reader says so
+            continue
+        found = len(wanted.intersection(map(folded, cells))), len(cells)
+        if found > most:
+            best, most = delimiter, found
+    return best

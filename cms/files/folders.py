@@ -1,0 +1,168 @@
+"""Folders of files that are written as a whole: all of it is there, or what was there before.
+
+A folder is made beside its place and then renamed, so that no reader, no Ctrl-C and no full disk
+meets half of one. It holds the check sums of its files, in the format of ``sha256sum``: by them a
+later run knows what it may replace, and what somebody else has put there or changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import FileError
+from .source import StrPath
+
+#: The file of check sums: ``sha256sum -c .cms-sha256``.
+SUMS = ".cms-sha256"
+
+
+def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False) -> Path | None:
+    """Write a folder of text files, in place of the one that an earlier run wrote there.
+
+    Parameters
+    ----------
+    files : Mapping[str, str]
+        The text of each file by its path in the folder (``steps/07.sh``). One that begins with
+        ``#!`` can be run by whoever can read it.
+    path : str or path-like
+        The folder; the folder it is in must exist.
+    force : bool
+        Whether a folder that is not ours may make way. It is kept, under another name.
+
+    Returns
+    -------
+    Path or None
+        Where that folder is now; None if there was none.
+
+    Raises
+    ------
+    FileError
+        If the folder may not be replaced (see :func:`refuse_folder`) or cannot be written. Then
+        everything is as before.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_folder({"run.sh": "#!/bin/sh\\n", "steps/1.json": "{}\\n"}, Path(place, "out"))
+    ...     write_folder({"README.md": "Nothing to do.\\n"}, Path(place, "out"))
+    ...     sorted(entry.name for entry in Path(place, "out").iterdir())
+    ['.cms-sha256', 'README.md']
+    """
+    name, folder = os.fspath(path), Path(os.path.realpath(path))
+    for file in files:
+        odd = {"", ".", ".."} & set(file.split("/")) or set("\\\0\n") & set(file)
+        if odd or file == SUMS:
+            raise FileError(name, f"no file in this folder can be called {file!r}")
+    refuse_folder(path, force=force)
+    new = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
+    try:
+        try:
+            _write_all(files, new)
+            return _put(new, folder)
+        except (OSError, ValueError) as fault:  # half of a surrogate pair in a text
+            reason = getattr(fault, "strerror", None) or str(fault)
+            raise FileError(name, f"this folder cannot be written: {reason}") from None
+    finally:  # it is still here if something went wrong, Ctrl-C included
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def refuse_folder(path: StrPath, *, force: bool = False) -> None:
+    """Say that a folder may not be written, before a long run that is to end with it.
+
+    Raises
+    ------
+    FileError
+        If it is a file, the current folder or one around it, if the folder around it does not
+        exist; or, unless `force`, if it holds a file that we did not write, or not so.
+    """
+    name, folder = os.fspath(path), Path(os.path.realpath(path))
+    if name == "-":
+        raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
+    if not folder.parent.is_dir():
+        raise FileError(name, f"there is no folder {str(folder.parent)!r} to write to")
+    if not folder.is_dir():
+        if folder.exists():
+            raise FileError(name, "this is a file", expected="a folder to write")
+        return
+    if folder in (here := Path.cwd(), *here.parents):
+        raise FileError(name, "this folder is in use: it is where you are", fix="name one in it")
+    try:
+        strange = None if force else next(_not_ours(folder), None)
+    except OSError as fault:
+        raise FileError(name, f"this folder cannot be read: {fault.strerror}") from None
+    if strange is not None:
+        raise FileError(
+            name,
+            f"this folder holds {strange}",
+            expected="a new folder, an empty one or one that was written here before",
+            fix="name another, or have it moved aside with --force",
+        )
+
+
+def _not_ours(folder: Path) -> Iterator[str]:
+    """Name what was not written here: by nobody, or somebody else has changed it."""
+    known: dict[str, str] = {}
+    with suppress(OSError, ValueError):  # there is no list, or none of ours
+        for line in (folder / SUMS).read_text("utf-8").splitlines():
+            digest, inside = line.split("  ", 1)
+            known[inside] = digest
+    for at, folders, names in os.walk(folder, onerror=_raise):
+        links = [name for name in folders if Path(at, name).is_symlink()]
+        for name in sorted([*names, *links]):
+            file = Path(at, name)
+            inside = file.relative_to(folder).as_posix()
+            if inside not in known and not (known and inside == SUMS):
+                yield f"{inside!r}, which is not ours"
+            elif inside != SUMS and _sum_of(file) != known[inside]:
+                yield f"{inside!r}, which has been changed"
+
+
+def _raise(fault: OSError) -> None:
+    raise fault
+
+
+def _sum_of(file: Path) -> str:
+    if file.is_symlink() or not file.is_file():
+        return "another kind of thing"
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _write_all(files: Mapping[str, str], new: Path) -> None:
+    new.mkdir()
+    sums = []
+    for file, text in sorted(files.items()):
+        data, target = text.encode(), new / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        if text.startswith("#!"):
+            mode = target.stat().st_mode
+            target.chmod(mode | (mode & 0o444) >> 2)
+        sums.append(f"{hashlib.sha256(data).hexdigest()}  {file}\n")
+    (new / SUMS).write_bytes("".join(sums).encode())
+
+
+def _put(new: Path, folder: Path) -> Path | None:
+    """Rename the new folder to its place; the old one goes if it is ours, else it is kept."""
+    if not folder.exists():
+        new.rename(folder)
+        return None
+    is_ours = next(_not_ours(folder), None) is None
+    number = 1
+    while (kept := folder.with_name(f"{folder.name}.{number}")).exists():
+        number += 1
+    old = new.with_name(f"{new.name}.old") if is_ours else kept
+    try:
+        folder.rename(old)
+        new.rename(folder)
+    finally:
+        if not folder.exists():  # Ctrl-C as well: what was there is there again
+            old.rename(folder)
+        elif is_ours:
+            shutil.rmtree(old, ignore_errors=True)
+    return None if is_ours else kept

@@ -1,0 +1,222 @@
+"""Whether a deployment can be as it is written, and gives every service what it asks for.
+
+Placement is judged by the numbers of the profiles themselves (starts, slices, maxima), not by the
+enumeration that plans are made from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+
+from ...errors import InvalidOption
+from ...schedule.faults import Violation
+from ...values.numbers import shown
+from ..hardware import MPS_CLIENTS, Profile
+from ..serving.measurements import is_measured_on
+from ..serving.operating_point import mps_share
+from .instance import WHOLE, Instance, Mode, Seen
+from .model import Deployment, FleetGpu, FleetNode
+from .wanted import Wanted
+
+__all__ = ["check_deployment", "check_gpu"]
+
+
+def check_deployment(deployment: Deployment, wanted: Wanted | None = None) -> tuple[Violation, ...]:
+    """Say all that is wrong with a deployment, exactly.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    wanted : Wanted, optional
+        What it is to realise; its counts are then compared, and its number of GPUs.
+
+    Returns
+    -------
+    tuple of Violation
+        In the order of nodes, GPUs and services; empty if it is valid. The kinds are "profile",
+        "start", "overlap", "maximum", "compute", "media", "share", "mode", "driver", "index",
+        "uuid", "point", "capacity", "count" and "gpus".
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance
+    >>> two = (Instance("3g.40gb", 0), Instance("4g.40gb", 0))
+    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), instances=two)
+    >>> print(*check_deployment(Deployment((FleetNode("node-a", (card,)),))), sep="\\n")
+    node-a/0 has 3g.40gb@0 and 4g.40gb@0 on memory slice 0, needs a slice for each
+    """
+    found: list[Violation] = []
+    for node in deployment.nodes:
+        found += _numbering(node)
+        for card in node.gpus:
+            found += check_gpu(card)
+            found += _driver(node, card)
+            found += _points(deployment, card)
+    found += _uuids(deployment)
+    found += _capacities(deployment)
+    if wanted is not None:
+        found += _counts(deployment, wanted)
+    return tuple(found)
+
+
+def check_gpu(card: FleetGpu) -> tuple[Violation, ...]:
+    """Say what is wrong with one GPU; see `check_deployment`."""
+    if card.mode is Mode.MIG:
+        return tuple(_mig(card))
+    return tuple(_shares(card) if card.mode is Mode.MPS else _whole(card))
+
+
+def _mig(card: FleetGpu) -> Iterator[Violation]:
+    known: list[tuple[Instance, Profile]] = []
+    for each in card.instances:
+        try:
+            known.append((each, card.gpu.profile(each.profile)))
+        except InvalidOption as fault:
+            yield Violation("profile", card.name, each.place, f"a profile of the GPU: {fault}")
+    for each, profile in known:
+        if each.start is None:
+            if card.seen is not Seen.UNKNOWN:
+                yield Violation("start", card.name, f"{each.place} without a start", "its start")
+        elif each.start not in profile.starts or _end(each, profile) > card.gpu.memory_slices:
+            starts = ", ".join(map(str, profile.starts))
+            yield Violation("start", card.name, each.place, f"a start among {starts}")
+    placed = [(each, profile) for each, profile in known if each.start is not None]
+    for (one, its), (other, theirs) in combinations(placed, 2):
+        shared = set(range(one.start or 0, _end(one, its)))
+        shared &= set(range(other.start or 0, _end(other, theirs)))
+        if shared:
+            has = f"{one.place} and {other.place} on memory slice {min(shared)}"
+            yield Violation("overlap", card.name, has, "a slice for each")
+    yield from _sums(card, [profile for _, profile in known])
+
+
+def _end(instance: Instance, profile: Profile) -> int:
+    return (instance.start or 0) + profile.memory
+
+
+def _sums(card: FleetGpu, profiles: list[Profile]) -> Iterator[Violation]:
+    gpu = card.gpu
+    for name, count in Counter(profile.name for profile in profiles).items():
+        if count > (most := gpu.profile(name).max):
+            yield Violation("maximum", card.name, f"{count} x {name}", f"at most {most}")
+    compute = sum(profile.compute for profile in profiles)
+    if compute > gpu.compute_slices:
+        has = f"{compute} compute slices in use"
+        yield Violation("compute", card.name, has, f"at most {gpu.compute_slices}")
+    memory = sum(profile.memory for profile in profiles)
+    if memory > gpu.memory_slices:  # says something only where starts are not known
+        has = f"{memory} memory slices in use"
+        yield Violation("memory", card.name, has, f"at most {gpu.memory_slices}")
+    media = [profile.name for profile in profiles if profile.has_media_engines]
+    if len(media) > 1:
+        has = f"media engines in {' and '.join(media)}"
+        yield Violation("media", card.name, has, "at most one instance with them")
+
+
+def _shares(card: FleetGpu) -> Iterator[Violation]:
+    total = 0
+    for each in card.instances:
+        share = mps_share(each.profile)
+        if share is None or each.start is not None:
+            yield Violation("mode", card.name, f"{each.place} under MPS", "a share: mps:40")
+        total += share or 0
+    if total > 100:
+        yield Violation("share", card.name, f"{total} % in use", "at most 100 %")
+    if len(card.instances) > MPS_CLIENTS:
+        has = f"{len(card.instances)} clients under MPS"
+        yield Violation("share", card.name, has, f"at most {MPS_CLIENTS}")
+
+
+def _whole(card: FleetGpu) -> Iterator[Violation]:
+    for each in card.instances:
+        if each.profile != WHOLE or each.start is not None:
+            needs = f"{WHOLE!r}, or MIG on"
+            yield Violation("mode", card.name, f"{each.place} on a GPU with MIG off", needs)
+    services = {each.work.service for each in card.instances if each.work is not None}
+    if len(card.instances) > 1 and len(services) > 1:
+        has = f"{' and '.join(sorted(services))} on a whole GPU"
+        yield Violation("mode", card.name, has, "one service, or MIG or MPS on")
+
+
+def _driver(node: FleetNode, card: FleetGpu) -> Iterator[Violation]:
+    for each in card.instances:
+        profile = next((p for p in card.gpu.profiles if p.name == each.profile), None)
+        if profile is not None and not node.offers(profile):
+            has = f"{each.place} under driver {node.driver}"
+            yield Violation("driver", card.name, has, f"a driver since {profile.since_driver}")
+
+
+def _points(deployment: Deployment, card: FleetGpu) -> Iterator[Violation]:
+    """An instance runs what was measured on instances like it, of its service's model."""
+    models = {service.name: service.model for service in deployment.services}
+    for each in card.instances:
+        if each.work is None:
+            continue
+        point = each.work.point
+        if not is_measured_on(point, card.gpu):
+            has = f"{each.place} at a point of {point.device}"
+            yield Violation("point", card.name, has, f"a point of {card.gpu.key}")
+        if point.profile not in _measured_as(card, each):
+            has = f"{each.place} at a point of {point.profile}"
+            yield Violation("point", card.name, has, f"a point of {each.profile}")
+        if point.model != models[each.work.service]:
+            has = f"{each.place} at a point of {point.model}"
+            needs = f"a point of {models[each.work.service]}, which {each.work.service} is"
+            yield Violation("point", card.name, has, needs)
+
+
+def _measured_as(card: FleetGpu, instance: Instance) -> set[str]:
+    """Return the profiles whose points an instance may run."""
+    names = {instance.profile}
+    for profile in card.gpu.profiles:
+        if profile.name == instance.profile:
+            names.update(profile.other_names)
+        elif instance.profile == WHOLE and profile.memory == card.gpu.memory_slices:
+            names.update((profile.name, *profile.other_names))  # the one that is all of the GPU
+    return names
+
+
+def _numbering(node: FleetNode) -> Iterator[Violation]:
+    for index, count in Counter(card.index for card in node.gpus).items():
+        if count > 1:
+            yield Violation("index", node.name, f"{count} GPUs {index}", "one of a number")
+
+
+def _uuids(deployment: Deployment) -> Iterator[Violation]:
+    seen: dict[str, str] = {}
+    for card in deployment.gpus():
+        for uuid, where in (
+            (card.uuid, card.name),
+            *((each.uuid, f"{card.name} {each.place}") for each in card.instances),
+        ):
+            if uuid is not None and seen.setdefault(uuid, where) != where:
+                yield Violation("uuid", where, f"the UUID {uuid} of {seen[uuid]}", "its own")
+
+
+def _capacities(deployment: Deployment) -> Iterator[Violation]:
+    for service in deployment.services:
+        if (capacity := deployment.capacity(service.name)) < service.rate_rps:
+            has = f"{shown(capacity)} items/s"
+            where = f"service {service.name}"
+            yield Violation("capacity", where, has, f"{shown(service.rate_rps)} items/s")
+
+
+def _counts(deployment: Deployment, wanted: Wanted) -> Iterator[Violation]:
+    found = deployment.kinds()
+    for kind in sorted({*found, *wanted.counts}, key=lambda kind: kind.order):
+        there, needs = found.get(kind, 0), wanted.counts.get(kind, 0)
+        if there != needs:
+            yield Violation("count", "the deployment", f"{there} x {kind}", f"{needs}")
+    used = Counter(card.gpu.key for card in deployment.gpus() if _is_for_us(card))
+    for key, count in sorted(used.items()):
+        if count > (most := wanted.gpus.get(key, 0)):
+            has = f"{count} x {key} in use"
+            yield Violation("gpus", "the deployment", has, f"at most {most}")
+
+
+def _is_for_us(card: FleetGpu) -> bool:
+    """Whether something of ours works on it; what idles or is another's does not count."""
+    return any(each.is_ours and each.work is not None for each in card.instances)

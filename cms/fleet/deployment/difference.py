@@ -1,0 +1,197 @@
+"""What has to happen on each GPU for one deployment to become another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ...errors import InvalidProblem
+from .instance import Instance, Mode, State
+from .model import Deployment, FleetGpu
+
+__all__ = ["Difference", "GpuDifference", "difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuDifference:
+    """What differs on one GPU.
+
+    Parameters
+    ----------
+    now, then : FleetGpu
+        Both have its name.
+    kept : tuple of Instance
+        Ours, in place, doing what they do.
+    restarted : tuple of (Instance, Instance)
+        Same profile and start, other work: before and after.
+    created, deleted : tuple of Instance
+    foreign : tuple of Instance
+        Another's, in place before and after.
+    """
+
+    now: FleetGpu
+    then: FleetGpu
+    kept: tuple[Instance, ...]
+    restarted: tuple[tuple[Instance, Instance], ...]
+    created: tuple[Instance, ...]
+    deleted: tuple[Instance, ...]
+    foreign: tuple[Instance, ...]
+
+    @property
+    def changes_mode(self) -> bool:
+        """Whether MIG is to be switched on or off."""
+        return (self.now.mode is Mode.MIG) != (self.then.mode is Mode.MIG)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing happens on it."""
+        return not (self.restarted or self.created or self.deleted or self.changes_mode)
+
+    @property
+    def is_cut_anew(self) -> bool:
+        """Whether its instances, work aside, become others."""
+        return bool(self.created or self.deleted or self.changes_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two deployments on the same GPUs.
+
+    Parameters
+    ----------
+    gpus : tuple of GpuDifference
+        Of all GPUs, by node and index.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
+    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> now = Deployment((FleetNode("a", (card,)),))
+    >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
+    >>> print(difference(now, then))
+    1 GPU changes, 0 stay: 0 instances kept, 0 restarted, 1 created, 1 deleted
+    """
+
+    gpus: tuple[GpuDifference, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has to happen."""
+        return all(each.is_untouched for each in self.gpus)
+
+    @property
+    def touched(self) -> tuple[GpuDifference, ...]:
+        """The GPUs on which something happens."""
+        return tuple(each for each in self.gpus if not each.is_untouched)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many instances are kept, restarted, created, deleted and foreign."""
+        found: Counter[str] = Counter()
+        for each in self.gpus:
+            for what in ("kept", "restarted", "created", "deleted", "foreign"):
+                found[what] += len(getattr(each, what))
+        return dict(found)
+
+    def __str__(self) -> str:
+        touched = len(self.touched)
+        done = self.counts or dict.fromkeys(("kept", "restarted", "created", "deleted"), 0)
+        parts = ", ".join(f"{done[what]} {what}" for what in ("restarted", "created", "deleted"))
+        kept = f"{done['kept']} instance{'s' * (done['kept'] != 1)} kept"
+        changes = f"{touched} GPU{'s change' if touched != 1 else ' changes'}"
+        rest = len(self.gpus) - touched
+        return f"{changes}, {rest} stay{'s' * (rest == 1)}: {kept}, {parts}"
+
+
+def difference(now: Deployment, then: Deployment) -> Difference:
+    """Compare what is with what is to be.
+
+    Parameters
+    ----------
+    now, then : Deployment
+        A node or GPU that only one of them has counts as empty in the other.
+
+    Returns
+    -------
+    Difference
+
+    Raises
+    ------
+    InvalidProblem
+        If a GPU has another type or, where both know it, another UUID in the two, or one has
+        instances whose starts are not known.
+    """
+    cards = {(c.node, c.index): c for c in now.gpus()}
+    others = {(c.node, c.index): c for c in then.gpus()}
+    return Difference(
+        tuple(
+            _compared(cards.get(at) or _empty(others[at]), others.get(at) or _empty(cards[at]))
+            for at in sorted({*cards, *others})
+        )
+    )
+
+
+def _empty(card: FleetGpu) -> FleetGpu:
+    return card.with_instances(())
+
+
+def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
+    for what, first, second in (
+        ("a", now.gpu.key, then.gpu.key),
+        ("the GPU with UUID", now.uuid or then.uuid, then.uuid or now.uuid),
+    ):
+        if first != second:
+            raise InvalidProblem(
+                f"{now.name} is {what} {first} in the one deployment and {second} in the other; "
+                "expected the same GPU: observe the node again"
+            )
+    before, after = Counter(map(_at, now.instances)), Counter(map(_at, then.instances))
+    for card, counted in ((now, before), (then, after)):
+        if card.mode is Mode.MIG and any(start is None for _, start in counted):
+            raise InvalidProblem(
+                f"the starts of the instances on {card.name} are not known; observe it with "
+                "nvidia-smi mig -lgi"
+            )
+    left, right = list(now.instances), list(then.instances)
+    kept: list[Instance] = []
+    foreign: list[Instance] = []
+    restarted: list[tuple[Instance, Instance]] = []
+    # what stays as it is goes first: under MPS several instances have one place
+    for one in [*left]:
+        same = next((other for other in right if _is_same(one, other)), None)
+        if same is not None:
+            left.remove(one)
+            right.remove(same)
+            (kept if one.is_ours else foreign).append(one)
+    for one in [*left]:
+        there = next((other for other in right if _can_restart(one, other)), None)
+        if there is not None:
+            left.remove(one)
+            right.remove(there)
+            restarted.append((one, there))
+    return GpuDifference(
+        now, then, tuple(kept), tuple(restarted), tuple(right), tuple(left), tuple(foreign)
+    )
+
+
+def _at(instance: Instance) -> tuple[str, int | None]:
+    return instance.profile, instance.start
+
+
+def _is_same(one: Instance, other: Instance) -> bool:
+    """Whether nothing has to happen: the same work of the same owner, and it runs."""
+    mine = one.work, one.owner, one.state is State.HOLLOW
+    return _at(one) == _at(other) and mine == (
+        other.work,
+        other.owner,
+        other.state is State.HOLLOW,
+    )
+
+
+def _can_restart(one: Instance, other: Instance) -> bool:
+    return _at(one) == _at(other) and one.is_ours and other.is_ours and _runs(one)
+
+
+def _runs(instance: Instance) -> bool:
+    return instance.state is not State.HOLLOW

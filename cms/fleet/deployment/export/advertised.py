@@ -1,0 +1,103 @@
+"""What the nodes of a deployment offer to a cluster's scheduler, by the device plugin's names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ....errors import InvalidOption
+from ....values.frozen import FrozenMap
+from ..instance import Mode, State
+from ..model import Deployment, FleetNode
+
+__all__ = ["Offer", "advertise", "resource_of"]
+
+_STRATEGIES = ("mixed", "single", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a node offers.
+
+    Parameters
+    ----------
+    node : str
+    strategy : str
+        The least of the device plugin's strategies that shows all its instances: ``none``,
+        ``single`` or ``mixed``. A cluster has one strategy, so ``mixed`` if any node needs it.
+    resources : FrozenMap
+        ``{name: count}`` under the strategy asked for.
+    """
+
+    node: str
+    strategy: str
+    resources: FrozenMap[str, int]
+
+
+def resource_of(profile: str) -> str:
+    """Return the name of a profile's resource under the strategy ``mixed``.
+
+    Examples
+    --------
+    >>> resource_of("1g.10gb+me")
+    'nvidia.com/mig-1g.10gb.me'
+    """
+    return f"nvidia.com/mig-{profile.replace('+', '.')}"
+
+
+def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, ...]:
+    """Say what each node will offer once the deployment stands.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    strategy : {"mixed", "single", "none"}
+        The device plugin's. Under ``single`` a node that needs ``mixed`` offers nothing
+        (the plugin calls it ``mig-strategy-invalid``); under ``none``, its GPUs as they are.
+
+    Returns
+    -------
+    tuple of Offer
+        By node. Instances without compute instance that are not ours are not counted: nobody
+        completes them. GPUs under MPS count as one each, before any sharing is configured.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetGpu, Instance
+    >>> cut = (Instance("4g.40gb", 0), Instance("3g.40gb", 4))
+    >>> cards = (
+    ...     FleetGpu("node-a", 0, gpu("a100-80gb"), instances=cut),
+    ...     FleetGpu("node-a", 1, gpu("a100-80gb"), Mode.WHOLE),
+    ... )
+    >>> (offer,) = advertise(Deployment((FleetNode("node-a", cards),)))
+    >>> offer.strategy, dict(offer.resources)
+    ('mixed', {'nvidia.com/gpu': 1, 'nvidia.com/mig-3g.40gb': 1, 'nvidia.com/mig-4g.40gb': 1})
+    """
+    if strategy not in _STRATEGIES:
+        raise InvalidOption(f"strategy is {strategy!r}; expected one of {', '.join(_STRATEGIES)}")
+    return tuple(_offer(node, strategy) for node in deployment.nodes)
+
+
+def _offer(node: FleetNode, strategy: str) -> Offer:
+    whole = sum(1 for card in node.gpus if card.mode is not Mode.MIG)
+    profiles: Counter[str] = Counter(
+        each.profile
+        for card in node.gpus
+        if card.mode is Mode.MIG
+        for each in card.instances
+        if each.is_ours or each.state is not State.HOLLOW
+    )
+    cut = len(node.gpus) - whole
+    alike = len(profiles) == 1 and not whole
+    alike = alike and all(card.instances for card in node.gpus)
+    needs = "none" if not cut else "single" if alike else "mixed"
+    if strategy == "mixed":
+        resources = {resource_of(profile): count for profile, count in profiles.items()}
+        resources["nvidia.com/gpu"] = whole
+    elif strategy == "none" or needs == "none":
+        resources = {"nvidia.com/gpu": len(node.gpus)}
+    else:
+        resources = {"nvidia.com/gpu": sum(profiles.values()) if needs == "single" else 0}
+    offered = {name: count for name, count in resources.items() if count}
+    return Offer(node.name, needs, FrozenMap(offered))

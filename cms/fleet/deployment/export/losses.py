@@ -1,0 +1,102 @@
+"""What deployments say and files of tools do not: sentences, and none where nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from ....values.numbers import shown
+from ..instance import Instance, Mode, State
+from ..model import Deployment, FleetGpu
+
+__all__ = ["about_mps", "about_nodes", "about_others", "about_starts", "about_states", "about_work"]
+
+
+def some(names: Collection[str]) -> str:
+    """List a few names, and say how many more there are.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c", "d", "e", "f", "g"])
+    'a, b, c, d, e and 2 more'
+    """
+    first = list(names)[:5]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(first) + more
+
+
+def _named(found: Iterable[tuple[FleetGpu, Instance]]) -> list[str]:
+    return [f"{card.name} {each}" for card, each in found]
+
+
+def about_starts(deployment: Deployment) -> Iterator[str]:
+    """Starts, where counts leave a choice."""
+    open_ones = [
+        card.name
+        for card in deployment.gpus()
+        if card.mode is Mode.MIG and len(card.gpu.layouts_of(card.counts)) > 1
+    ]
+    if open_ones:
+        gpus = "1 GPU" if len(open_ones) == 1 else f"{len(open_ones)} GPUs"
+        yield (
+            f"Starts: the driver chooses them; {gpus} can be cut in several ways with these "
+            f"counts: {some(open_ones)}."
+        )
+
+
+def about_work(deployment: Deployment) -> Iterator[str]:
+    """What instances do, and how much of a service's traffic each should get."""
+    working = [(card, each) for card, each in deployment.instances() if each.work is not None]
+    supplies: dict[str, set[str]] = {}
+    for _, each in working:
+        if each.work is not None:
+            supplies.setdefault(each.work.service, set()).add(shown(each.work.supply_rps))
+    if working:
+        yield (
+            f"Services: what {len(working)} of the instances do ({some(sorted(supplies))}): "
+            "models, processes, batches, capacities and the queueing rule."
+        )
+    uneven = sorted(name for name, found in supplies.items() if len(found) > 1)
+    if uneven:
+        yield (
+            "Traffic: how much of it each instance is to get; instances of different capacity "
+            f"serve {some(uneven)}."
+        )
+    if deployment.services and not working:
+        yield f"Services: {some([service.name for service in deployment.services])}."
+    if deployment.plan is not None:
+        yield "The plan that this realises, and its proof."
+
+
+def about_mps(deployment: Deployment, instead: str) -> Iterator[str]:
+    """Shares under MPS; `instead` says what there is in their place."""
+    shared = [card for card in deployment.gpus() if card.mode is Mode.MPS]
+    if shared:
+        unequal = [card.name for card in shared if len(set(card.counts)) > 1]
+        sizes = f" (they are unequal on {some(unequal)})" if unequal else ""
+        yield f"Shares under MPS of {some([card.name for card in shared])}{sizes}: {instead}"
+
+
+def about_others(deployment: Deployment, what: str) -> Iterator[str]:
+    """Instances that are not ours; `what` says what happens to them."""
+    others = [(card, each) for card, each in deployment.instances() if not each.is_ours]
+    if others:
+        yield f"Owners: whose the instances are that are not ours; {what}: {some(_named(others))}."
+
+
+def about_states(deployment: Deployment) -> Iterator[str]:
+    """States other than running."""
+    found = [(card, each) for card, each in deployment.instances() if each.state != State.RUNNING]
+    if found:
+        yield (
+            "States: every instance is written as a whole one that runs, also "
+            f"{some(_named(found))}."
+        )
+
+
+def about_nodes(deployment: Deployment) -> Iterator[str]:
+    """Facts about nodes that no file of a tool repeats."""
+    if deployment.nodes:
+        yield (
+            "Nodes: their types of GPU, drivers, labels, when and from what they were observed, "
+            "and the numbers of instances; reading these files back takes a table of nodes."
+        )

@@ -1,0 +1,207 @@
+"""For ``nvidia-smi``: a script for each node that creates every instance in its place.
+
+The one target that keeps starts, and leaves alone what runs beside a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ....errors import FileError, InvalidProblem
+from ..guesses import doubtful, in_doubt
+from ..instance import Instance, Mode
+from ..model import Deployment, FleetGpu, FleetNode
+from . import mig_parted
+from .export import Export, ExportOptions, assembled, former, projected, refuse_doubtful
+from .losses import about_mps, about_nodes, about_others, about_states, about_work
+from .nvidia_smi_script import SCRIPT
+
+__all__ = ["as_seen", "read", "write"]
+
+#: Whose an instance is that a script leaves alone: the script does not say.
+UNKNOWN_OWNER = "unknown"
+
+
+def write(deployment: Deployment, options: ExportOptions) -> Export:
+    """Write ``nodes/NODE.sh`` for each node, and the mig-parted files for the next reboot.
+
+    Raises
+    ------
+    InvalidProblem
+        If a start is not known, or something that is not ours would have to go.
+    """
+    today = former(deployment, options.now)
+    files: dict[str, str] = {}
+    for node in deployment.nodes:
+        if node.gpus:
+            files[f"nodes/{node.name}.sh"] = _script(node, today)
+    scripts = tuple(files)
+    files["after-reboot/mig-parted.yaml"] = mig_parted.configs_text(deployment, options)
+    files["after-reboot/nodes.csv"] = mig_parted.node_table(deployment)
+    order = (
+        "`nodes/NODE.sh check` on each node, as root: it says what would be done, and what is in "
+        "the way.",
+        "Drain the work of the instances that would be destroyed; nothing is forced.",
+        "`nodes/NODE.sh`, which applies and verifies; run it again after whatever stopped it.",
+        "After a reboot, which instances do not survive: `nodes/NODE.sh` again. Where that cannot "
+        "be, `nvidia-mig-parted apply` with the files in `after-reboot/` restores the counts, at "
+        "starts of the driver's choice.",
+    )
+    back = (
+        "`nodes/NODE.sh undo`: back to what stood before, with the same care."
+        if today is not None
+        else "What stood before was not known: these scripts only add instances, and destroy none. "
+        "Write them again with the deployment of today to be able to go back."
+    )
+    return assembled(
+        "nvidia-smi",
+        "Every instance of each node in its place.",
+        files,
+        _losses(deployment),
+        order,
+        back,
+        scripts,
+    )
+
+
+def _losses(deployment: Deployment) -> tuple[str, ...]:
+    return (
+        *about_work(deployment),
+        *about_mps(
+            deployment,
+            "MIG is off there; the MPS daemon is not started, and each client's share is its own "
+            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE.",
+        ),
+        *about_others(deployment, "they are left alone"),
+        *about_states(deployment),
+        *about_nodes(deployment),
+    )
+
+
+def _script(node: FleetNode, today: Mapping[str, FleetGpu] | None) -> str:
+    before = {} if today is None else {card.name: today[card.name] for card in node.gpus}
+    doubts = doubtful(FleetNode(node.name, tuple(before.values())))
+    for card in node.gpus:
+        _refuse_loss(card, before.get(card.name), doubts)
+    tables = {
+        "gpus": (_gpu_row(card, before.get(card.name)) for card in node.gpus),
+        "wanted": (row for card in node.gpus for row in _rows(card, ours=True)),
+        "former": (row for card in before.values() for row in _rows(card, ours=True)),
+        "others": _others([*node.gpus, *before.values()]),
+    }
+    said = {name: "".join(f"{row}\n" for row in rows) for name, rows in tables.items()}
+    return SCRIPT.lstrip() % {"node": node.name, "known": "no" if today is None else "yes", **said}
+
+
+def _refuse_loss(card: FleetGpu, today: FleetGpu | None, doubts: Mapping[str, str]) -> None:
+    """Refuse to write over what is not ours, or may not be; the script knows the former alone."""
+    if today is None:
+        return
+    there = {(each.profile, each.start) for each in card.instances}
+    for each in today.pinned:
+        if (each.profile, each.start) not in there:
+            raise InvalidProblem(
+                f"{card.name} has {each} today, which is not ours; expected it at its place in the "
+                "deployment, too"
+            )
+    for each in in_doubt(today, doubts):
+        if (each.profile, each.start) not in there:
+            refuse_doubtful(today, each, doubts)
+
+
+def _gpu_row(card: FleetGpu, today: FleetGpu | None) -> str:
+    reset = "no" if card.gpu.mode_change_needs_reset is False else "yes"
+    before = "-" if today is None else _switch(today)
+    return f"{card.index} {card.uuid or '-'} {_switch(card)} {before} {reset}"
+
+
+def _switch(card: FleetGpu) -> str:
+    return "on" if card.mode is Mode.MIG else "off"
+
+
+def _others(cards: Iterable[FleetGpu]) -> list[str]:
+    return sorted({row for card in cards for row in _rows(card, ours=False)})
+
+
+def _rows(card: FleetGpu, *, ours: bool) -> Iterator[str]:
+    for each in card.instances if card.mode is Mode.MIG else ():
+        if each.is_ours is not ours:
+            continue
+        if each.start is None:
+            raise InvalidProblem(
+                f"{card.name} has {each} without a start, which nvidia-smi is to be given; observe "
+                f"the node again with: nvidia-smi mig -lgi"
+            )
+        profile = card.gpu.profile(each.profile)
+        names = "|".join((profile.name, *profile.other_names))
+        yield f"{card.index} {each.profile} {each.start} {profile.memory} {names}"
+
+
+def read(files: Mapping[str, str], fleet: Deployment) -> Deployment:
+    """Read the tables of the scripts back: modes, profiles and starts.
+
+    Parameters
+    ----------
+    files : Mapping[str, str]
+        ``{path: text}``, as `Export` has them.
+    fleet : Deployment
+        The nodes and their types of GPU.
+
+    Raises
+    ------
+    FileError
+        If a script is missing, has lost a table, or does not fit the fleet.
+    """
+    found: dict[str, FleetGpu] = {}
+    for node in fleet.nodes:
+        if node.gpus:
+            path = f"nodes/{node.name}.sh"
+            if path not in files:
+                raise FileError(path, "there is no such file", expected="a script for each node")
+            found |= {card.name: card for card in _read_node(node, path, files[path])}
+    return projected(fleet, lambda card: found[card.name])
+
+
+def _read_node(node: FleetNode, path: str, text: str) -> Iterator[FleetGpu]:
+    modes = {int(row[0]): row[2] for row in _table(path, text, "gpus", 5)}
+    placed: dict[int, list[Instance]] = {}
+    for name, owner in (("wanted", None), ("others", UNKNOWN_OWNER)):
+        for index, profile, start, _, _ in _table(path, text, name, 5):
+            held = placed.setdefault(int(index), [])
+            # Whose today and ours then: it stays where it is, and no way back removes it.
+            if all((each.profile, each.start) != (profile, int(start)) for each in held):
+                held.append(Instance(profile, int(start), owner=owner))
+    if modes.keys() != {card.index for card in node.gpus} or not placed.keys() <= modes.keys():
+        listed = ", ".join(map(str, sorted(modes)))
+        raise FileError(path, f"it is for the GPUs {listed}", expected=f"those of {node.name}")
+    for card in node.gpus:
+        mode = Mode.MIG if modes[card.index] == "on" else Mode.WHOLE
+        yield FleetGpu(node.name, card.index, card.gpu, mode, tuple(placed.get(card.index, ())))
+
+
+def _table(path: str, text: str, name: str, columns: int) -> Iterator[list[str]]:
+    _, found, rest = f"\n{text}".partition(f"\n{name}() {{ cat <<'END'\n")
+    body, ended, _ = f"\n{rest}\n".partition("\nEND\n")
+    if not (found and ended):
+        raise FileError(path, f"it has no table {name!r}", expected="a script as it was written")
+    for row in body.splitlines()[1:]:
+        fields = row.split()
+        if len(fields) != columns:
+            raise FileError(path, f"table {name!r} has the row {row!r}", expected="5 words")
+        yield fields
+
+
+def as_seen(deployment: Deployment) -> Deployment:
+    """Return what the scripts say: every instance in its place, and what is not ours as such."""
+    return projected(deployment, _seen)
+
+
+def _seen(card: FleetGpu) -> FleetGpu:
+    if card.mode is not Mode.MIG:
+        return replace(card, mode=Mode.WHOLE, instances=())
+    seen = (
+        Instance(each.profile, each.start, owner=None if each.is_ours else UNKNOWN_OWNER)
+        for each in card.instances
+    )
+    return card.with_instances(seen)

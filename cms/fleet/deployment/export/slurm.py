@@ -1,0 +1,278 @@
+"""For Slurm: what each node offers, and a script that shrinks, cuts anew, and grows.
+
+Slurm cuts no GPU: mig-parted does, and a node with fewer devices than its line promises becomes
+invalid and is drained. So a node's line is first what it has before and after, and grows last.
+See https://slurm.schedmd.com/gres.html, "MIG Management".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from ....errors import FileError, InvalidProblem
+from ....values.frozen import FrozenMap
+from ..instance import Mode
+from ..model import Deployment, FleetGpu, FleetNode
+from . import mig_parted
+from .export import Export, ExportOptions, assembled, former
+from .losses import about_mps, about_nodes, about_others, about_states, about_work
+from .mig_parted_file import name_of
+
+__all__ = ["as_seen", "read", "write"]
+
+_SLURM, _GRES = "cms-slurm.conf", "gres.conf"
+_NODE = re.compile(r"NodeName=(\S+)( .*)?", re.ASCII)
+
+_SCRIPT = r"""
+# Usage: slurm.sh NODE. On the controller, as root; CMS_ON is how a command is run on a node (ssh).
+# It stops at the first thing that fails, says so, and can be run again.
+set -u
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+conf=${CMS_SLURM_DIR:-/etc/slurm}
+on=${CMS_ON:-ssh}
+tries=${CMS_TRIES:-720}
+pause=${CMS_PAUSE:-5}
+node=${1:?usage: slurm.sh NODE}
+reason="cms: cut anew"
+
+say() { echo "$node: $*"; }
+fail() {
+    echo "$node: $*" >&2
+    exit 1
+}
+[ -f "$here/nodes/$node.conf" ] || fail "there is no nodes/$node.conf"
+config=$(awk -F, -v node="$node" '$1 "" == node "" { print $2 }' "$here/nodes.csv")
+[ -n "$config" ] || fail "it is not in nodes.csv"
+
+# State and reason of the node, as Slurm has them.
+said() { sinfo -h -N -n "$node" -o '%T %E' </dev/null; }
+parted() { "$on" "$node" nvidia-mig-parted "$1" -f - -c "$config" <"$here/mig-parted.yaml"; }
+# That they are not cut so is no failure yet, though mig-parted calls it a fatal one.
+is_cut() { parted assert >/dev/null 2>&1; }
+offer() {
+    mkdir -p "$conf/cms"
+    cp "$here/$1/$node.conf" "$conf/cms/$node.conf" ||
+        fail "$conf/cms/$node.conf could not be written"
+    scontrol reconfigure </dev/null || fail "scontrol could not reconfigure; it stays drained"
+}
+
+if is_cut && cmp -s "$here/nodes/$node.conf" "$conf/cms/$node.conf"; then
+    say "it is cut and offered as it should be"
+else
+    if said | grep -q '^drain' && ! said | grep -q "$reason"; then
+        say "somebody else drains it, so it stays drained at the end"
+    else
+        say "drain it"
+        scontrol update nodename="$node" state=drain reason="$reason" </dev/null ||
+            fail "it could not be drained; nothing has changed"
+    fi
+    tried=0
+    until said | grep -q '^drained'; do
+        tried=$((tried + 1))
+        [ "$tried" -lt "$tries" ] ||
+            fail "its jobs have not ended; it goes on draining. Run this again to go on waiting," \
+                "or: scontrol update nodename=$node state=resume"
+        sleep "$pause"
+    done
+    say "offer only what it has before and after"
+    offer shrunk
+    is_cut || {
+        say "cut its GPUs as $config has them"
+        parted apply
+        parted assert ||
+            fail "its GPUs are not as $config has them; it stays drained. What mig-parted printed" \
+                "says why; a GPU in use by another client may be held by the telemetry agent (DCGM)"
+    }
+    say "offer what it has now"
+    offer nodes
+fi
+if said | grep -q "^drain.* $reason"; then
+    scontrol update nodename="$node" state=resume </dev/null ||
+        fail "it is ready but could not be resumed: scontrol update nodename=$node state=resume"
+fi
+say "done"
+"""
+
+
+def write(deployment: Deployment, options: ExportOptions) -> Export:
+    """Write gres.conf, a line for each node before and after, and the script that leads over."""
+    mig_parted.changed_nodes(deployment, options.now)
+    today = former(deployment, options.now)
+    files = {
+        "mig-parted.yaml": mig_parted.configs_text(deployment, options),
+        "nodes.csv": mig_parted.node_table(deployment),
+        "slurm.sh": _SCRIPT.lstrip("\n"),
+        _SLURM: _slurm_conf(deployment, options),
+        _GRES: "".join(line for node in deployment.nodes for line in _gres(node)),
+    }
+    for node in deployment.nodes:
+        if node.gpus:
+            after = _offered(node.gpus, options)
+            before = Counter[str]()
+            if today is not None:
+                before = _offered(tuple(today[card.name] for card in node.gpus), options)
+            files[f"nodes/{node.name}.conf"] = _node_line(node, after, options)
+            files[f"shrunk/{node.name}.conf"] = _node_line(node, before & after, options)
+    order = (
+        "Once: put the lines of `cms-slurm.conf` into slurm.conf, with an `Include` for each node "
+        "in place of its own NodeName line, and `gres.conf` into gres.conf on every node.",
+        "Once: compare the types with what `slurmd -G` prints on a node: each must be part of one "
+        "that it detects.",
+        "`slurm.sh NODE`, node after node: drain, `shrunk/`, mig-parted, `nodes/`, resume.",
+        "After a reboot `slurm.sh NODE` again: instances do not survive one.",
+    )
+    back = "Export the deployment of before, and run its `slurm.sh NODE`" + (
+        f": {', '.join(_back(options.now))}." if options.now is not None else "."
+    )
+    return assembled(
+        "slurm",
+        "What each node offers to jobs, by type and number.",
+        files,
+        _losses(deployment),
+        order,
+        back,
+        ["slurm.sh"],
+    )
+
+
+def _back(now: Deployment) -> list[str]:
+    return [
+        f"{node.name} was `{name_of(mig_parted.node_cuts(node))}`"
+        for node in now.nodes
+        if node.gpus
+    ]
+
+
+def _losses(deployment: Deployment) -> tuple[str, ...]:
+    cut = any(card.mode is Mode.MIG for card in deployment.gpus())
+    return (
+        *(
+            ("Starts, and which GPU of a node has which instance: Slurm knows sums over a node.",)
+            if cut
+            else ()
+        ),
+        "Part of a GPU: mig-parted empties one whose counts change and cuts it anew as a whole.",
+        *about_work(deployment),
+        *about_mps(
+            deployment,
+            "each of these GPUs is offered as 100 parts; a job asks for its share with "
+            "--gres=mps:40, of one GPU of a node, and a prolog has to start the daemon.",
+        ),
+        *about_others(deployment, "they are offered to jobs like the rest"),
+        *about_states(deployment),
+        "Types: Slurm compares them as parts of names, so that 1g.10gb also means 1g.10gb+me.",
+        *about_nodes(deployment),
+    )
+
+
+def _type(card: FleetGpu, options: ExportOptions) -> str:
+    """What the GPU's types begin with: the part of its key that product names begin with, too."""
+    first = card.gpu.key.partition("-")[0]
+    return options.slurm_types.get(card.gpu.key, first if re.search("[0-9]", first) else "")
+
+
+def _offered(cards: tuple[FleetGpu, ...], options: ExportOptions) -> Counter[str]:
+    """Count what a node offers, by name and type: ``gpu:a100_3g.40gb``, ``mps``."""
+    found: Counter[str] = Counter()
+    for card in cards:
+        device = _type(card, options)
+        for profile, count in card.counts.items() if card.mode is Mode.MIG else ():
+            found[f"gpu:{device}_{profile}" if device else f"gpu:{profile}"] += count
+        if card.mode is not Mode.MIG:
+            found[f"gpu:{device}" if device else "gpu"] += 1
+        if card.mode is Mode.MPS:
+            found["mps"] += 100
+    return found
+
+
+def _node_line(node: FleetNode, offered: Mapping[str, int], options: ExportOptions) -> str:
+    gres = ",".join(f"{name}:{count}" for name, count in sorted(offered.items()) if count)
+    more = options.slurm_nodes.get(node.name, "").strip()
+    if "\n" in more or "gres=" in more.lower():
+        raise InvalidProblem(
+            f"the line of {node.name} in slurm.conf would hold {more!r}; expected one line "
+            "without Gres"
+        )
+    parts = [
+        f"NodeName={node.name}",
+        *([f"Gres={gres}"] if gres else []),
+        *([more] if more else []),
+    ]
+    return " ".join(parts) + "\n"
+
+
+def _slurm_conf(deployment: Deployment, options: ExportOptions) -> str:
+    offered: Counter[str] = Counter()
+    for node in deployment.nodes:
+        offered += _offered(node.gpus, options)
+    kinds = sorted({"gpu", *(name.partition(":")[0] for name in offered)})
+    tracked = sorted({f"gres/{name}" for name in (*kinds, *offered)})
+    return f"GresTypes={','.join(kinds)}\nAccountingStorageTRES={','.join(tracked)}\n" + "".join(
+        f"Include cms/{node.name}.conf\n" for node in deployment.nodes if node.gpus
+    )
+
+
+def _gres(node: FleetNode) -> list[str]:
+    if not node.gpus:
+        return []
+    shared = [card for card in node.gpus if card.mode is Mode.MPS]
+    return [
+        f"NodeName={node.name} AutoDetect=nvml\n",
+        *(f"NodeName={node.name} Name=mps Count=100 File=/dev/nvidia{c.index}\n" for c in shared),
+    ]
+
+
+def read(files: Mapping[str, str], fleet: Deployment) -> FrozenMap[str, FrozenMap[str, int]]:
+    """Read what each node offers from its line.
+
+    Parameters
+    ----------
+    files : Mapping[str, str]
+        ``{path: text}``, as `Export` has them.
+    fleet : Deployment
+        The nodes.
+
+    Returns
+    -------
+    FrozenMap
+        ``{node: {"gpu:a100_3g.40gb": count}}``.
+
+    Raises
+    ------
+    FileError
+        If a node has no line, or it is none.
+    """
+    found = {}
+    for node in fleet.nodes:
+        path = f"nodes/{node.name}.conf"
+        if not node.gpus:
+            found[node.name] = FrozenMap[str, int]()
+        elif path not in files:
+            raise FileError(path, "there is no such file", expected="one for each node")
+        else:
+            found[node.name] = _offer_of(node.name, path, files[path])
+    return FrozenMap(found)
+
+
+def _offer_of(node: str, path: str, text: str) -> FrozenMap[str, int]:
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    match = _NODE.fullmatch(lines[0]) if len(lines) == 1 else None
+    if match is None or match[1] != node:
+        raise FileError(path, "this is not the line of the node", expected=f"NodeName={node} ...")
+    gres = next((w for w in (match[2] or "").split() if w.startswith("Gres=")), "Gres=")
+    offered = {}
+    for part in filter(None, gres.removeprefix("Gres=").split(",")):
+        name, _, count = part.rpartition(":")
+        if not (name and count.isascii() and count.isdigit()):
+            raise FileError(path, f"Gres has {part!r}", expected="name:type:count")
+        offered[name] = int(count)
+    return FrozenMap(offered)
+
+
+def as_seen(deployment: Deployment) -> FrozenMap[str, FrozenMap[str, int]]:
+    """Return what Slurm sees of a deployment: sums over each node, by the types' usual names."""
+    return FrozenMap(
+        {node.name: FrozenMap(_offered(node.gpus, ExportOptions())) for node in deployment.nodes}
+    )

@@ -1,0 +1,75 @@
+"""The targets by name, and the way to write a deployment for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ....errors import InvalidOption, InvalidProblem
+from ....values.names import nearest
+from ..checking import check_deployment
+from ..model import Deployment
+from . import dra, gpu_operator, kubernetes, mig_parted, nvidia_smi, slurm
+from .export import Export, ExportOptions, Target, word
+
+__all__ = ["TARGETS", "export"]
+
+#: The module of each target.
+TARGETS: Mapping[str, Target] = {
+    "mig-parted": mig_parted,
+    "gpu-operator": gpu_operator,
+    "nvidia-smi": nvidia_smi,
+    "slurm": slurm,
+    "kubernetes": kubernetes,
+    "dra": dra,
+}
+
+
+def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
+    """Write a deployment as the files of a tool.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    target : str
+        A name of ``TARGETS``.
+    options : ExportOptions, optional
+
+    Returns
+    -------
+    Export
+        The same texts for the same deployment.
+
+    Raises
+    ------
+    InvalidOption
+        If there is no such target.
+    InvalidProblem
+        If a GPU cannot be as the deployment has it, a name cannot stand in a script, or the target
+        needs what is not known (``nvidia-smi`` needs starts). Rates that are not met do not hinder.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance
+    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> written = export(Deployment((FleetNode("node-a", (card,)),)), "mig-parted")
+    >>> print(*written.files, sep=", ")
+    README.md, apply.sh, mig-parted.yaml, nodes.csv
+    >>> print(written.losses[0])
+    Starts: the driver chooses them; 1 GPU can be cut in several ways with these counts: node-a/0.
+    """
+    if target not in TARGETS:
+        raise InvalidOption(
+            f"there is no target {target!r}{nearest(target, TARGETS)}; "
+            f"the targets: {', '.join(TARGETS)}"
+        )
+    faults = [fault for fault in check_deployment(deployment) if fault.kind != "capacity"]
+    if faults:
+        more = f", and {len(faults) - 1} more like this" if len(faults) > 1 else ""
+        raise InvalidProblem(f"{faults[0]}{more}: it cannot be written for any tool")
+    for node in deployment.nodes:
+        word(node.name, "node")
+        for card in node.gpus:
+            if card.uuid is not None:
+                word(card.uuid, f"the UUID of {card.name},")
+    return TARGETS[target].write(deployment, options or ExportOptions())

@@ -1,0 +1,44 @@
+"""What a device plug-in does not tell, and may therefore be another's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .instance import Instance
+from .model import FleetGpu, FleetNode
+
+__all__ = ["doubtful", "in_doubt"]
+
+
+def doubtful(node: FleetNode) -> dict[str, str]:
+    """Return the profiles of a node of which an instance of ours may be another's, and whose.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetGpu
+    >>> held = (
+    ...     Instance("1g.10gb", 0, is_guessed=True),
+    ...     Instance("1g.10gb", 1, owner="pod team-x/a", is_guessed=True),
+    ... )
+    >>> doubtful(FleetNode("a", (FleetGpu("a", 0, gpu("a100-80gb"), instances=held),)))
+    {'1g.10gb': 'pod team-x/a'}
+    """
+    return {
+        each.profile: each.owner
+        for card in node.gpus
+        for each in card.instances
+        if each.is_guessed and each.owner is not None
+    }
+
+
+def in_doubt(card: FleetGpu, profiles: Collection[str]) -> tuple[Instance, ...]:
+    """Return the instances of ours on a GPU that may be another's; see `doubtful` for `profiles`.
+
+    What works there may change, since pods say so themselves; the instances have to stay.
+    """
+    return tuple(
+        each
+        for each in card.instances
+        if each.is_ours and each.is_guessed and each.profile in profiles
+    )

@@ -1,0 +1,166 @@
+"""An instance on a GPU: a part of it in its place, and what it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from ...values.numbers import shown
+from ..serving.operating_point import OperatingPoint
+from ..serving.service import require_name
+
+__all__ = ["WHOLE", "Instance", "Kind", "Mode", "Seen", "State", "Work"]
+
+#: What stands in the place of a profile where work has a GPU that is not cut for itself.
+WHOLE = "whole"
+
+
+class Mode(StrEnum):
+    """How a GPU is shared."""
+
+    MIG = "mig"
+    WHOLE = "whole"
+    MPS = "mps"
+
+
+class Seen(StrEnum):
+    """How the starts of a GPU's instances are known."""
+
+    SEEN = "seen"  # read from the GPU, or decided by a plan
+    ONLY_ONE = "only_one"  # only the counts were read, and one layout alone has them
+    UNKNOWN = "unknown"  # only the counts were read; several layouts have them
+
+
+class State(StrEnum):
+    """What an instance does."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    DRAINING = "draining"
+    HOLLOW = "hollow"  # without a compute instance: what a creation that failed half-way leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an instance does for a service.
+
+    Parameters
+    ----------
+    service : str
+    point : OperatingPoint
+        What it runs.
+    supply_rps : Fraction
+        Items per second that it counts for under the rule of its deployment.
+    """
+
+    service: str
+    point: OperatingPoint
+    supply_rps: Fraction
+
+    def __str__(self) -> str:
+        processes, batch = self.point.processes, self.point.batch
+        return f"{self.service} ({processes}p b{batch}, {shown(self.supply_rps)} items/s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of instance: those of one kind can stand for each other.
+
+    Parameters
+    ----------
+    gpu : str
+        The key of a GPU.
+    profile : str
+        ``3g.40gb``, ``mps:40``.
+    work : Work
+    """
+
+    gpu: str
+    profile: str
+    work: Work
+
+    @property
+    def order(self) -> tuple[str, str, str, int, int]:
+        """What kinds are sorted by: service, GPU, profile, processes, batch."""
+        point = self.work.point
+        return self.work.service, self.gpu, self.profile, point.processes, point.batch
+
+    def __str__(self) -> str:
+        return f"{self.work} on {self.profile} of {self.gpu}"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A part of a GPU in its place, and what it does.
+
+    Parameters
+    ----------
+    profile : str
+        A MIG profile of the GPU, a share under MPS (``mps:40``), or :data:`WHOLE`.
+    start : int or None
+        Its first memory slice; None for a share, a whole GPU, and where it is not known.
+    work : Work, optional
+        What it serves; None if it idles, or what it does is not known.
+    owner : str, optional
+        Whose it is, if it is not ours: ``pod team-x/trainer``, ``unknown``. Such an instance is
+        pinned: nothing is planned over it.
+    state : State
+    gpu_instance : int, optional
+        The number under which the driver knows it.
+    uuid : str, optional
+    is_guessed : bool
+        Whether its work is known for the node but not for the GPU: it may be exchanged with that of
+        another guessed instance of this profile on the node.
+
+    Examples
+    --------
+    >>> print(Instance("3g.40gb", 4), Instance("1g.10gb", 0, owner="pod team-x/trainer"), sep=", ")
+    3g.40gb@4 idle, 1g.10gb@0 of pod team-x/trainer
+    """
+
+    profile: str
+    start: int | None = None
+    work: Work | None = None
+    owner: str | None = None
+    state: State = State.RUNNING
+    gpu_instance: int | None = None
+    uuid: str | None = None
+    is_guessed: bool = False
+
+    def __post_init__(self) -> None:
+        # What an owner is called stands in scripts and reports: a line end would end a comment.
+        for text, what in ((self.owner, "owner"), (self.uuid, "UUID")):
+            if text is not None:
+                require_name(text, what)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a plan may move or remove it."""
+        return self.owner is None
+
+    @property
+    def place(self) -> str:
+        """Its profile and, if it has one, its start: ``3g.40gb@4``."""
+        return self.profile if self.start is None else f"{self.profile}@{self.start}"
+
+    @property
+    def supply_rps(self) -> Fraction:
+        """What it supplies now: nothing unless it runs."""
+        running = self.work is not None and self.state is State.RUNNING
+        return self.work.supply_rps if running and self.work else Fraction(0)
+
+    @property
+    def order(self) -> tuple[int, str, tuple[str, int, int], str, str]:
+        """What the instances of a GPU are sorted by."""
+        work = self.work
+        what = (work.service, work.point.processes, work.point.batch) if work else ("", 0, 0)
+        start = -1 if self.start is None else self.start
+        return start, self.profile, what, self.owner or "", self.uuid or ""
+
+    def __str__(self) -> str:
+        doing = str(self.work) if self.work else "idle"
+        if self.owner is not None:
+            doing = f"of {self.owner}"
+        state = "" if self.state is State.RUNNING else f", {self.state}"
+        return f"{self.place} {doing}{state}"

@@ -1,0 +1,239 @@
+"""Bounds that prices prove, exactly: on what can be kept, and on the GPUs that are needed.
+
+Whatever the prices, as long as none is negative, the bounds hold (Lagrange's): what is left once
+the rows that tie GPUs together are priced falls apart into one choice for each GPU, and those are
+listed. Prices come from a linear program and are rounded first; nothing here is a float but them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from ...errors import InvalidCertificate
+from .keeping import Demand
+from .programs import Limits, Program
+from .spots import Column, Spot
+
+__all__ = ["Prices", "best_prices", "gpus_needed", "most_kept", "room_missing"]
+
+Block = tuple[str, str]
+#: Denominators that prices are rounded to; of those that prove as much, the first counts.
+_DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What instances and GPUs count for.
+
+    Parameters
+    ----------
+    kinds : Mapping[int, Fraction]
+        Of an instance kept, by the number of its kind.
+    blocks : Mapping[(str, str), Fraction]
+        Of an instance of a profile of a GPU.
+    gpus : Mapping[str, Fraction]
+        Of a GPU of a type.
+
+    Raises
+    ------
+    InvalidCertificate
+        If one is negative.
+
+    Examples
+    --------
+    >>> Prices({}, {}, {"a30-24gb": Fraction(-1)})
+    Traceback (most recent call last):
+    ...
+    cms.errors.InvalidCertificate: the price of a30-24gb is -1; expected no negative price
+    """
+
+    kinds: Mapping[int, Fraction]
+    blocks: Mapping[Block, Fraction]
+    gpus: Mapping[str, Fraction]
+
+    def __post_init__(self) -> None:
+        for prices in (self.kinds, self.blocks, self.gpus):
+            for name, price in prices.items():
+                if price < 0:
+                    raise InvalidCertificate(
+                        f"the price of {name} is {price}; expected no negative price"
+                    )
+
+
+def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
+    """Return a number of instances that no deployment of the demand can keep more than.
+
+    Parameters
+    ----------
+    spots : iterable of Spot
+    demand : Demand
+        Its GPUs are the most that may be used of a type; a type that is not there has no limit.
+    prices : Prices
+
+    Notes
+    -----
+    With α the prices of kinds, π of blocks and λ of GPUs, n the counts wanted and N the GPUs:
+    kept <= Σ n max(0, 1 - α) - Σ π n + Σ λ N + Σ over GPUs of max(0, max over columns of
+    (α keeps + π counts - λ)).
+    """
+    total = Fraction(0)
+    for number, count in enumerate(demand.counts):
+        total += count * max(Fraction(0), 1 - prices.kinds.get(number, Fraction(0)))
+        kind = demand.kinds[number]
+        total -= count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
+    for key, price in prices.gpus.items():
+        total += price * demand.gpus[key]
+    for spot in spots:
+        total += len(spot.cards) * _worth(spot, prices)
+    return floor(total)
+
+
+def gpus_needed(
+    spots: Iterable[Spot], demand: Demand, key: str, blocks: Mapping[Block, Fraction]
+) -> int:
+    """Return a number of GPUs of a type that no deployment of the demand can do without.
+
+    ``blocks`` are prices of instances, a GPU's price being 1.
+    """
+    prices = Prices({}, blocks, {key: Fraction(1)})
+    mine = [spot for spot in spots if spot.gpu.key == key]
+    saved = sum((len(spot.cards) * _worth(spot, prices) for spot in mine), Fraction(0))
+    return max(0, ceil(_asked(demand, key, blocks) - saved))
+
+
+def room_missing(
+    spots: Iterable[Spot], demand: Demand, key: str, blocks: Mapping[Block, Fraction]
+) -> Fraction:
+    """Return by how much the instances wanted of a type are worth more than all its GPUs can hold.
+
+    If it is above 0, there is no deployment.
+    """
+    prices = Prices({}, blocks, {})
+    mine = [spot for spot in spots if spot.gpu.key == key]
+    held = sum((len(spot.cards) * _worth(spot, prices) for spot in mine), Fraction(0))
+    return _asked(demand, key, blocks) - held
+
+
+def _asked(demand: Demand, key: str, blocks: Mapping[Block, Fraction]) -> Fraction:
+    return sum(
+        (price * demand.on(*block) for block, price in blocks.items() if block[0] == key),
+        Fraction(0),
+    )
+
+
+def _worth(spot: Spot, prices: Prices) -> Fraction:
+    """What the best use of one GPU is worth."""
+    key = spot.gpu.key
+    price = prices.gpus.get(key, Fraction(0))
+    best = max((_value(column, key, prices) for column in spot.columns), default=price)
+    return max(Fraction(0), best - price)
+
+
+def _value(column: Column, key: str, prices: Prices) -> Fraction:
+    kept = sum(
+        (prices.kinds[kind] * n for kind, n in column.keeps if kind in prices.kinds), Fraction(0)
+    )
+    return kept + sum(
+        (
+            prices.blocks[key, profile] * n
+            for profile, n in column.counts
+            if (key, profile) in prices.blocks
+        ),
+        Fraction(0),
+    )
+
+
+def best_prices(
+    spots: Sequence[Spot],
+    demand: Demand,
+    limits: Limits,
+    *,
+    gpus: str | None = None,
+    room: str | None = None,
+) -> tuple[Prices, int] | None:
+    """Find prices for the best bound that they can prove, and that bound.
+
+    Parameters
+    ----------
+    spots : sequence of Spot
+    demand : Demand
+    limits : Limits
+    gpus : str, optional
+        Bound the GPUs needed of this type, instead of what can be kept.
+    room : str, optional
+        Bound the instances of this type for which there is no room.
+
+    Returns
+    -------
+    (Prices, int) or None
+        None if the linear program came to no end.
+    """
+    key = gpus or room
+    chosen = [spot for spot in spots if key is None or spot.gpu.key == key]
+    program = Program()
+    terms: dict[int, int] = {}
+    rows: dict[str, dict[object, int]] = {"kind": {}, "block": {}, "gpu": {}}
+    kept: dict[int, dict[int, int]] = {}
+    held: dict[Block, dict[int, int]] = {}
+    used: dict[str, dict[int, int]] = {}
+    for spot in chosen:
+        mine = {}
+        for column in spot.columns:
+            y = program.variable(len(spot.cards))
+            mine[y] = 1
+            for kind, n in column.keeps:
+                kept.setdefault(kind, {})[y] = -n
+            for profile, n in column.counts:
+                held.setdefault((spot.gpu.key, profile), {})[y] = n
+        program.at_most(mine, len(spot.cards))
+        used.setdefault(spot.gpu.key, {}).update(mine)
+
+    def row(name: str, what: object) -> None:
+        rows[name][what] = len(program.rows)
+
+    blocks = {(kind.gpu, kind.profile) for kind in demand.kinds if key in (None, kind.gpu)}
+    for block in sorted(blocks):
+        missing: dict[int, int] = {}
+        if room is not None:
+            v = program.variable(demand.on(*block))
+            missing = {v: 1}
+            terms[v] = -1
+        row("block", block)
+        program.at_least(held.get(block, {}) | missing, demand.on(*block))
+    if gpus is not None:
+        terms |= dict.fromkeys(used.get(gpus, {}), -1)
+    elif room is None:
+        for kind, columns in kept.items():
+            v = program.variable(demand.counts[kind])
+            terms[v] = 1
+            row("kind", kind)
+            program.at_most({v: 1} | columns, 0)
+        for name, columns in used.items():
+            row("gpu", name)
+            program.at_most(columns, demand.gpus[name])
+    duals = program.prices(terms, limits)
+    if duals is None:
+        return None
+
+    def rounded(name: str, to: int) -> dict[object, Fraction]:
+        return {what: Fraction(round(abs(duals[at]) * to), to) for what, at in rows[name].items()}
+
+    found: tuple[Prices, int] | None = None
+    for to in _DENOMINATORS:
+        prices = Prices(rounded("kind", to), rounded("block", to), rounded("gpu", to))  # type: ignore[arg-type]
+        if gpus is not None:
+            bound = gpus_needed(spots, demand, gpus, prices.blocks)
+        elif room is not None:
+            bound = ceil(room_missing(spots, demand, room, prices.blocks))
+        else:
+            bound = -most_kept(spots, demand, prices)
+        if found is None or bound > found[1]:
+            found = prices, bound
+            if room is not None and bound > 0:
+                break  # there is no room: the simplest prices that prove it are the best to read
+    if found is not None and key is None:
+        return found[0], -found[1]
+    return found

@@ -1,0 +1,310 @@
+"""A deployment: nodes, their GPUs, and the instances on them, each in its place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+from ...errors import InvalidProblem
+from ...values.frozen import FrozenMap
+from ..hardware import Gpu, Layout, Placement, Profile
+from ..serving.plan import Plan
+from ..serving.queueing import QueueingRule
+from ..serving.service import Service, require_name
+from .instance import Instance, Kind, Mode, Seen
+
+__all__ = ["Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetGpu:
+    """A GPU of a node.
+
+    Parameters
+    ----------
+    node : str
+    index : int
+        Its number on the node, >= 0.
+    gpu : Gpu
+    mode : Mode
+    instances : tuple of Instance
+        Sorted by start, whatever the order they are given in.
+    uuid : str, optional
+    seen : Seen
+        How the starts are known.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> card = FleetGpu("node-a", 3, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> print(card)
+    node-a/3 a100-80gb: 3g.40gb@4 idle
+    """
+
+    node: str
+    index: int
+    gpu: Gpu
+    mode: Mode = Mode.MIG
+    instances: tuple[Instance, ...] = ()
+    uuid: str | None = None
+    seen: Seen = Seen.SEEN
+
+    def __post_init__(self) -> None:
+        if self.uuid is not None:
+            require_name(self.uuid, "UUID")
+        ordered = tuple(sorted(self.instances, key=lambda each: each.order))
+        object.__setattr__(self, "instances", ordered)
+
+    @property
+    def name(self) -> str:
+        """``node-a/3``."""
+        return f"{self.node}/{self.index}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is on it."""
+        return not self.instances
+
+    @property
+    def layout(self) -> Layout:
+        """The placed instances; those whose start is not known are left out."""
+        return tuple(
+            Placement(each.profile, each.start) for each in self.instances if each.start is not None
+        )
+
+    @property
+    def pinned(self) -> tuple[Instance, ...]:
+        """The instances that are not ours."""
+        return tuple(each for each in self.instances if not each.is_ours)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many instances of each profile there are."""
+        return dict(Counter(each.profile for each in self.instances))
+
+    def with_instances(self, instances: Iterable[Instance], mode: Mode | None = None) -> FleetGpu:
+        """Return the same GPU with other instances, whose starts are known."""
+        return replace(self, instances=tuple(instances), mode=mode or self.mode, seen=Seen.SEEN)
+
+    def __str__(self) -> str:
+        held = ", ".join(map(str, self.instances)) or "empty"
+        mode = "" if self.mode is Mode.MIG else f" ({self.mode})"
+        return f"{self.name} {self.gpu.key}{mode}: {held}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """When and from what a node's state was read.
+
+    Parameters
+    ----------
+    at : str
+        ``2026-11-23T10:15:00Z``.
+    sources : tuple of str
+        Files or commands.
+    """
+
+    at: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetNode:
+    """A machine with GPUs.
+
+    Parameters
+    ----------
+    name : str
+    gpus : tuple of FleetGpu
+        Sorted by index, whatever the order they are given in.
+    labels : FrozenMap
+        ``{key: value}``, ``zone`` among them.
+    driver : str, optional
+        ``550.54.15``.
+    observed : Observation, optional
+        None if nobody looked.
+    """
+
+    name: str
+    gpus: tuple[FleetGpu, ...] = ()
+    labels: FrozenMap[str, str] = field(default_factory=FrozenMap)
+    driver: str | None = None
+    observed: Observation | None = None
+
+    def __post_init__(self) -> None:
+        require_name(self.name, "node")
+        for each in self.gpus:
+            if each.node != self.name:
+                raise InvalidProblem(
+                    f"GPU {each.name} is on node {self.name!r}; expected {self.name}/{each.index}"
+                )
+        object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
+
+    def offers(self, profile: Profile) -> bool:
+        """Whether its driver knows a profile, as far as that is known.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> double = gpu("a100-40gb").profile("1g.10gb")
+        >>> [FleetNode("a", driver=driver).offers(double) for driver in ("470.82", "550.54", None)]
+        [False, True, True]
+        """
+        if self.driver is None or profile.since_driver is None:
+            return True
+        return driver_branch(self.driver) >= driver_branch(profile.since_driver)
+
+
+def driver_branch(driver: str) -> int:
+    """Return the branch of a driver: 550 of ``550.54.15`` and of ``R550``.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is none.
+    """
+    written = driver.removeprefix("R").partition(".")[0]
+    if not (written.isascii() and written.isdigit()):
+        raise InvalidProblem(
+            f"the driver is {driver!r}; expected its version, as nvidia-smi prints it: 550.54.15"
+        )
+    return int(written)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What runs where, or is to run.
+
+    Equal deployments are equal objects and equal files, whatever the order of their parts.
+
+    Parameters
+    ----------
+    nodes : tuple of FleetNode
+        Sorted by name, whatever the order they are given in.
+    services : tuple of Service
+        Those that the work on the instances names.
+    rule : QueueingRule, optional
+        What the supplies were counted by; None where nothing is known of services.
+    plan : Plan, optional
+        What it realises: its certificate bounds the number of GPUs.
+
+    Raises
+    ------
+    InvalidProblem
+        If two nodes have one name, or work is of a service that is not there.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> cards = [FleetGpu("node-a", index, gpu("a100-80gb")) for index in range(2)]
+    >>> fleet = Deployment((FleetNode("node-a", tuple(cards)),))
+    >>> print(fleet, len(fleet.free_gpus()))
+    2 GPUs on 1 node, 0 instances 2
+    """
+
+    nodes: tuple[FleetNode, ...]
+    services: tuple[Service, ...] = ()
+    rule: QueueingRule | None = None
+    plan: Plan | None = None
+    #: The GPUs' types by key.
+    devices: FrozenMap[str, Gpu] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(sorted(self.nodes, key=lambda each: each.name)))
+        names = [node.name for node in self.nodes]
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise InvalidProblem(f"there are {count} nodes {name!r}; expected one of a name")
+        devices: dict[str, Gpu] = {}
+        for card in self.gpus():
+            if devices.setdefault(card.gpu.key, card.gpu) != card.gpu:
+                raise InvalidProblem(
+                    f"{card.name} is a {card.gpu.key} of another device file than GPUs before it; "
+                    "expected one device of a key"
+                )
+        object.__setattr__(self, "devices", FrozenMap(devices))
+        known = {service.name for service in self.services}
+        for card, instance in self.instances():
+            if instance.work is not None and instance.work.service not in known:
+                raise InvalidProblem(
+                    f"{card.name} has {instance}, but there is no service "
+                    f"{instance.work.service!r}; expected it among the deployment's services"
+                )
+
+    def gpus(self) -> Iterator[FleetGpu]:
+        """Iterate over all GPUs, by node and index."""
+        for node in self.nodes:
+            yield from node.gpus
+
+    def instances(self) -> Iterator[tuple[FleetGpu, Instance]]:
+        """Iterate over all instances with their GPUs, by node, index and start."""
+        for card in self.gpus():
+            for instance in card.instances:
+                yield card, instance
+
+    def node(self, name: str) -> FleetNode:
+        """Return a node; KeyError if there is none of this name."""
+        return self._nodes[name]
+
+    @cached_property
+    def _nodes(self) -> dict[str, FleetNode]:
+        return {node.name: node for node in self.nodes}
+
+    def free_gpus(self) -> tuple[FleetGpu, ...]:
+        """Return the GPUs that nothing is on."""
+        return tuple(card for card in self.gpus() if card.is_empty)
+
+    def used_gpus(self) -> tuple[FleetGpu, ...]:
+        """Return the GPUs that something is on."""
+        return tuple(card for card in self.gpus() if not card.is_empty)
+
+    @cached_property
+    def _capacities(self) -> dict[str, Fraction]:
+        total = {service.name: Fraction(0) for service in self.services}
+        for _, instance in self.instances():
+            if instance.work is not None:
+                total[instance.work.service] += instance.supply_rps
+        return total
+
+    def capacity(self, service: str) -> Fraction:
+        """Return what the running instances of a service supply together, in items per second.
+
+        Each counts with its own point's supply: instances of one service and profile may run at
+        different points. KeyError if there is no such service.
+        """
+        return self._capacities[service]
+
+    def kinds(self) -> Counter[Kind]:
+        """Count our instances that have work, by kind."""
+        return Counter(
+            Kind(card.gpu.key, instance.profile, instance.work)
+            for card, instance in self.instances()
+            if instance.work is not None and instance.is_ours
+        )
+
+    def equal_nodes(self) -> dict[tuple[object, ...], list[str]]:
+        """Return the names of nodes whose GPUs are cut alike, under what their GPUs have."""
+        found: dict[tuple[object, ...], list[str]] = {}
+        for node in self.nodes:
+            key = tuple((c.index, c.gpu.key, c.mode, c.layout) for c in node.gpus)
+            found.setdefault(key, []).append(node.name)
+        return found
+
+    def with_gpus(self, cards: Mapping[tuple[str, int], FleetGpu]) -> Deployment:
+        """Return the same with some GPUs replaced, given by node and index."""
+        nodes = tuple(
+            replace(node, gpus=tuple(cards.get((node.name, c.index), c) for c in node.gpus))
+            for node in self.nodes
+        )
+        return replace(self, nodes=nodes)
+
+    def __str__(self) -> str:
+        cards, nodes = sum(1 for _ in self.gpus()), len(self.nodes)
+        held = sum(1 for _ in self.instances())
+        return (
+            f"{cards} GPU{'s' * (cards != 1)} on {nodes} node{'s' * (nodes != 1)}, "
+            f"{held} instance{'s' * (held != 1)}"
+        )

@@ -1,0 +1,94 @@
+"""Fleets from a CSV table of nodes: what is there before anything runs."""
+
+from __future__ import annotations
+
+from ...errors import CmsError
+from ...files.source import StrPath
+from ...files.tables import Cell, TableRow, read_table
+from ...values.frozen import FrozenMap
+from ...values.names import nearest
+from ..hardware import Gpu, gpu
+from ..hardware.catalogue import gpus
+from .model import Deployment, FleetGpu, FleetNode, driver_branch
+
+__all__ = ["NODE_COLUMNS", "read_nodes"]
+
+NODE_COLUMNS = ("node", "gpu", "count")
+_OPTIONAL = ("driver", "zone")
+
+
+def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:
+    """Read nodes with empty GPUs from a CSV table.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``node,gpu,count`` and, if wanted, ``driver`` and ``zone``; further columns become
+        labels. A node with GPUs of several types has a row for each; its GPUs are numbered in the
+        order of the rows.
+    devices : dict, optional
+        ``{key: Gpu}``: devices of one's own, beside the catalogue's.
+
+    Raises
+    ------
+    FileError
+        With file, line and column: an unknown GPU, a node whose rows contradict each other, ...
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "nodes.csv"
+    >>> _ = path.write_text(
+    ...     "node,gpu,count,zone\\nnode-a,a100-80gb,8,east\\nnode-b,a30-24gb,2,west\\n"
+    ... )
+    >>> print(read_nodes(path))
+    10 GPUs on 2 nodes, 0 instances
+    """
+    found: dict[str, list[FleetGpu]] = {}
+    facts: dict[str, tuple[int, dict[str, str]]] = {}
+    for row in read_table(path, NODE_COLUMNS, _OPTIONAL):
+        name = row["node"].word()
+        cards = found.setdefault(name, [])
+        card = _device(row["gpu"], devices or {})
+        count = row["count"].integer(minimum=1)
+        cards += [FleetGpu(name, len(cards) + i, card) for i in range(count)]
+        stated = _facts(row)
+        line, before = facts.setdefault(name, (row.line, stated))
+        for key in sorted({*before, *stated}):
+            if before.get(key) != stated.get(key):
+                raise row.error(
+                    f"node {name!r} has {key} {stated.get(key)!r} here and {before.get(key)!r} in "
+                    f"line {line}",
+                    expected="the same in every row of a node",
+                )
+    nodes = []
+    for name, cards in found.items():
+        labels = dict(facts[name][1])
+        driver = labels.pop("driver", None)
+        nodes.append(FleetNode(name, tuple(cards), FrozenMap(labels), driver))
+    return Deployment(tuple(nodes))
+
+
+def _facts(row: TableRow) -> dict[str, str]:
+    facts = {name: row[name].text for name in _OPTIONAL if name in row and row[name].text}
+    if "driver" in facts:
+        try:
+            driver_branch(facts["driver"])
+        except CmsError as fault:
+            raise row["driver"].error(str(fault)) from None
+    return facts | {name: text for name, text in row.extra.items() if text}
+
+
+def _device(cell: Cell, devices: dict[str, Gpu]) -> Gpu:
+    name = cell.word()
+    if name in devices:
+        return devices[name]
+    try:
+        return gpu(name)
+    except CmsError:
+        keys = [*devices, *(each.key for each in gpus())]
+        raise cell.error(
+            f"there is no GPU {name!r}",
+            expected=f"one of: {', '.join(keys)}",
+            fix=nearest(name, keys, lead=""),
+        ) from None

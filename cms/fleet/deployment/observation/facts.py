@@ -1,0 +1,157 @@
+"""Facts about nodes as one source tells them, each with the place where it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ....values.frozen import FrozenMap
+from ..instance import State
+
+__all__ = ["SHARED", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated"]
+
+#: What a pod holds of a GPU that others may hold, too, in parts that the source does not know.
+SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Something a source says, and where.
+
+    Parameters
+    ----------
+    value : str
+    where : str
+        ``lgi.txt:14``.
+    """
+
+    value: str
+    where: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFacts:
+    """A GPU instance.
+
+    Parameters
+    ----------
+    profile : str
+        As the source calls it.
+    where : str
+        ``lgi.txt:14``.
+    start, size : int, optional
+        In memory slices.
+    gpu_instance : int, optional
+    uuid : str, optional
+    is_hollow : bool, optional
+        Whether it has no compute instance; None if the source does not say.
+    """
+
+    profile: str
+    where: str = field(compare=False)
+    start: int | None = None
+    size: int | None = None
+    gpu_instance: int | None = None
+    uuid: str | None = None
+    is_hollow: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFacts:
+    """What a source says of one GPU; None where it says nothing.
+
+    Parameters
+    ----------
+    index : int
+    where : str
+    uuid : Stated, optional
+    product : Stated, optional
+        Its name, as drivers print it (``NVIDIA A100-SXM4-80GB``), or a PCI device id.
+    mig : Stated, optional
+        ``on`` or ``off``.
+    pending : Stated, optional
+        What MIG will be after a reset.
+    instances : tuple of InstanceFacts, optional
+        All of them, placed.
+    counts : Mapping[str, int], optional
+        All of them, by profile.
+    """
+
+    index: int
+    where: str = field(compare=False)
+    uuid: Stated | None = None
+    product: Stated | None = None
+    mig: Stated | None = None
+    pending: Stated | None = None
+    instances: tuple[InstanceFacts, ...] | None = None
+    counts: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """Work that holds instances or GPUs of a node, as a cluster knows it.
+
+    Parameters
+    ----------
+    name : str
+        ``team-x/trainer``: its namespace and name.
+    where : str
+    profiles : tuple of str
+        One entry an instance it holds: ``3g.40gb``; :data:`~cms.fleet.deployment.WHOLE` for a GPU,
+        :data:`SHARED` for a part of one.
+    service, point : str, optional
+        Its labels, if it is ours: see :mod:`cms.fleet.deployment.labels`. Without a point it is the
+        only one known of the service on such a profile.
+    state : State
+    places : tuple of (int, str, int or None), optional
+        Exactly which (GPU's index, profile, start) it holds, where the cluster knows (DRA).
+    """
+
+    name: str
+    where: str = field(compare=False)
+    profiles: tuple[str, ...]
+    service: str | None = None
+    point: str | None = None
+    state: State = State.RUNNING
+    places: tuple[tuple[int, str, int | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a source says of a node.
+
+    Parameters
+    ----------
+    source : str
+        The file, or ``<stdin>``.
+    node : Stated, optional
+        Its name; None where the source has none, so that the user has to name it.
+    at : str, optional
+        When it was read, ``2026-11-23T10:15:00Z``; None where the source does not say.
+    driver : Stated, optional
+    product : Stated, optional
+        Of all of its GPUs, where a source says it of the node.
+    labels : FrozenMap
+    gpus : tuple of GpuFacts
+    pods : tuple of PodFacts, optional
+        All that hold GPUs or instances of the node; None where the source knows no pods.
+    allocatable : Mapping[str, int], optional
+        How many instances of each profile (and :data:`~cms.fleet.deployment.WHOLE` GPUs) the
+        cluster can give away, those in use included.
+    mig_state : Stated, optional
+        ``success``, ``pending``, ``rebooting`` or ``failed``: what the last change came to.
+    unknown : tuple of str
+        What it cannot tell of the node, for the user.
+    """
+
+    source: str
+    node: Stated | None = None
+    at: str | None = None
+    driver: Stated | None = None
+    product: Stated | None = None
+    labels: FrozenMap[str, str] = field(default_factory=FrozenMap)
+    gpus: tuple[GpuFacts, ...] = ()
+    pods: tuple[PodFacts, ...] | None = None
+    allocatable: Mapping[str, int] | None = None
+    mig_state: Stated | None = None
+    unknown: tuple[str, ...] = ()

@@ -1,0 +1,302 @@
+"""What ``kubectl get -o json`` printed: nodes, the pods on them, and what these hold of GPUs.
+
+What a device plugin gives a pod is known by profile and node; what a claim gives it, exactly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ....files.node import Node
+from ....values.frozen import FrozenMap
+from ..instance import WHOLE
+from .facts import SHARED, GpuFacts, NodeFacts, Stated
+from .kubernetes_devices import Device, devices_of, gpus_of, where
+from .kubernetes_objects import (
+    PREFIX,
+    Cluster,
+    Names,
+    count_of,
+    entries_of,
+    labels_of,
+    profile_of,
+    text_of,
+)
+from .kubernetes_pods import Held, held_in
+
+__all__ = ["facts_of_kubernetes", "is_kubernetes"]
+
+_READ = ("Node", "Pod", "Deployment", "ResourceSlice", "ResourceClaim")
+
+
+def is_kubernetes(documents: Sequence[Node]) -> bool:
+    """Whether documents are what ``kubectl get -o json`` (or ``yaml``) prints of a cluster.
+
+    Examples
+    --------
+    >>> is_kubernetes([Node({"apiVersion": "v1", "kind": "List", "items": []})])
+    True
+    >>> is_kubernetes([Node({"version": "v1", "mig-configs": {}})])
+    False
+    """
+    kinds = [
+        each.value.get("kind")
+        for each in documents
+        if isinstance(each.value, dict) and isinstance(each.value.get("apiVersion"), str)
+    ]
+    return len(kinds) == len(documents) and any(
+        isinstance(kind, str) and (kind == "List" or kind.removesuffix("List") in _READ)
+        for kind in kinds
+    )
+
+
+def facts_of_kubernetes(
+    documents: Sequence[Node], source: str, service_label: str | None = None
+) -> list[NodeFacts]:
+    """Read what a cluster knows of its nodes with GPUs.
+
+    Parameters
+    ----------
+    documents : sequence of Node
+        Lists or single objects, all that there are of one cluster. Kinds other than Node, Pod,
+        ResourceSlice and ResourceClaim are passed over.
+    source : str
+        What they were read from.
+    service_label : str, optional
+        A label of one's own that names a pod's service, where it has no ``cms.service``.
+
+    Returns
+    -------
+    list of NodeFacts
+        By name; nodes without anything of NVIDIA's are left out.
+
+    Raises
+    ------
+    FileError
+        With path and line: what is malformed, a pod that holds GPUs of a node that is not there or
+        more than the node has, a claim on a device that no slice lists.
+
+    Examples
+    --------
+    >>> pod = {
+    ...     "apiVersion": "v1",
+    ...     "kind": "Pod",
+    ...     "metadata": {"name": "a-1", "namespace": "prod", "labels": {"cms.service": "chat"}},
+    ...     "spec": {
+    ...         "nodeName": "n",
+    ...         "containers": [
+    ...             {"name": "c", "resources": {"limits": {"nvidia.com/mig-3g.40gb": "1"}}}
+    ...         ],
+    ...     },
+    ...     "status": {"phase": "Running"},
+    ... }
+    >>> node = {
+    ...     "apiVersion": "v1",
+    ...     "kind": "Node",
+    ...     "metadata": {"name": "n", "labels": {"nvidia.com/gpu.product": "NVIDIA-A30"}},
+    ...     "status": {"allocatable": {"nvidia.com/mig-3g.40gb": "2"}},
+    ... }
+    >>> (facts,) = facts_of_kubernetes([Node(pod), Node(node)], "cluster.json")
+    >>> facts.product.value, facts.allocatable, facts.pods[0].service, str(facts.pods[0].state)
+    ('NVIDIA-A30', {'3g.40gb': 2}, 'chat', 'starting')
+    """
+    cluster = _gathered(documents)
+    devices = devices_of(cluster.slices.values())
+    names = {name: _names(node) for name, node in cluster.nodes.items()}
+    held: dict[str, list[Held]] = {}
+    for each in held_in(cluster, devices, names, service_label):
+        held.setdefault(each.node, []).append(each)
+    listed: dict[str, list[Device]] = {}
+    for device in devices.values():
+        listed.setdefault(device.node, []).append(device)
+    spaces = {name.partition("/")[0] for name in cluster.pods}
+    found = []
+    for name, node in sorted(cluster.nodes.items()):
+        own, mine = listed.get(name, []), held.get(name, [])
+        if not own and not _is_nvidia(node):
+            continue
+        facts = _node_facts(name, node, names[name], own, mine, source, cluster)
+        if len(spaces) == 1:
+            (space,) = spaces
+            said = f"all pods told of are of namespace {space}; pods of others count as if absent"
+            facts = _also(facts, f"{said} (kubectl get pods -A lists them)")
+        found.append(facts)
+    return found
+
+
+def _also(facts: NodeFacts, said: str) -> NodeFacts:
+    return replace(facts, unknown=(*facts.unknown, said))
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+def _gathered(documents: Sequence[Node]) -> Cluster:
+    cluster = Cluster()
+    kept = {
+        "Node": cluster.nodes,
+        "Pod": cluster.pods,
+        "ResourceSlice": cluster.slices,
+        "ResourceClaim": cluster.claims,
+    }
+    for document in documents:
+        outer = document.at("kind").text()
+        cluster.lists_pods |= outer == "PodList"
+        cluster.lists_claims |= outer == "ResourceClaimList"
+        is_list = outer.endswith("List")
+        for item in document.at("items").array() if is_list else [document]:
+            if not isinstance(item.value, dict):
+                raise item.wrong("an object of Kubernetes")
+            kind = item.at("kind").text() if "kind" in item.value else outer.removesuffix("List")
+            objects = kept.get(kind)
+            if objects is None:
+                continue
+            meta = item.at("metadata")
+            name = meta.at("name").text()
+            if kind in ("Pod", "ResourceClaim"):
+                name = f"{text_of(meta, 'namespace') or 'default'}/{name}"
+            if name in objects:
+                raise item.error(
+                    f"{item.label}: {kind} {name!r} is told of twice, also in "
+                    f"{where(objects[name])}",
+                    expected="what one cluster said at one time",
+                )
+            objects[name] = item
+            cluster.lists_pods |= kind == "Pod"
+            cluster.lists_claims |= kind == "ResourceClaim"
+    return cluster
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+def _is_nvidia(node: Node) -> bool:
+    resources = entries_of(node, "status", "allocatable")
+    return f"{PREFIX}gpu.product" in labels_of(node) or any(
+        name.startswith((f"{PREFIX}gpu", f"{PREFIX}mig-")) for name, _ in resources
+    )
+
+
+def _names(node: Node) -> Names:
+    labels = labels_of(node)
+    product = labels.get(f"{PREFIX}gpu.product")
+    written = "" if product is None else product.text()
+    _, _, part = written.removesuffix("-SHARED").partition("-MIG-")
+    sharing = labels.get(f"{PREFIX}gpu.sharing-strategy")
+    is_shared = sharing.text() not in ("", "none") if sharing else written.endswith("-SHARED")
+    return Names(profile_of(part), is_shared)
+
+
+def _node_facts(
+    name: str,
+    node: Node,
+    names: Names,
+    devices: Sequence[Device],
+    held: Sequence[Held],
+    source: str,
+    cluster: Cluster,
+) -> NodeFacts:
+    labels = labels_of(node)
+    texts = {key: value.text() for key, value in labels.items()}
+    if zone := texts.get("topology.kubernetes.io/zone"):
+        texts.setdefault("zone", zone)
+    _refuse_shared_parts(name, labels, names)
+    allocatable: Counter[str] = Counter()
+    for resource, count in node.at("status").at("allocatable").entries():
+        profile = names.profile(resource)
+        if profile is not None:
+            allocatable[profile] += count_of(count)
+    _refuse_more_than_there_is(name, allocatable, held)
+    gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
+    unknown = []
+    if allocatable.pop(SHARED, 0):
+        how = texts.get(f"{PREFIX}gpu.sharing-strategy", "some way")
+        unknown.append(
+            f"its GPUs are shared by {how}: which pods share which of them, and in what parts, is "
+            "not known, so that all of them count as another's"
+        )
+    if texts.get(f"{PREFIX}gpu.product", "").endswith("-MIG-INVALID"):
+        unknown.append("its device plugin has the strategy single, which its GPUs do not fit")
+    state = labels.get(f"{PREFIX}mig.config.state")
+    return NodeFacts(
+        source,
+        Stated(name, where(node.at("metadata").at("name"))),
+        driver=_driver(labels, devices),
+        product=None if gpus else _product(labels),
+        labels=FrozenMap(texts),
+        gpus=gpus or _counted(node, texts, names, allocatable),
+        pods=tuple(each.pod for each in held) if cluster.lists_pods else None,
+        allocatable=dict(sorted(allocatable.items())),
+        mig_state=None if state is None else Stated(state.text(), where(state)),
+        unknown=tuple(unknown),
+    )
+
+
+def _refuse_shared_parts(name: str, labels: Mapping[str, Node], names: Names) -> None:
+    """Refuse a node whose parts of GPUs are shared: what is counted there are no parts."""
+    for key, value in labels.items():
+        resource, _, what = key.removeprefix(PREFIX).rpartition(".")
+        is_of_parts = resource.startswith("mig-") or (resource == "gpu" and names.single)
+        if what == "sharing-strategy" and is_of_parts and value.text() not in ("", "none"):
+            raise value.error(
+                f"{value.label}: node {name!r} shares parts of its GPUs by {value.text()}, so that "
+                "who holds which part cannot be told",
+                expected="parts that are held by one pod each",
+            )
+
+
+def _product(labels: Mapping[str, Node]) -> Stated | None:
+    product = labels.get(f"{PREFIX}gpu.product")
+    if product is None:
+        return None
+    written, _, _ = product.text().removesuffix("-SHARED").partition("-MIG-")
+    return Stated(written, where(product))
+
+
+def _driver(labels: Mapping[str, Node], devices: Sequence[Device]) -> Stated | None:
+    full = labels.get(f"{PREFIX}cuda.driver-version.full")
+    if full is not None:
+        return Stated(full.text(), where(full))
+    parts = [labels.get(f"{PREFIX}cuda.driver.{part}") for part in ("major", "minor", "rev")]
+    written = ".".join(each.text() for each in parts if each is not None and each.text())
+    if written and parts[0] is not None:
+        return Stated(written, where(parts[0]))
+    return next(filter(None, (each.stated("driverVersion") for each in devices)), None)
+
+
+def _counted(
+    node: Node, labels: Mapping[str, str], names: Names, allocatable: Mapping[str, int]
+) -> tuple[GpuFacts, ...]:
+    """Return the GPUs of a node where counts alone tell how each is: none is cut, or it is one."""
+    count = labels.get(f"{PREFIX}gpu.count", "")
+    if names.single is not None or not count.isdigit() or not int(count):
+        return ()
+    at, number = where(node), int(count)
+    is_off = labels.get(f"{PREFIX}mig.capable") == "false"
+    is_mixed = labels.get(f"{PREFIX}mig.strategy") == "mixed"
+    if is_off or (is_mixed and allocatable.get(WHOLE) == number):
+        return tuple(GpuFacts(index, at, mig=Stated("off", at)) for index in range(number))
+    counts = {name: n for name, n in allocatable.items() if n and name != WHOLE}
+    if number == 1 and is_mixed and counts:
+        return (GpuFacts(0, at, mig=Stated("on", at), counts=counts),)
+    return ()
+
+
+def _refuse_more_than_there_is(
+    name: str, allocatable: Mapping[str, int], held: Sequence[Held]
+) -> None:
+    taken: Counter[str] = Counter()
+    for each in held:
+        placed = Counter(profile for _, profile, _ in each.pod.places)
+        for profile, count in (Counter(each.pod.profiles) - placed).items():
+            taken[profile] += count
+            if taken[profile] > allocatable.get(profile, 0):
+                raise each.at.error(
+                    f"{each.at.label}: pod {each.pod.name} holds {profile}, and then "
+                    f"{taken[profile]} of these are held of node {name!r}, whose allocatable has "
+                    f"{allocatable.get(profile, 0)}",
+                    expected="nodes and pods of one time; a change of the GPUs may have left a "
+                    "stale key",
+                )  # fmt: skip

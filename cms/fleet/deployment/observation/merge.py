@@ -1,0 +1,326 @@
+"""Facts of several sources become one deployment; what they contradict each other in is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ....errors import CmsError, FileError, InvalidProblem
+from ....values.frozen import FrozenMap
+from ...hardware import Gpu, Layout
+from ...hardware import gpu as catalogue_gpu
+from ..checking import check_gpu
+from ..instance import Instance, Mode, Seen, State
+from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
+from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
+from .merging import Merging, fault_at
+from .pods import as_known, compare_allocatable, with_pods
+
+__all__ = ["Observed", "merge"]
+
+
+class Observed(NamedTuple):
+    """What is there now.
+
+    Attributes
+    ----------
+    deployment : Deployment
+    warnings : tuple of str
+        What no source says, and what that means.
+    """
+
+    deployment: Deployment
+    warnings: tuple[str, ...]
+
+
+def merge(
+    facts: Sequence[NodeFacts],
+    known: Deployment | None = None,
+    *,
+    devices: Mapping[str, Gpu] | None = None,
+    device: Gpu | None = None,
+) -> Observed:
+    """Join what sources say of nodes.
+
+    Parameters
+    ----------
+    facts : sequence of NodeFacts
+        Each with its node's name.
+    known : Deployment, optional
+        What was meant to run: its services, rule and operating points say what the labels of pods
+        stand for, and what stands where no source knows what an instance does.
+    devices : Mapping[str, Gpu], optional
+        Devices of one's own by key, beside the catalogue's.
+    device : Gpu, optional
+        What a GPU is of which no source says so.
+
+    Returns
+    -------
+    Observed
+
+    Raises
+    ------
+    FileError
+        If two sources contradict each other, both places named; if one has what cannot be; if
+        what a GPU is, or whether it is cut, is said nowhere.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from cms.fleet import gpu
+    >>> from cms.files.source import Source
+    >>> from cms.fleet.deployment.observation.nvidia_smi import read_nvidia_smi
+    >>> text = "|   0  MIG 3g.40gb    9    2    4:4     |"
+    >>> told = replace(read_nvidia_smi(Source("lgi.txt", text)), node=Stated("a", "--node"))
+    >>> print(*merge([told], device=gpu("a100-80gb")).deployment.gpus())
+    a/0 a100-80gb: 3g.40gb@4 of unknown
+    """
+    merging = Merging(known or Deployment(()), devices or {}, device)
+    names: dict[str, list[NodeFacts]] = {}
+    for each in facts:
+        if each.node is None:
+            raise FileError(
+                each.source, "it does not say of which node it is",
+                expected="NODE=FILE", fix="or --node NAME for all files without a name",
+            )  # fmt: skip
+        names.setdefault(each.node.value, []).append(each)
+    nodes = tuple(_node(merging, name, told) for name, told in sorted(names.items()))
+    found = Deployment(nodes, merging.known.services, merging.known.rule)
+    return Observed(found, tuple(merging.warnings))
+
+
+# --- one node -------------------------------------------------------------------------------------
+
+
+def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
+    driver = _agreed(f"driver of {name}", [each.driver for each in told], _without_zeros)
+    if driver is not None:
+        try:
+            driver_branch(driver.value)
+        except InvalidProblem as fault:
+            raise fault_at(driver.where, str(fault)) from None
+    _refuse_half_changed(name, told)
+    for each in told:
+        merging.warnings += [f"{name}: {said}" for said in each.unknown]
+        if each.mig_state is not None and each.mig_state.value == "failed":
+            merging.warnings.append(
+                f"{name}: the last change of its GPUs has failed ({each.mig_state.where})"
+            )
+    labels: dict[str, str] = {}
+    for each in told:
+        labels |= each.labels
+    product = _agreed(f"product of {name}", [each.product for each in told])
+    indices = sorted({card.index for each in told for card in each.gpus})
+    cards = [_gpu(merging, name, index, told, product) for index in indices]
+    pods = [pod for each in told for pod in each.pods or ()]
+    if any(each.pods is not None for each in told):
+        cards = with_pods(merging, name, cards, pods)
+        compare_allocatable(name, cards, told)
+    else:
+        cards = [as_known(merging, card) for card in cards]
+    if not cards:
+        where = ", ".join(each.source for each in told)
+        raise FileError(
+            where, f"no GPU of node {name!r} is told of",
+            expected="what a device plugin does not tell: nvidia-smi mig -lgi and -L of the node",
+        )  # fmt: skip
+    times = [each.at for each in told if each.at is not None]
+    seen = Observation(min(times), tuple(each.source for each in told)) if times else None
+    return FleetNode(
+        name, tuple(cards), FrozenMap(labels), driver.value if driver else None, seen
+    )  # fmt: skip
+
+
+def _refuse_half_changed(name: str, told: Sequence[NodeFacts]) -> None:
+    for each in told:
+        state = each.mig_state
+        if state is not None and state.value in ("pending", "rebooting"):
+            raise fault_at(
+                state.where,
+                f"node {name!r} is being changed: nvidia.com/mig.config.state is {state.value!r}",
+                "success or failed; observe again when the change has ended",
+            )
+
+
+def _without_zeros(driver: str) -> str:
+    """Return a driver's version as semantic versions have it: 535.104.5 of 535.104.05."""
+    return ".".join(part.lstrip("0") or "0" for part in driver.split("."))
+
+
+def _agreed(
+    what: str, said: Sequence[Stated | None], same: Callable[[str], str] = str
+) -> Stated | None:
+    """Return what all sources that say something say; refuse two answers, naming both places."""
+    first: Stated | None = None
+    for each in said:
+        if each is None:
+            continue
+        if first is not None and same(first.value) != same(each.value):
+            raise fault_at(
+                each.where,
+                f"the {what} is {each.value} here, and {first.value} in {first.where}",
+                "sources that agree; observe both again",
+            )
+        first = first or each
+    return first
+
+
+def _gpu(
+    merging: Merging,
+    node: str,
+    index: int,
+    told: Sequence[NodeFacts],
+    product: Stated | None,
+) -> FleetGpu:
+    facts = [card for each in told for card in each.gpus if card.index == index]
+    name = f"{node}/{index}"
+    uuid = _agreed(f"UUID of {name}", [card.uuid for card in facts])
+    card = _device(merging, name, facts, product)
+    mig = _agreed(f"MIG mode of {name}", [each.mig for each in facts])
+    pending = _agreed(f"pending MIG mode of {name}", [each.pending for each in facts])
+    if mig is not None and pending is not None and mig.value != pending.value:
+        merging.warnings.append(
+            f"{name}: MIG is {mig.value} and will be {pending.value} after a reset "
+            f"({pending.where})"
+        )
+    where = facts[0].where
+    placed = [each for each in facts if each.instances is not None]
+    counted = [each for each in facts if each.counts is not None]
+    if mig is None and not placed and not counted:
+        raise fault_at(where, f"whether MIG is on is said nowhere of {name}", "mig.mode.current")
+    if mig is not None and mig.value == "off":
+        return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid.value if uuid else None)
+    if mig is None and not any(each.instances or each.counts for each in facts):
+        raise fault_at(
+            where, f"{name} has no instances, and whether MIG is on is said nowhere",
+            "the output of: nvidia-smi --query-gpu=index,uuid,name,mig.mode.current --format=csv",
+        )  # fmt: skip
+    if not placed and not counted:
+        raise fault_at(
+            mig.where if mig else where,
+            f"MIG is on on {name}, and its instances are listed nowhere",
+            "the output of: nvidia-smi mig -lgi",
+        )  # fmt: skip
+    instances, seen = _instances(name, card, placed, counted)
+    return FleetGpu(
+        node, index, card, Mode.MIG, instances, uuid.value if uuid else None, seen
+    )  # fmt: skip
+
+
+def _device(merging: Merging, name: str, facts: Sequence[GpuFacts], product: Stated | None) -> Gpu:
+    said = [each.product for each in facts]
+    found: list[tuple[Gpu, Stated]] = []
+    for each in [*said, product]:
+        if each is None:
+            continue
+        try:
+            card = merging.devices.get(each.value) or catalogue_gpu(each.value)
+        except CmsError as fault:
+            raise fault_at(each.where, f"{name}: {fault}") from None
+        if found and found[0][0].key != card.key:
+            raise fault_at(
+                each.where,
+                f"{name} is a {card.key} here, and a {found[0][0].key} in {found[0][1].where}",
+                "sources that agree; observe both again",
+            )
+        found.append((card, each))
+    if found:
+        return found[0][0]
+    if merging.device is not None:
+        return merging.device
+    raise fault_at(
+        facts[0].where, f"what GPU {name} is is said nowhere",
+        "the output of nvidia-smi -L beside it, or --gpu a100-80gb",
+    )  # fmt: skip
+
+
+def _instances(
+    name: str, card: Gpu, placed: Sequence[GpuFacts], counted: Sequence[GpuFacts]
+) -> tuple[tuple[Instance, ...], Seen]:
+    layouts = [(_placed(name, card, each), _where(each)) for each in placed]
+    for layout, where in layouts[1:]:
+        first, before = layouts[0]
+        if sorted(_places(first)) != sorted(_places(layout)):
+            raise fault_at(
+                where,
+                f"{name} has {_listed(_places(layout))} here, and {_listed(_places(first))} in "
+                f"{before}",
+                "sources that agree; observe both again",
+            )
+    for each in counted:
+        counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
+        if layouts and counts != dict(Counter(i.profile for i in layouts[0][0])):
+            raise fault_at(
+                each.where,
+                f"{name} has {_listed(_of(counts))} here, and "
+                f"{_listed(_places(layouts[0][0]))} in {layouts[0][1]}",
+                "sources that agree; observe both again",
+            )
+    if layouts:
+        # the one that says most: identifiers, and what is hollow
+        return max((found for found, _ in layouts), key=_detail), Seen.SEEN
+    return _from_counts(name, card, counted[0])
+
+
+def _where(facts: GpuFacts) -> str:
+    return facts.instances[0].where if facts.instances else facts.where
+
+
+def _detail(instances: Sequence[Instance]) -> int:
+    return sum((each.gpu_instance is not None) + (each.uuid is not None) for each in instances)
+
+
+def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
+    found: list[Instance] = []
+    for each in facts.instances or ():
+        profile = _profile(name, card, each)
+        size = card.profile(profile).memory
+        if each.size not in (None, size):
+            raise fault_at(
+                each.where, f"{name}: {each.profile} takes {each.size} memory slices here",
+                f"{size}, as on {card.key}",
+            )  # fmt: skip
+        state = State.HOLLOW if each.is_hollow else State.RUNNING
+        owner = None if state is State.HOLLOW else "unknown"
+        more = each.gpu_instance, each.uuid
+        found.append(Instance(profile, each.start, None, owner, state, *more))
+    for violation in check_gpu(FleetGpu(name, facts.index, card, instances=tuple(found))):
+        raise fault_at(_where(facts), f"what {name} is said to hold cannot be: {violation}")
+    return tuple(found)
+
+
+def _profile(name: str, card: Gpu, facts: InstanceFacts) -> str:
+    try:
+        return card.profile(facts.profile).name
+    except CmsError as fault:
+        raise fault_at(facts.where, f"{name}: {fault}") from None
+
+
+def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance, ...], Seen]:
+    """Place counts: exactly where one layout alone has them."""
+    counts = dict(facts.counts or {})
+    try:
+        layouts: Sequence[Layout] = card.layouts_of(counts) if any(counts.values()) else [()]
+        why = "" if layouts else card.why_not(counts)
+    except CmsError as fault:
+        raise fault_at(facts.where, f"{name}: {fault}") from None
+    if not layouts:
+        raise fault_at(facts.where, f"what {name} is said to hold cannot be: {why}")
+    if len(layouts) == 1:
+        only = (Instance(p.profile, p.start, owner="unknown") for p in layouts[0])
+        return tuple(only), Seen.ONLY_ONE
+    names = (card.profile(p).name for p, n in counts.items() for _ in range(n))
+    return tuple(Instance(p, owner="unknown") for p in names), Seen.UNKNOWN
+
+
+def _places(instances: Iterable[Instance]) -> list[str]:
+    return [each.place for each in instances]
+
+
+def _of(counts: Mapping[str, int]) -> list[str]:
+    return [f"{count} x {profile}" for profile, count in sorted(counts.items())]
+
+
+def _listed(what: Iterable[object]) -> str:
+    return ", ".join(map(str, what)) or "nothing"

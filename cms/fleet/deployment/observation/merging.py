@@ -1,0 +1,50 @@
+"""What the user said beside the sources, and errors that point into one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from ....errors import FileError
+from ...hardware import Gpu
+from ..instance import Work
+from ..labels import label_value, point_label
+from ..model import Deployment
+
+__all__ = ["Merging", "fault_at"]
+
+
+@dataclass
+class Merging:
+    """What the user said beside the sources, and what is said to the user."""
+
+    known: Deployment
+    devices: Mapping[str, Gpu]
+    device: Gpu | None
+    warnings: list[str] = field(default_factory=list)
+
+    def work(
+        self, service: str, point: str | None, profiles: Collection[str], gpus: Collection[str]
+    ) -> Work | None:
+        """Find the work that a pod's labels name; without a point, the only one there can be.
+
+        Points of other types of GPU than the node's have the same label, and are others.
+        """
+        found = {
+            instance.work: None
+            for card, instance in self.known.instances()
+            if instance.work is not None
+            and card.gpu.key in gpus
+            and service in (instance.work.service, label_value(instance.work.service))
+            and (point is None or point_label(instance.work) == point)
+            and (point is not None or instance.profile in profiles)
+        }
+        return next(iter(found)) if (point is not None and found) or len(found) == 1 else None
+
+
+def fault_at(where: str, what: str, expected: str | None = None) -> FileError:
+    """Build an error at ``lgi.txt:14``."""
+    name, _, line = where.rpartition(":")
+    if name and line.isdigit():
+        return FileError(name, what, line=int(line), expected=expected)
+    return FileError(where, what, expected=expected)

@@ -1,0 +1,216 @@
+"""What instances do: given to the pods that hold them, or to what was meant to run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ....errors import FileError
+from ..instance import WHOLE, Instance, Mode, State
+from ..model import FleetGpu
+from .facts import SHARED, NodeFacts, PodFacts
+from .merging import Merging, fault_at
+
+__all__ = ["as_known", "compare_allocatable", "with_pods"]
+
+
+def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
+    """Say what instances do where no cluster is asked: what was meant to run in their places."""
+    try:
+        known = merging.known.node(card.node)
+    except KeyError:
+        return card
+    meant = {
+        each.place: each
+        for other in known.gpus
+        if other.index == card.index
+        for each in other.instances
+    }
+    return replace(card, instances=tuple(_with(each, meant) for each in card.instances))
+
+
+def _with(instance: Instance, meant: Mapping[str, Instance]) -> Instance:
+    other = meant.get(instance.place)
+    if other is None or instance.state is State.HOLLOW:
+        return instance
+    return replace(instance, work=other.work, owner=other.owner)
+
+
+def with_pods(
+    merging: Merging, node: str, cards: Sequence[FleetGpu], pods: Sequence[PodFacts]
+) -> list[FleetGpu]:
+    """Give the instances of a node to its pods; which GPU it is, a plug-in does not tell."""
+    held = {card.index: list(card.instances) for card in cards}
+    free = {
+        (index, at)
+        for index, instances in held.items()
+        for at, each in enumerate(instances)
+        if each.state is not State.HOLLOW
+    }
+    by_profile: dict[str, list[Instance]] = {}
+    exactly: dict[tuple[int, str, int | None], list[tuple[PodFacts, Instance]]] = {}
+    types = {card.gpu.key for card in cards}
+    for pod in pods:
+        doing = _doing(merging, pod, types)
+        for held_exactly in pod.places:
+            exactly.setdefault(held_exactly, []).append((pod, doing))
+        for profile in (Counter(pod.profiles) - Counter(each[1] for each in pod.places)).elements():
+            by_profile.setdefault(profile, []).append(doing)
+    for (index, profile, start), users in exactly.items():
+        if profile == WHOLE:
+            _take_whole(cards, held, index, free)
+        place = _index_of(held.get(index, []), profile, start)
+        if place is None or (index, place) not in free:
+            name = profile if start is None else f"{profile}@{start}"
+            raise fault_at(
+                users[0][0].where,
+                f"pod {users[0][0].name} holds {name} of {node}/{index}, which is not there or "
+                "another's",
+                "sources of one time; observe again",
+            )
+        free.discard((index, place))
+        held[index][place] = _give(held[index][place], _together(merging, node, index, users))
+    if SHARED in by_profile:
+        _share(cards, held, by_profile.pop(SHARED), [p for p in pods if SHARED in p.profiles])
+    for profile, doing_all in sorted(by_profile.items()):
+        _deal(merging, node, held, free, profile, doing_all, pods, cards)
+    for index, at in free:
+        held[index][at] = replace(held[index][at], owner=None, work=None)
+    return [replace(card, instances=tuple(held[card.index])) for card in cards]
+
+
+def _take_whole(
+    cards: Sequence[FleetGpu],
+    held: dict[int, list[Instance]],
+    index: int,
+    free: set[tuple[int, int]],
+) -> None:
+    """Give an uncut GPU the one place that it has, once."""
+    for card in cards:
+        if card.index == index and card.mode is Mode.WHOLE and not held[index]:
+            held[index].append(Instance(WHOLE))
+            free.add((index, 0))
+
+
+def _together(
+    merging: Merging, node: str, index: int, users: Sequence[tuple[PodFacts, Instance]]
+) -> Instance:
+    """Return what the pods do that hold one place; of several, nobody knows who does how much."""
+    if len(users) == 1:
+        return users[0][1]
+    names = ", ".join(pod.name for pod, _ in users)
+    merging.warnings.append(
+        f"{node}/{index}: {names} share it in parts that are not known; it counts as another's"
+    )
+    return Instance("", owner=f"pods {names}")
+
+
+def _share(
+    cards: Sequence[FleetGpu],
+    held: dict[int, list[Instance]],
+    doing: Sequence[Instance],
+    pods: Sequence[PodFacts],
+) -> None:
+    """Keep all uncut GPUs of a node from us, of which pods share some, nobody knows which."""
+    names = ", ".join(pod.name for pod in pods)
+    state = doing[0].state if len(doing) == 1 else State.RUNNING
+    for card in cards:
+        if card.mode is Mode.WHOLE and not held[card.index]:
+            held[card.index].append(Instance(WHOLE, owner=f"pods {names}", state=state))
+
+
+def _doing(merging: Merging, pod: PodFacts, types: Collection[str]) -> Instance:
+    """Return an instance without a place that does what a pod does."""
+    work = merging.work(pod.service, pod.point, pod.profiles, types) if pod.service else None
+    if work is not None:
+        return Instance("", work=work, state=pod.state)
+    if pod.service:
+        merging.warnings.append(
+            f"pod {pod.name} says that it serves {pod.service!r} at {pod.point!r}, which no plan "
+            "or deployment that was given knows: it counts as another's"
+        )
+    return Instance("", owner=f"pod {pod.name}", state=pod.state)
+
+
+def _give(instance: Instance, doing: Instance) -> Instance:
+    return replace(instance, work=doing.work, owner=doing.owner, state=doing.state)
+
+
+def _index_of(instances: Sequence[Instance], profile: str, start: int | None) -> int | None:
+    for at, each in enumerate(instances):
+        if (each.profile, each.start) == (profile, start):
+            return at
+    return None
+
+
+def _deal(
+    merging: Merging,
+    node: str,
+    held: dict[int, list[Instance]],
+    free: set[tuple[int, int]],
+    profile: str,
+    doing: Sequence[Instance],
+    pods: Sequence[PodFacts],
+    cards: Sequence[FleetGpu],
+) -> None:
+    if profile == WHOLE:
+        for card in cards:
+            if card.mode is Mode.WHOLE and not held[card.index]:
+                held[card.index].append(Instance(WHOLE))
+                free.add((card.index, 0))
+    own = sorted(
+        (index, at) for index, at in free if held[index][at].profile in _called(cards, profile)
+    )
+    if len(own) < len(doing):
+        where = next(pod.where for pod in pods if profile in pod.profiles)
+        raise fault_at(
+            where,
+            f"{len(doing)} pods of node {node!r} hold {profile}, but it has {len(own)} of these",
+            "sources of one time; observe again",
+        )
+    kinds = {(each.work, each.is_ours) for each in doing}
+    is_guess = len(own) > 1 and (len(own) > len(doing) or len(kinds) > 1)
+    if is_guess:
+        merging.warnings.append(
+            f"{node}: which of its {len(own)} x {profile} serve what is not known, since the "
+            "device plug-in does not tell"
+        )
+    before = len(doing)
+    for number, (index, at) in enumerate(own):
+        given = doing[number] if number < before else Instance("")
+        held[index][at] = replace(_give(held[index][at], given), is_guessed=is_guess)
+        free.discard((index, at))
+    for card in cards:  # a whole GPU that nobody holds is empty
+        held[card.index] = [
+            each for each in held[card.index] if each.profile != WHOLE or each.work or each.owner
+        ]
+
+
+def _called(cards: Sequence[FleetGpu], profile: str) -> set[str]:
+    """Return the names under which a node's GPUs know a profile."""
+    names = {profile}
+    for card in cards:
+        for each in card.gpu.profiles:
+            if profile in (each.name, *each.other_names):
+                names.add(each.name)
+    return names
+
+
+def compare_allocatable(node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]) -> None:
+    """What the cluster can give away must be what the GPUs hold."""
+    found: Counter[str] = Counter()
+    for card in cards:
+        for each in card.instances:
+            if card.mode is Mode.MIG and each.state is not State.HOLLOW:
+                found[each.profile] += 1
+    for facts in told:
+        for profile, count in sorted((facts.allocatable or {}).items()):
+            names = _called(cards, profile)
+            here = sum(found[name] for name in names)
+            if profile != WHOLE and here != count:
+                raise FileError(
+                    facts.source,
+                    f"node {node!r} can give away {count} x {profile}, but its GPUs hold {here}",
+                    expected="sources that agree; observe both again",
+                )

@@ -1,0 +1,340 @@
+"""Placing a plan on a fleet: numbered GPUs, where most of what runs goes on as it is."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+
+from ...errors import AlgorithmError, CmsError, InvalidProblem
+from ...solving.solution import Proof
+from ..hardware import Gpu
+from ..serving.plan import Plan
+from .checking import check_deployment
+from .grouped import Content, Lacking, contents_of, match_contents
+from .instance import Mode, Seen
+from .keeping import Chosen, Demand, KeepingProgram, Rules
+from .keeping_bound import best_prices
+from .model import Deployment, FleetGpu
+from .placed import Placed, checked_placement, has_our_work
+from .programs import Limits
+from .realising import filled, realise
+from .spots import Spot, spots_of
+from .unplaceable import Unplaceable, why_unplaceable
+from .wanted import Wanted
+from .wishes import Wishes, WishRules, demand_of, homes_of, raised, wishes_of
+
+__all__ = ["place"]
+
+
+def place(
+    wanted: Wanted,
+    fleet: Deployment,
+    *,
+    wishes: Wishes | None = None,
+    as_grouped: bool = False,
+    whole_gpus: bool = False,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Placed | Unplaceable:
+    """Place what is wanted on a fleet, keeping as much as possible of what runs there.
+
+    Which instances share a GPU is chosen here. Instances of others (`Instance.owner`) stay where
+    they are and nothing is planned over them; ours go if they are not wanted. In this order: fewest
+    GPUs beyond the promise's, fewest instances beyond it (which only wishes ask for), most
+    instances kept, most new work where an instance is already (a restart instead of a new cut),
+    fewest GPUs touched, fewest nodes, the first nodes and GPUs.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        See `wanted_of`.
+    fleet : Deployment
+        What runs now; what a table of nodes gives (`read_nodes`) is an empty one.
+    wishes : Wishes, optional
+        None: those in the columns of the services (`wishes_of`).
+    as_grouped : bool, default False
+        Whether GPUs are to hold what the plan's groups have, so that only these are matched.
+    whole_gpus : bool, default False
+        Whether GPUs are cut by a tool that can only cut a whole one anew (mig-parted, the GPU
+        Operator, Slurm): instances go on only where their GPU stays as it is cut, and what has no
+        work any more idles there.
+    time_limit : float, optional
+        Seconds; then what was found is returned, with its bound. Without one the same is found
+        every time.
+    cancel : threading.Event, optional
+        Ends the search likewise.
+
+    Returns
+    -------
+    Placed or Unplaceable
+
+    Raises
+    ------
+    InvalidProblem
+        If the fleet cannot be as it is written, or its devices are others than the plan's.
+    CmsError
+        If time was up before anything was found.
+
+    Notes
+    -----
+    Nodes are filled to use the fewest for up to some 1,500 pairs of kinds of GPUs and nodes; beyond
+    that one after the other, which may use more.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, gpu
+    >>> from cms.fleet.deployment import FleetNode, wanted_of
+    >>> serving = load_instance("S1").as_problem()
+    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
+    >>> now = place(wanted, Deployment((FleetNode("a", cards),)))
+    >>> print(now)
+    2 x a100-80gb on 1 node, 2 changed
+    >>> print(place(wanted, now.deployment))
+    2 x a100-80gb on 1 node, 0 changed
+    10 of 10 running instances stay (the most possible, checked)
+    """
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    wishes = wishes_of(wanted.services) if wishes is None else wishes
+    wishes.require(wanted.services)
+    _require(wanted, fleet)
+    find = _on_whole_gpus if whole_gpus else _found
+    return find(wanted, fleet, wishes, as_grouped, limits)
+
+
+def _on_whole_gpus(
+    wanted: Wanted, fleet: Deployment, wishes: Wishes, as_grouped: bool, limits: Limits
+) -> Placed | Unplaceable:
+    """Plan as if starts were not known, and have them back afterwards where nothing is cut anew."""
+    unseen = fleet.with_gpus(
+        {
+            (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
+            for card in fleet.gpus()
+            if card.mode is Mode.MIG and card.instances
+        }
+    )
+    found = _found(wanted, unseen, wishes, as_grouped, limits)
+    if isinstance(found, Unplaceable):
+        return found
+    seen = {(card.node, card.index): card.seen for card in fleet.gpus()}
+    cards = {
+        (card.node, card.index): replace(card, seen=seen[card.node, card.index])
+        for card in found.deployment.gpus()
+        if card.seen is Seen.UNKNOWN
+    }
+    changed = tuple(cards.get((card.node, card.index), card) for card in found.changed)
+    return replace(found, deployment=found.deployment.with_gpus(cards), changed=changed)
+
+
+def _found(
+    wanted: Wanted, fleet: Deployment, wishes: Wishes, as_grouped: bool, limits: Limits
+) -> Placed | Unplaceable:
+    if not wishes and wanted.plan is not None and (as_grouped or _is_empty(fleet)):
+        found = _as_grouped(wanted, wanted.plan, fleet)
+        if isinstance(found, Placed) or as_grouped:
+            return found
+    if as_grouped:
+        raise InvalidProblem(
+            "wishes decide which instances share a GPU, and as_grouped leaves that to the plan; "
+            "expected one of them"
+            if wishes
+            else "there is no plan whose groups could be placed; expected as_grouped=False"
+        )
+    return _regrouped(wanted, fleet, wishes, limits)
+
+
+def _geometry(gpu: Gpu) -> tuple[object, ...]:
+    """Return what decides how a GPU can be cut: product names and sources may grow."""
+    profiles = ((p.name, p.compute, p.memory, p.starts, p.max, p.attributes) for p in gpu.profiles)
+    return gpu.compute_slices, gpu.memory_slices, tuple(profiles)
+
+
+def _require(wanted: Wanted, fleet: Deployment) -> None:
+    for key, gpu in wanted.devices.items():
+        if _geometry(fleet.devices.get(key, gpu)) != _geometry(gpu):
+            raise InvalidProblem(
+                f"the plan's {key} is cut by other rules than the fleet's, whose device file is "
+                "another; expected the same profiles, starts and slices"
+            )
+    faults = [fault for fault in check_deployment(fleet) if fault.kind != "capacity"]
+    if faults:
+        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+        raise InvalidProblem(f"the fleet cannot be as it is written: {faults[0]}{more}")
+
+
+def _is_empty(fleet: Deployment) -> bool:
+    return all(card.is_empty for card in fleet.gpus())
+
+
+# --- any contents ---------------------------------------------------------------------------------
+
+
+def _regrouped(
+    wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limits
+) -> Placed | Unplaceable:
+    demand = demand_of(wanted, wishes)
+    chosen, spots, ended = _chosen(wanted, fleet, wishes, demand, limits)
+    if chosen is None:
+        if not ended:
+            raise CmsError("no placement was found in time; expected a longer time limit")
+        return _unplaceable(wanted, fleet, wishes, limits)
+    counts = chosen.counts(demand)
+    deployment = _deployment(fleet, wanted, realise(fleet, spots, demand, chosen))
+    used = Counter(card.gpu.key for card in deployment.gpus() if has_our_work(card))
+    more = {key: n - wanted.gpus.get(key, 0) for key, n in sorted(used.items())}
+    more = {key: n for key, n in more.items() if n > 0}
+    allowed = {key: wanted.gpus.get(key, 0) + more.get(key, 0) for key in {*wanted.gpus, *more}}
+    grown = raised(wanted, demand, counts, dict(sorted(allowed.items())))
+    final = Demand(demand.kinds, counts, allowed, demand.crowds)
+    kept = chosen.most_kept
+    bound, proof = _bound(spots, final, kept, chosen.ended, limits)
+    costs = dict.fromkeys(wishes.words(), 0)
+    if more:
+        for name, wish in wishes.words().items():
+            fewer = _fewest_more(wanted, fleet, wishes.without(wish), limits)
+            if fewer is None:  # time was up
+                del costs[name]
+            else:
+                costs[name] = max(0, sum(more.values()) - fewer)
+    return checked_placement(
+        deployment, fleet, grown, kept, (bound, proof), more,
+        _proof_of_more(spots, demand, allowed, more, chosen.ended, limits), costs, wishes,
+    )  # fmt: skip
+
+
+def _program(wanted: Wanted, fleet: Deployment, wishes: Wishes, demand: Demand) -> KeepingProgram:
+    numbers = {kind: number for number, kind in enumerate(demand.kinds)}
+    spots = spots_of(fleet, numbers, homes_of(fleet, wishes))
+    rules = WishRules(wishes, fleet, wanted, demand.kinds) if wishes else Rules()
+    return KeepingProgram(spots, demand, rules)
+
+
+def _chosen(
+    wanted: Wanted, fleet: Deployment, wishes: Wishes, demand: Demand, limits: Limits
+) -> tuple[Chosen | None, tuple[Spot, ...], bool]:
+    program = _program(wanted, fleet, wishes, demand)
+    chosen, ended = program.solve(limits)
+    return chosen, tuple(program.spots), ended
+
+
+def _fewest_more(wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limits) -> int | None:
+    """How many GPUs beyond the promise's are needed under fewer wishes."""
+    return _program(wanted, fleet, wishes, demand_of(wanted, wishes)).fewest_more(limits)
+
+
+def _bound(
+    spots: tuple[Spot, ...], demand: Demand, kept: int, ended: bool, limits: Limits
+) -> tuple[int, Proof]:
+    trivial = _kept_at_best(spots, demand)
+    if kept < trivial:
+        found = best_prices(spots, demand, limits)
+        if found is not None:
+            trivial = min(trivial, found[1])
+    if kept > trivial:
+        raise AlgorithmError("place", f"{kept} instances are kept, more than the bound {trivial}")
+    if kept == trivial:
+        return trivial, Proof.CHECKED
+    return trivial, Proof.SOLVER if ended else Proof.NONE
+
+
+def _kept_at_best(spots: tuple[Spot, ...], demand: Demand) -> int:
+    """No more of a kind can be kept than run, nor than are wanted."""
+    run: Counter[int] = Counter()
+    for spot in spots:
+        for each in spot.here:
+            if each.kind >= 0:
+                run[each.kind] += len(spot.cards)
+    return sum(min(n, demand.counts[kind]) for kind, n in run.items())
+
+
+def _proof_of_more(
+    spots: tuple[Spot, ...],
+    demand: Demand,
+    used: Mapping[str, int],
+    more: Mapping[str, int],
+    ended: bool,
+    limits: Limits,
+) -> Proof:
+    """Whether the promise's counts alone, without any wish, need as many GPUs."""
+    for key in more:
+        found = best_prices(spots, demand, limits, gpus=key)
+        if found is None or found[1] < used[key]:
+            return Proof.SOLVER if ended else Proof.NONE
+    return Proof.CHECKED
+
+
+def _unplaceable(wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limits) -> Unplaceable:
+    found = why_unplaceable(wanted, fleet, limits)
+    if found is not None:
+        return found
+    reasons = [
+        f"{name} is wished, and without it there is a placement"
+        for name, wish in wishes.words().items()
+        if _fewest_more(wanted, fleet, wishes.without(wish), limits) is not None
+    ]
+    if not reasons:
+        why = "no way to cut the fleet's GPUs holds the instances wanted"
+        reasons = [f"{why} and keeps the wishes" if wishes else why]
+    return Unplaceable(tuple(reasons), Proof.SOLVER)
+
+
+# --- the plan's own contents ----------------------------------------------------------------------
+
+
+def _as_grouped(wanted: Wanted, plan: Plan, fleet: Deployment) -> Placed | Unplaceable:
+    demand = demand_of(wanted, Wishes())
+    numbers = {kind: number for number, kind in enumerate(demand.kinds)}
+    spots = spots_of(fleet, numbers)
+    match = match_contents(spots, contents_of(plan, numbers))
+    if match.lacking:
+        return _lacking(match.lacking, fleet)
+    deployment = _deployment(fleet, wanted, filled(fleet, match.fillings, demand.kinds))
+    proof = Proof.CHECKED if match.is_best else Proof.SOLVER
+    return checked_placement(
+        deployment, fleet, wanted, match.kept, (match.kept, proof), {}, Proof.CHECKED, {}, Wishes()
+    )
+
+
+def _lacking(lacking: Lacking, fleet: Deployment) -> Unplaceable:
+    """Say which GPUs are missing: the contents need more of them than have room for any."""
+    held = [
+        " + ".join(f"{n} x {name}" for name, n in sorted(content.counts.items()))
+        for content in lacking.contents
+    ]
+    key = lacking.contents[0].gpu
+    reason = (
+        f"{lacking.needed} x {key} are needed to hold {' or '.join(dict.fromkeys(held))}, and "
+        f"{lacking.there} of the fleet's have room for it"
+    )
+    for card in fleet.gpus():
+        if card.gpu.key == key and card.pinned and all(p.start is not None for p in card.pinned):
+            around = [(each.profile, each.start or 0) for each in card.pinned]
+            if card.mode is Mode.MIG and (why := _why_not(card, lacking.contents[0], around)):
+                reason += f"; {card.name}: {why}"
+                break
+    return Unplaceable((reason,), Proof.CHECKED)
+
+
+def _why_not(card: FleetGpu, content: Content, around: list[tuple[str, int]]) -> str:
+    known = {profile.name for profile in card.gpu.profiles}
+    if not content.counts.keys() <= known:
+        return ""
+    return card.gpu.why_not(content.counts, around=around)
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def _deployment(
+    fleet: Deployment, wanted: Wanted, cards: Mapping[tuple[str, int], FleetGpu]
+) -> Deployment:
+    own = {service.name for service in wanted.services}
+    others = tuple(service for service in fleet.services if service.name not in own)
+    deployment = replace(fleet, services=(*wanted.services, *others)).with_gpus(cards)
+    named = {each.work.service for _, each in deployment.instances() if each.work is not None}
+    services = (*wanted.services, *(each for each in others if each.name in named))
+    return replace(deployment, services=services, rule=wanted.rule, plan=wanted.plan)

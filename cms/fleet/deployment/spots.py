@@ -1,0 +1,335 @@
+"""GPUs that are alike, and all that can be made of each: the columns of the keeping program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple, TypeVar
+
+from ...errors import InvalidOption
+from ..hardware import MPS_CLIENTS, Gpu, Layout
+from ..serving.operating_point import mps_share
+from .guesses import doubtful, in_doubt
+from .instance import WHOLE, Instance, Kind, Mode, Seen, State
+from .model import Deployment, FleetGpu, FleetNode
+
+__all__ = ["Column", "Here", "Spot", "is_as_cut", "kind_of", "spots_of"]
+
+#: Profiles and starts.
+Places = tuple[tuple[str, int], ...]
+K = TypeVar("K", int, str)
+
+#: Ways to share one GPU under MPS that are listed at most.
+_MOST_FILLS = 20_000
+
+
+class Here(NamedTuple):
+    """An instance of ours that is on a GPU.
+
+    Attributes
+    ----------
+    profile : str
+    start : int
+        -1 where there is none.
+    kind : int
+        The number of its kind, if it can go on as it is; -1 otherwise.
+    works : bool
+    is_whole : bool
+        Whether something else could run there at once: it is not hollow.
+    """
+
+    profile: str
+    start: int
+    kind: int
+    works: bool
+    is_whole: bool
+
+
+class Column(NamedTuple):
+    """Something to be made of a GPU.
+
+    Attributes
+    ----------
+    mode : Mode
+    counts : tuple of (str, int)
+        How many instances of each profile are ours to use.
+    keeps : tuple of (int, int)
+        How many of each kind can go on where they are.
+    there : tuple of (str, int)
+        How many of the instances are there already, with whatever work.
+    stays : bool
+        Whether nothing changes.
+    as_cut : bool
+        Whether the GPU's instances stay and only their work changes, since starts are not known.
+    """
+
+    mode: Mode
+    counts: tuple[tuple[str, int], ...]
+    keeps: tuple[tuple[int, int], ...]
+    there: tuple[tuple[str, int], ...]
+    stays: bool = False
+    as_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Spot:
+    """GPUs that are alike in all that matters to what can be made of them.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    cards : tuple of FleetGpu
+        By node and index.
+    here : tuple of Here
+    columns : tuple of Column
+    home : str
+        The node or zone they are on, where that matters; empty otherwise.
+    """
+
+    gpu: Gpu
+    cards: tuple[FleetGpu, ...]
+    here: tuple[Here, ...]
+    columns: tuple[Column, ...]
+    home: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether something of ours works there now."""
+        return any(each.works for each in self.here)
+
+
+def kind_of(card: FleetGpu, instance: Instance) -> Kind | None:
+    """Return the kind of an instance that can go on as it is: ours, with work, and not leaving."""
+    if not instance.is_ours or instance.work is None:
+        return None
+    if instance.state not in (State.RUNNING, State.STARTING):
+        return None
+    return Kind(card.gpu.key, instance.profile, instance.work)
+
+
+def is_as_cut(card: FleetGpu) -> bool:
+    """Whether a GPU can only stay as cut or be cut anew: the starts on it are not known."""
+    return card.mode is Mode.MIG and card.seen is Seen.UNKNOWN and bool(card.instances)
+
+
+def spots_of(
+    fleet: Deployment, numbers: Mapping[Kind, int], homes: Mapping[str, str] | None = None
+) -> tuple[Spot, ...]:
+    """Put GPUs that are alike together, and list what can be made of them.
+
+    Parameters
+    ----------
+    fleet : Deployment
+    numbers : Mapping[Kind, int]
+        The wanted kinds, numbered. GPUs of types that none of them is on are left out.
+    homes : Mapping[str, str], optional
+        ``{node: home}``: GPUs of different homes are not alike.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode
+    >>> from cms.fleet.deployment.spots import spots_of
+    >>> cards = tuple(FleetGpu("a", i, gpu("a30-24gb")) for i in range(4))
+    >>> spots_of(Deployment((FleetNode("a", cards),)), {})
+    ()
+    """
+    wanted: dict[str, set[str]] = {}
+    for kind in numbers:
+        wanted.setdefault(kind.gpu, set()).add(kind.profile)
+    alike: dict[tuple[object, ...], list[FleetGpu]] = {}
+    facts: dict[tuple[object, ...], tuple[tuple[Here, ...], frozenset[str], Collection[str]]] = {}
+    doubts: Collection[str]
+    offered: dict[tuple[str | None, str], frozenset[str]] = {}
+    for node in fleet.nodes:
+        home = "" if homes is None else homes[node.name]
+        doubts = doubtful(node)
+        for card in node.gpus:
+            if card.gpu.key not in wanted:
+                continue
+            key_of_offer = node.driver, card.gpu.key
+            if key_of_offer not in offered:
+                offered[key_of_offer] = _offered(node, card.gpu, wanted[card.gpu.key])
+            profiles = offered[key_of_offer]
+            here = tuple(sorted(_here(card, numbers)))
+            pinned = tuple((each.profile, each.start) for each in card.pinned)
+            stay = tuple((each.profile, each.start) for each in in_doubt(card, doubts))
+            key: tuple[object, ...] = (
+                card.gpu.key,
+                home,
+                card.mode,
+                is_as_cut(card),
+                pinned,
+                stay,
+                here,
+                profiles,
+            )
+            alike.setdefault(key, []).append(card)
+            facts[key] = here, profiles, doubts
+    spots = []
+    for key, cards in alike.items():
+        here, profiles, doubts = facts[key]
+        fixed = in_doubt(cards[0], doubts)
+        columns = tuple(_columns(cards[0], here, profiles, fixed))
+        if columns:
+            spots.append(Spot(cards[0].gpu, tuple(cards), here, columns, str(key[1])))
+    return tuple(spots)
+
+
+def _offered(node: FleetNode, gpu: Gpu, wanted: Iterable[str]) -> frozenset[str]:
+    known = {profile.name: profile for profile in gpu.profiles}
+    return frozenset(
+        name for name in wanted if name not in known or node.offers(known[name])
+    )  # shares and whole GPUs need no driver's profile
+
+
+def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
+    for each in card.instances:
+        if each.is_ours:
+            kind = kind_of(card, each)
+            yield Here(
+                each.profile,
+                -1 if each.start is None else each.start,
+                -1 if kind is None else numbers.get(kind, -1),
+                each.work is not None,
+                each.state is not State.HOLLOW,
+            )
+
+
+def _columns(
+    card: FleetGpu,
+    here: tuple[Here, ...],
+    profiles: frozenset[str],
+    fixed: tuple[Instance, ...],
+) -> Iterator[Column]:
+    found: dict[Column, None] = {}
+    works = [each for each in here if each.works]
+    if works and all(each.kind >= 0 for each in works):
+        found[_stays(card.mode, works)] = None
+    if is_as_cut(card):
+        found[_as_cut(here, profiles)] = None
+    free = not card.pinned and not fixed
+    if free or (card.mode is Mode.MIG and not is_as_cut(card)):
+        kept = here if card.mode is Mode.MIG and not is_as_cut(card) else ()
+        cut = sorted(name for name in profiles if name != WHOLE and mps_share(name) is None)
+        if cut:
+            pinned = tuple((each.profile, each.start or 0) for each in card.pinned)
+            stay = tuple((each.profile, each.start or 0) for each in fixed)
+            found |= dict.fromkeys(_cut(card.gpu, pinned, stay, tuple(cut), kept))
+    if free or card.mode is Mode.MPS:
+        kept = here if card.mode is Mode.MPS else ()
+        shares = sorted((s, name) for name in profiles if (s := mps_share(name)) is not None)
+        others = card.pinned if card.mode is Mode.MPS else ()
+        found |= dict.fromkeys(_shared(shares, others, kept))
+    if WHOLE in profiles and free:
+        kinds = sorted({each.kind for each in here if card.mode is Mode.WHOLE and each.kind >= 0})
+        runs = card.mode is Mode.WHOLE and any(each.is_whole for each in here)
+        there = ((WHOLE, 1),) if runs else ()
+        if not kinds:
+            found[Column(Mode.WHOLE, ((WHOLE, 1),), (), there)] = None
+        for kind in kinds:
+            found[Column(Mode.WHOLE, ((WHOLE, 1),), ((kind, 1),), there)] = None
+    yield from (column for column in found if column.counts)
+
+
+def _stays(mode: Mode, works: list[Here]) -> Column:
+    counts = _sorted(Counter(each.profile for each in works))
+    keeps = _sorted(Counter(each.kind for each in works))
+    return Column(mode, counts, keeps, counts, stays=True)
+
+
+def _as_cut(here: tuple[Here, ...], profiles: frozenset[str]) -> Column:
+    usable = [each for each in here if each.is_whole and each.profile in profiles]
+    counts = _sorted(Counter(each.profile for each in usable))
+    keeps = _sorted(Counter(each.kind for each in usable if each.kind >= 0))
+    return Column(Mode.MIG, counts, keeps, counts, as_cut=True)
+
+
+def _cut(
+    gpu: Gpu,
+    pinned: Places,
+    fixed: Places,
+    profiles: tuple[str, ...],
+    here: tuple[Here, ...],
+) -> Iterator[Column]:
+    places = {(each.profile, each.start): each for each in here}
+    others = {start for _, start in pinned}
+    others |= {start for profile, start in fixed if profile not in profiles}
+    for layout in layouts_around(gpu, (*pinned, *fixed), profiles):
+        open_ = [place for place in layout if place.start not in others]
+        usable = [places[place] for place in open_ if place in places]
+        yield Column(
+            Mode.MIG,
+            _sorted(Counter(place.profile for place in open_)),
+            _sorted(Counter(each.kind for each in usable if each.kind >= 0)),
+            _sorted(Counter(each.profile for each in usable if each.is_whole)),
+        )
+
+
+@lru_cache(4096)
+def layouts_around(gpu: Gpu, pinned: Places, profiles: tuple[str, ...]) -> tuple[Layout, ...]:
+    """Return the maximal layouts around what is pinned, of the profiles wanted."""
+    return gpu.maximal_layouts_around(pinned, profiles)
+
+
+def _shared(
+    shares: list[tuple[int, str]], others: Iterable[Instance], here: tuple[Here, ...]
+) -> Iterator[Column]:
+    """List the ways to share what others leave of a GPU; which of our clients go on is a choice."""
+    others = tuple(others)
+    taken = sum(mps_share(each.profile) or 0 for each in others)
+    kinds = Counter(each.kind for each in here if each.kind >= 0)
+    profile = {each.kind: each.profile for each in here}
+    there = Counter(each.profile for each in here if each.is_whole)
+    for fill in _fills(tuple(s for s, _ in shares), 100 - taken, MPS_CLIENTS - len(others)):
+        counts = {name: n for (_, name), n in zip(shares, fill, strict=True) if n}
+        choices = []
+        for name, room in counts.items():
+            own = [(kind, n) for kind, n in sorted(kinds.items()) if profile[kind] == name]
+            choices.append(list(_chosen(own, min(room, sum(n for _, n in own)))))
+        reused = {name: min(n, there[name]) for name, n in counts.items() if there[name]}
+        for chosen in product(*choices):
+            keeps = _sorted(dict(pair for part in chosen for pair in part))
+            yield Column(Mode.MPS, _sorted(counts), keeps, _sorted(reused))
+
+
+def _chosen(own: list[tuple[int, int]], room: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """List the ways to choose so many instances of some kinds."""
+    if not room:
+        yield ()
+        return
+    (kind, most), *rest = own
+    left = sum(n for _, n in rest)
+    for number in range(max(0, room - left), min(most, room) + 1):
+        for more in _chosen(rest, room - number):
+            yield ((kind, number), *more) if number else more
+
+
+@lru_cache(256)
+def _fills(shares: tuple[int, ...], room: int, clients: int) -> tuple[tuple[int, ...], ...]:
+    """List the maximal numbers of clients of each share, given in rising order."""
+    found: list[tuple[int, ...]] = []
+
+    def extend(at: int, counts: tuple[int, ...], room: int, clients: int) -> None:
+        if len(found) > _MOST_FILLS:
+            raise InvalidOption(
+                f"more than {_MOST_FILLS} ways to share a GPU under MPS among {len(shares)} kinds "
+                "of shares; plan with fewer steps"
+            )
+        if at < 0:
+            if not clients or room < shares[0]:
+                found.append(counts)
+            return
+        for number in range(min(room // shares[at], clients), -1, -1):
+            extend(at - 1, (number, *counts), room - number * shares[at], clients - number)
+
+    if shares and room >= shares[0] and clients > 0:
+        extend(len(shares) - 1, (), room, clients)
+    return tuple(found)
+
+
+def _sorted(counts: Mapping[K, int]) -> tuple[tuple[K, int], ...]:
+    return tuple(sorted((key, n) for key, n in counts.items() if n))

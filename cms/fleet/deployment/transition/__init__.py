@@ -1,0 +1,38 @@
+"""From one deployment to the next without a dip: what happens on which GPU, and after what.
+
+Imports the deployment and how a plan is placed on it; order and check share nothing but the model.
+"""
+
+from __future__ import annotations
+
+from .checking import check_transition
+from .durations import Durations, Schedule, read_durations, schedule
+from .exchange_and_compact import exchange_and_compact
+from .files import read_transition, transition_from_json, transition_to_json, write_transition
+from .floors import floors_of
+from .model import Action, Floor, Kept, Spare, Transition, What
+from .planning import Impossible, transition
+from .reversal import reversal
+
+__all__ = [
+    "transition",
+    "Transition",
+    "Impossible",
+    "Action",
+    "What",
+    "Floor",
+    "floors_of",
+    "Kept",
+    "Spare",
+    "check_transition",
+    "Durations",
+    "read_durations",
+    "schedule",
+    "Schedule",
+    "reversal",
+    "exchange_and_compact",
+    "read_transition",
+    "write_transition",
+    "transition_to_json",
+    "transition_from_json",
+]

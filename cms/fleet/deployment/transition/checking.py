@@ -1,0 +1,295 @@
+"""Whether a transition does what it says: replayed, and in the worst of all parallel executions.
+
+Reads the actions alone; how they were found, and how their waits were made, does not matter here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from ....schedule.faults import Violation
+from ....values.numbers import shown
+from ..checking import check_deployment, check_gpu
+from ..instance import Instance, State
+from ..model import Deployment, FleetGpu
+from .model import Action, Transition, What
+from .order import predecessors, rewrites, temporaries
+
+__all__ = ["check_transition"]
+
+_Place = tuple[str, int]
+
+
+def check_transition(transition: Transition) -> tuple[Violation, ...]:
+    """Say all that is wrong with a transition, exactly.
+
+    Parameters
+    ----------
+    transition : Transition
+
+    Returns
+    -------
+    tuple of Violation
+        Empty if it is valid: every action can be done, none touches what is another's, the target
+        is reached and legal, and in every execution that respects the waits, floors hold, layouts
+        are legal and no more GPUs are in use than said. The kinds are "action", "wait", "end",
+        "floor", "layout", "gpus", "kept", "spare", "temporary" and those of `check_deployment`.
+
+    Notes
+    -----
+    Floors: when an action that removes begins, the removals that have begun are at most those up
+    to it in the sequence if it is the last of them, and what it waits for has ended. Layouts and
+    GPUs in use: the same, with the last action that adds. That is the theorem of
+    :mod:`cms.fleet.deployment.transition.order`; here its premises are checked of the waits that
+    are written down.
+    """
+    found = list(_waits(transition.actions)) or list(_actions(transition))
+    if found:
+        return tuple(found)
+    found += _end(transition)
+    found += _floors(transition)
+    found += _layouts(transition)
+    found += _gpus(transition)
+    found += _kept(transition)
+    found += _said(transition)
+    return tuple(found)
+
+
+def _waits(actions: tuple[Action, ...]) -> Iterator[Violation]:
+    for at, action in enumerate(actions):
+        wrong = [before for before in action.after if not 0 <= before < at]
+        if wrong:
+            yield Violation("wait", f"action {at}", f"a wait for {wrong[0]}", f"0 to {at - 1}")
+
+
+def _actions(transition: Transition) -> Iterator[Violation]:
+    """Do them one by one: each must find what it removes, and touch nothing of another's."""
+    cards = {(card.node, card.index): card for card in transition.start.gpus()}
+    held = {place: Counter(card.instances) for place, card in cards.items()}
+    for at, action in enumerate(transition.actions):
+        where = f"action {at} ({action})"
+        if action.gpu not in held:
+            yield Violation("action", where, f"no GPU {action.name}", "a GPU of the start")
+            continue
+        shape = len(action.removes), len(action.adds)
+        needs = {What.CREATE: (0, 1), What.DELETE: (1, 0), What.RESTART: (1, 1)}
+        if needs.get(action.what, shape) != shape:
+            has = f"{shape[0]} instances removed and {shape[1]} added"
+            yield Violation("action", where, has, "what its kind does")
+        if action.mode is not None and action.what is not What.REWRITE:
+            yield Violation("action", where, "a change of mode", "a rewrite for that")
+        if action.what is What.RESTART and shape == (1, 1):
+            (old,), (new,) = action.removes, action.adds
+            if (old.profile, old.start) != (new.profile, new.start):
+                yield Violation("action", where, f"{old.place} as {new.place}", "one place")
+        if action.what is What.REWRITE and Counter(action.removes) != held[action.gpu]:
+            yield Violation("action", where, "instances left out", "all that is on the GPU")
+        there = held[action.gpu]
+        for each in action.removes:
+            if each.owner is not None:
+                yield Violation("action", where, f"{each} removed", "instances of ours")
+            if not there[each]:
+                yield Violation("action", where, f"no {each}", "what it removes")
+            there[each] -= 1
+        for each in action.adds:
+            if each.owner is not None or each.state is not State.RUNNING:
+                yield Violation("action", where, f"{each} added", "running instances of ours")
+            there[each] += 1
+
+
+def _end(transition: Transition) -> Iterator[Violation]:
+    target = {(card.node, card.index): card for card in transition.target.gpus()}
+    start = {(card.node, card.index): card for card in transition.start.gpus()}
+    sides = transition.start, transition.target
+    drivers = [{node.name: node.driver for node in side.nodes} for side in sides]
+    held = {place: Counter(card.instances) for place, card in start.items()}
+    modes = {place: card.mode for place, card in start.items()}
+    for action in transition.actions:
+        held[action.gpu].subtract(action.removes)
+        held[action.gpu].update(action.adds)
+        modes[action.gpu] = action.mode or modes[action.gpu]
+    for place in sorted({*start, *target}):
+        name = f"{place[0]}/{place[1]}"
+        if place not in target or place not in start:
+            yield Violation("end", name, "a GPU on one side only", "the same GPUs")
+            continue
+        old, new = start[place], target[place]
+        if old.gpu.key != new.gpu.key or drivers[0][place[0]] != drivers[1][place[0]]:
+            yield Violation("end", name, f"{old.gpu.key} or its driver changed", "the same GPUs")
+        if None not in (old.uuid, new.uuid) and old.uuid != new.uuid:
+            yield Violation("end", name, f"{new.uuid}", f"{old.uuid}")
+        has = Counter(map(_alike, (+held[place]).elements()))
+        needs = Counter(map(_alike, target[place].instances))
+        if has != needs or (modes[place] is not target[place].mode and needs):
+            there = ", ".join(map(str, (has - needs).elements())) or "all but something"
+            missing = ", ".join(map(str, (needs - has).elements())) or "no more"
+            yield Violation("end", name, there, missing)
+    yield from check_deployment(transition.target)
+
+
+def _alike(instance: Instance) -> Instance:
+    """Leave out what only a driver can know, and what time alone brings about."""
+    state = State.RUNNING if instance.state is State.STARTING else instance.state
+    return replace(instance, gpu_instance=None, uuid=None, is_guessed=False, state=state)
+
+
+def _floors(transition: Transition) -> Iterator[Violation]:
+    start, actions = transition.start, transition.actions
+    ended = predecessors(actions)
+    known = {service.name for service in start.services}
+    for service, floor in transition.floors.items():
+        if floor.rps <= 0:
+            continue
+        today = start.capacity(service) if service in known else Fraction(0)
+        adders = [(at, rps) for at, a in enumerate(actions) if (rps := a.added_rps(service))]
+        removed = Fraction(0)
+        if today < floor.rps:
+            has = f"{shown(today)} items/s at the start"
+            yield Violation("floor", f"service {service}", has, str(floor))
+        for at, action in enumerate(actions):
+            taken = action.removed_rps(service)
+            if not taken:
+                continue
+            removed += taken
+            added = sum((rps for b, rps in adders if ended[at] >> b & 1), Fraction(0))
+            least = today - removed + added
+            if least < floor.rps:
+                has = f"{shown(least)} items/s while action {at} ({action}) is under way"
+                yield Violation("floor", f"service {service}", has, f"at least {floor}")
+
+
+def _layouts(transition: Transition) -> Iterator[Violation]:
+    actions = transition.actions
+    ended = predecessors(actions)
+    cards = {(card.node, card.index): card for card in transition.start.gpus()}
+    on_gpu: dict[_Place, list[int]] = {}
+    for at, action in enumerate(actions):
+        before = on_gpu.setdefault(action.gpu, [])
+        for each in set(action.removes):
+            # of equal ones the first to come are the first to go
+            gone = sum(actions[b].removes.count(each) for b in (*before, at))
+            gone -= cards[action.gpu].instances.count(each)
+            came = [b for b in before for _ in range(actions[b].adds.count(each))]
+            missing = [b for b in came[: max(0, gone)] if not ended[at] >> b & 1]
+            if missing:
+                has = f"{each} removed while it may be under way"
+                yield Violation("wait", f"action {at} ({action})", has, f"a wait for {missing[0]}")
+        # of what came before a rewrite, the rewrite itself has waited
+        alone = before if rewrites(action) else [b for b in before if rewrites(actions[b])][-1:]
+        missing = [b for b in alone if not ended[at] >> b & 1]
+        if missing:
+            has = f"a GPU rewritten beside another action, {missing[0]}"
+            yield Violation("wait", f"action {at} ({action})", has, f"a wait for {missing[0]}")
+        if action.adds:
+            card = _fullest(cards[action.gpu], actions, before, at, ended[at])
+            for violation in check_gpu(card):
+                has = f"{violation.has} while action {at} ({action}) is under way"
+                yield Violation("layout", violation.where, has, violation.needs)
+        before.append(at)
+
+
+def _fullest(
+    card: FleetGpu, actions: tuple[Action, ...], before: list[int], at: int, ended: int
+) -> FleetGpu:
+    """Return the GPU with all that can be on it while an action is under way."""
+    action = actions[at]
+    there = Counter(card.instances)
+    mode = card.mode
+    for b in before:
+        there.update(actions[b].adds)
+        mode = actions[b].mode or mode
+    for b in before:
+        if ended >> b & 1:
+            there.subtract(actions[b].removes)
+    rest = list((+there).elements())
+    if action.what in (What.RESTART, What.REWRITE):  # its own slots are taken once
+        for each in action.removes:
+            if each in rest:
+                rest.remove(each)
+    return replace(card, instances=(*rest, *action.adds), mode=action.mode or mode)
+
+
+def _gpus(transition: Transition) -> Iterator[Violation]:
+    """Count the GPUs that can be in use while an action that adds is under way.
+
+    A GPU is in use in spans: from an action that adds to it while it is empty, in the sequence,
+    until it is empty again. Whatever adds in the last span that has begun must have waited for
+    enough earlier spans to end.
+    """
+    actions = transition.actions
+    ended = predecessors(actions)
+    held = {(c.node, c.index): Counter(c.instances).total() for c in transition.start.gpus()}
+    most = most_gpus(transition.start, transition.target) + transition.spare.count
+    in_use = begun = sum(count > 0 for count in held.values())
+    own: dict[_Place, int] = dict.fromkeys(held, 0)
+    over: list[int] = []
+    #: Of the span that a GPU is in: spans begun up to it, and those that ended before it.
+    spans: dict[_Place, tuple[int, int]] = {}
+    for at, action in enumerate(actions):
+        place, before = action.gpu, held[action.gpu]
+        own[place] |= 1 << at
+        held[place] += len(action.adds) - len(action.removes)
+        if action.adds:
+            if not before:
+                begun += 1
+                spans[place] = begun, len(over)
+            if place in spans:
+                count, known = spans[place]
+                waited = sum(ended[at] & span == span for span in over[:known])
+                in_use = max(in_use, count - waited)
+                if count - waited > most:
+                    has = f"{count - waited} GPUs in use while action {at} ({action}) is under way"
+                    yield Violation("gpus", "the transition", has, f"at most {most}")
+        if before and not held[place]:
+            over.append(own[place])
+            spans.pop(place, None)
+    if in_use < most:
+        has = f"{in_use} GPUs in use at most"
+        yield Violation("spare", "the transition", has, f"{most}, as it says")
+
+
+def most_gpus(start: Deployment, target: Deployment) -> int:
+    """Return the larger of the numbers of GPUs in use before and after."""
+    return max(len(start.used_gpus()), len(target.used_gpus()))
+
+
+def _kept(transition: Transition) -> Iterator[Violation]:
+    """Count the instances of ours with work that are there throughout."""
+    gone: Counter[tuple[_Place, Instance]] = Counter()
+    for action in transition.actions:
+        gone.update((action.gpu, each) for each in action.removes)
+    kept = 0
+    for card, instance in transition.start.instances():
+        place = (card.node, card.index), instance
+        if gone[place]:
+            gone[place] -= 1
+        elif instance.is_ours and instance.work is not None:
+            kept += 1
+    if kept != transition.kept.count:
+        has = f"{kept} instances kept"
+        yield Violation("kept", "the transition", has, f"{transition.kept.count}, as it says")
+    if transition.kept.most < kept:
+        has = f"{kept} instances kept, above its bound"
+        yield Violation("kept", "the transition", has, f"at most {transition.kept.most}")
+
+
+def _said(transition: Transition) -> Iterator[Violation]:
+    """Compare what it says of spare GPUs and of temporary instances with its actions."""
+    spare = transition.spare
+    if spare.least > spare.count or (spare.least and not spare.reason):
+        has = f"{spare.count} spare GPUs, {spare.least} of them needed"
+        yield Violation("spare", "the transition", has, "a reason for as many or fewer")
+    free = [{c.name for c in side.free_gpus()} for side in (transition.start, transition.target)]
+    lent = free[0] & free[1] & {action.name for action in transition.actions if action.adds}
+    if {*spare.borrowed} != lent:
+        has = f"{', '.join(sorted(spare.borrowed)) or 'nothing'} borrowed"
+        yield Violation("spare", "the transition", has, ", ".join(sorted(lent)) or "nothing")
+    temporary, unsure = temporaries(transition.start, transition.actions)
+    for at, action in enumerate(transition.actions):
+        if action.is_temporary != (at in temporary) and at not in unsure:
+            has = f"is_temporary is {action.is_temporary}"
+            needs = "what the actions do"
+            yield Violation("temporary", f"action {at} ({action})", has, needs)

@@ -1,0 +1,332 @@
+"""How long it takes: seconds of each action, and when each begins if all goes by them.
+
+All in whole milliseconds. The seconds are assumptions until someone has measured his own; what is
+proved of a transition holds whatever they are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from math import ceil
+
+from ....errors import InvalidOption
+from ....files.source import StrPath, read_source
+from ....files.yaml_text import read_yaml_or_json
+from ....values.numbers import exact
+from ..instance import Instance, Mode
+from ..model import Deployment
+from .model import Action, Transition, What
+
+__all__ = ["Durations", "Schedule", "read_durations", "schedule"]
+
+#: The column of an operating point that says how long its server takes to come up.
+COLD_START = "cold_start_s"
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Seconds of what actions are made of.
+
+    Parameters
+    ----------
+    cut_s : number
+        Making a GPU instance and its compute instance.
+    start_s : number
+        Starting work on it, where the point has no `cold_start_s` of its own.
+    delete_s : number
+        Draining, stopping, destroying.
+    stop_s : number
+        Draining and stopping, where something else starts in the same place.
+    rewrite_s, reset_s : number
+        Cutting a whole GPU anew, or changing its mode; with a reset, where its device needs one.
+
+    Examples
+    --------
+    >>> Durations().delete_s, Durations(delete_s="12.5").delete_s
+    (Fraction(40, 1), Fraction(25, 2))
+    """
+
+    cut_s: Fraction = Fraction(5)
+    start_s: Fraction = Fraction(75)
+    delete_s: Fraction = Fraction(40)
+    stop_s: Fraction = Fraction(30)
+    rewrite_s: Fraction = Fraction(60)
+    reset_s: Fraction = Fraction(120)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = exact(getattr(self, each.name), f"duration {each.name}", error=InvalidOption)
+            object.__setattr__(self, each.name, value)
+
+    def of(self, action: Action, *, needs_reset: bool = False) -> Fraction:
+        """Return the seconds of an action."""
+        coming = max((self._start(each) for each in action.adds), default=Fraction(0))
+        if action.what is What.CREATE:
+            return self.cut_s + coming
+        if action.what is What.DELETE:
+            return self.delete_s
+        if action.what is What.RESTART:
+            return self.stop_s + coming
+        cutting = self.reset_s if needs_reset and action.mode is not None else self.rewrite_s
+        return (self.stop_s if action.removes else 0) + cutting + coming
+
+    def _start(self, instance: Instance) -> Fraction:
+        if instance.work is None:
+            return Fraction(0)
+        own = instance.work.point.extra.get(COLD_START)
+        if own in (None, ""):
+            return self.start_s
+        return exact(own, f"{COLD_START} of {instance.work.point}", error=InvalidOption)
+
+
+def read_durations(path: StrPath) -> Durations:
+    """Read durations from a JSON or YAML file: an object of those of :class:`Durations`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard input. What it leaves out keeps its default.
+
+    Raises
+    ------
+    FileError
+        If it is no such object.
+    """
+    (node,) = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
+    known = [each.name for each in fields(Durations)]
+    given = {name: entry.number() for name, entry in node.object((), optional=known).items()}
+    return Durations(**given)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When each action begins and ends.
+
+    Parameters
+    ----------
+    begin_s, end_s : tuple of Fraction
+        By action.
+    least_s : Fraction
+        In no order, and with any parallelism allowed, do these actions take less: the busiest GPU,
+        the longest chain of actions that no order avoids, or all of them shared out.
+    """
+
+    begin_s: tuple[Fraction, ...]
+    end_s: tuple[Fraction, ...]
+    least_s: Fraction
+
+    @property
+    def makespan_s(self) -> Fraction:
+        """The seconds until all is done."""
+        return max(self.end_s, default=Fraction(0))
+
+    def capacity(
+        self, transition: Transition, service: str
+    ) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Return the steps of a service's capacity: from when on, how many items per second."""
+        changes: dict[Fraction, Fraction] = {}
+        for action, begin, end in zip(transition.actions, self.begin_s, self.end_s, strict=True):
+            if gone := action.removed_rps(service):
+                changes[begin] = changes.get(begin, Fraction(0)) - gone
+            if come := action.added_rps(service):
+                changes[end] = changes.get(end, Fraction(0)) + come
+        known = {each.name for each in transition.start.services}
+        now = transition.start.capacity(service) if service in known else Fraction(0)
+        steps = [(Fraction(0), now)]
+        for when in sorted(changes):
+            now += changes[when]
+            if when == 0:
+                steps[0] = when, now
+            elif changes[when]:
+                steps.append((when, now))
+        return tuple(steps)
+
+
+def schedule(
+    transition: Transition, durations: Durations | None = None, max_parallel: int | None = None
+) -> Schedule:
+    """Say when each action begins, if each begins as soon as it may, the most urgent first.
+
+    Parameters
+    ----------
+    transition : Transition
+    durations : Durations, optional
+    max_parallel : int, optional
+        At most so many actions at once.
+
+    Returns
+    -------
+    Schedule
+        One change of the cut at a time on a GPU; restarts in place change none.
+    """
+    if max_parallel is not None and max_parallel < 1:
+        raise InvalidOption(f"max_parallel is {max_parallel}; expected 1 or more")
+    plan = Timed.of(transition.start, transition.actions, durations or Durations(), max_parallel)
+    begin = plan.begin([action.after for action in transition.actions])
+    end = [at + takes for at, takes in zip(begin, plan.takes, strict=True)]
+    return Schedule(
+        tuple(Fraction(at, 1000) for at in begin),
+        tuple(Fraction(at, 1000) for at in end),
+        Fraction(least(transition, plan), 1000),
+    )
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Actions as the scheduler sees them.
+
+    Attributes
+    ----------
+    takes : list of int
+        Milliseconds.
+    gpu : list of int
+        The GPU of which an action is a change of the cut; -1 if it is none.
+    parallel : int
+    """
+
+    takes: list[int]
+    gpu: list[int]
+    parallel: int
+
+    @classmethod
+    def of(
+        cls,
+        start: Deployment,
+        actions: Sequence[Action],
+        durations: Durations,
+        max_parallel: int | None,
+    ) -> Timed:
+        """Take the durations of actions."""
+        cards = {(card.node, card.index): card for card in start.gpus()}
+        numbers = {place: number for number, place in enumerate(cards)}
+        takes, gpu = [], []
+        for action in actions:
+            card = cards[action.gpu]
+            reset = bool(card.gpu.mode_change_needs_reset)
+            takes.append(ceil(1000 * durations.of(action, needs_reset=reset)))
+            is_cut = card.mode is Mode.MIG and action.what is not What.RESTART
+            gpu.append(numbers[action.gpu] if is_cut or action.mode is not None else -1)
+        return cls(takes, gpu, max_parallel or max(1, len(takes)))
+
+    def busiest(self) -> int:
+        """Return the milliseconds of changes of the GPU with most."""
+        work: dict[int, int] = {}
+        for gpu, takes in zip(self.gpu, self.takes, strict=True):
+            if gpu >= 0:
+                work[gpu] = work.get(gpu, 0) + takes
+        return max(work.values(), default=0)
+
+    def end(self, begin: Sequence[int]) -> int:
+        """Return when all has ended."""
+        return max((at + takes for at, takes in zip(begin, self.takes, strict=True)), default=0)
+
+    def begin(self, after: Sequence[Sequence[int]]) -> list[int]:
+        """Return when each action begins: a list schedule, the longest tail first."""
+        count = len(self.takes)
+        follows: list[list[int]] = [[] for _ in range(count)]
+        for at, needed in enumerate(after):
+            for before in needed:
+                follows[before].append(at)
+        load: dict[int, int] = {}
+        tail = [0] * count
+        for at in range(count - 1, -1, -1):
+            longest = max((tail[b] for b in follows[at]), default=0)
+            gpu = self.gpu[at]
+            if gpu >= 0:  # what is left on its GPU cannot run beside it
+                longest = max(longest, load.get(gpu, 0))
+                load[gpu] = load.get(gpu, 0) + self.takes[at]
+            tail[at] = self.takes[at] + longest
+        waits = [len(needed) for needed in after]
+        ready: list[tuple[int, int]] = [(-tail[at], at) for at in range(count) if not waits[at]]
+        heapq.heapify(ready)
+        queued: dict[int, list[tuple[int, int]]] = {}
+        busy: set[int] = set()
+        begin = [0] * count
+        running: list[tuple[int, int]] = []
+        now = 0
+        while ready or running:
+            while ready and len(running) < self.parallel:
+                each = heapq.heappop(ready)
+                at = each[1]
+                gpu = self.gpu[at]
+                if gpu in busy:
+                    heapq.heappush(queued.setdefault(gpu, []), each)
+                    continue
+                if gpu >= 0:
+                    busy.add(gpu)
+                begin[at] = now
+                heapq.heappush(running, (now + self.takes[at], at))
+            now = running[0][0]
+            while running and running[0][0] == now:
+                _, at = heapq.heappop(running)
+                if self.gpu[at] >= 0:
+                    busy.discard(self.gpu[at])
+                    if queued.get(self.gpu[at]):
+                        heapq.heappush(ready, heapq.heappop(queued[self.gpu[at]]))
+                for b in follows[at]:
+                    waits[b] -= 1
+                    if not waits[b]:
+                        heapq.heappush(ready, (-tail[b], b))
+        return begin
+
+
+def least(transition: Transition, plan: Timed) -> int:
+    """Return milliseconds that these actions take in any order.
+
+    A deletion that the floors cannot miss at the beginning comes after some creation for its
+    service; a creation comes after the deletions in its slots. So the earliest end of each is the
+    least solution of these rules, whatever the order.
+    """
+    total = -(-sum(plan.takes) // plan.parallel)
+    return max(plan.busiest(), total, max(_earliest(transition, plan), default=0))
+
+
+def _earliest(transition: Transition, plan: Timed) -> list[int]:
+    actions, start = transition.actions, transition.start
+    comes: dict[str, list[int]] = {}
+    for at, action in enumerate(actions):
+        for service in action.services:
+            if action.added_rps(service):
+                comes.setdefault(service, []).append(at)
+    of = _in_the_way(start, actions)
+    end = list(plan.takes)
+    changed = True
+    while changed:  # from below: each round is a bound, and few are needed
+        changed = False
+        first = {service: min(end[at] for at in those) for service, those in comes.items()}
+        for at, action in enumerate(actions):
+            ready = max((end[b] for b in of[at]), default=0)
+            for service in action.services if action.removes else ():
+                floor = transition.floors.get(service)
+                gone = action.removed_rps(service)
+                if not (floor and floor.rps and gone):
+                    continue
+                if start.capacity(service) - gone < floor.rps:
+                    ready = max(ready, first.get(service, 0))
+            if ready + plan.takes[at] > end[at]:
+                end[at], changed = ready + plan.takes[at], True
+    return end
+
+
+def _in_the_way(start: Deployment, actions: Sequence[Action]) -> list[list[int]]:
+    """Return, for each action that adds, those that remove what was in its slots at the start."""
+    cards = {(card.node, card.index): card for card in start.gpus()}
+    left: dict[tuple[str, int], list[tuple[int, Instance]]] = {}
+    found: list[list[int]] = []
+    for at, action in enumerate(actions):
+        gpu = cards[action.gpu].gpu
+        gone = left.setdefault(action.gpu, [])
+        own = []
+        for each in action.adds:
+            for b, old in gone:
+                if None in (each.start, old.start):
+                    continue
+                one, other = ((i.start or 0, gpu.profile(i.profile).memory) for i in (each, old))
+                if one[0] < other[0] + other[1] and other[0] < one[0] + one[1]:
+                    own.append(b)
+        gone += [(at, each) for each in action.removes if each in cards[action.gpu].instances]
+        found.append(sorted(set(own)))
+    return found

@@ -1,0 +1,207 @@
+"""Transitions as JSON documents (format ``cms-transition``), complete enough to be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ....errors import CmsError
+from ....files.documents import check_head, head, read_document, register_format
+from ....files.layout import number_to_json, write_document
+from ....files.node import Node
+from ....files.source import StrPath
+from ....solving.solution import Proof
+from ....values.frozen import FrozenMap
+from ...serving.part_files import SERVICE_KEYS, device_to_json, service_from_json, service_to_json
+from ...serving.queueing import QueueingRule
+from ..instance import Mode, Work
+from ..model import Deployment
+from ..node_files import (
+    Parts,
+    instance_from_json,
+    instance_to_json,
+    node_from_json,
+    node_to_json,
+    point_names,
+    points_to_json,
+    read_parts,
+)
+from .model import Action, Floor, Kept, Spare, Transition, What
+
+__all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
+
+register_format("cms-transition", "a transition")
+
+
+def write_transition(transition: Transition, path: StrPath) -> None:
+    """Write a transition to a JSON file.
+
+    Parameters
+    ----------
+    transition : Transition
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    write_document(lambda: transition_to_json(transition), path)
+
+
+def read_transition(path: StrPath, *, rule: QueueingRule | None = None) -> Transition:
+    """Read a transition from a JSON file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+    rule : QueueingRule, optional
+        The rule of a transition that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        With line and column, if the file is no transition or its parts contradict each other.
+        Whether it does what it says is what `check_transition` says.
+    """
+    return transition_from_json(read_document(path, "cms-transition"), rule=rule)
+
+
+def transition_to_json(transition: Transition) -> dict[str, Any]:
+    """Turn a transition into the document that :func:`read_transition` reads."""
+    start, target = transition.start, transition.target
+    services = {service.name: service for service in (*start.services, *target.services)}
+    rule = target.rule or start.rule
+    names = point_names(
+        each.work
+        for part in (
+            (instance for _, instance in start.instances()),
+            (instance for _, instance in target.instances()),
+            *((*action.removes, *action.adds) for action in transition.actions),
+        )
+        for each in part
+    )
+    devices = {**start.devices, **target.devices}
+    kept, spare = transition.kept, transition.spare
+    return {
+        **head("cms-transition"),
+        "rule": None if rule is None else rule.to_json(),
+        "services": [service_to_json(service) for service in services.values()],
+        "points": points_to_json(names, services.values(), rule),
+        "devices": [device_to_json(devices[key]) for key in sorted(devices)],
+        "start": _side_to_json(start, names),
+        "target": _side_to_json(target, names),
+        "floors": {
+            name: {"rps": number_to_json(floor.rps), "reason": floor.reason}
+            for name, floor in sorted(transition.floors.items())
+        },
+        "actions": [
+            {
+                "what": action.what.value,
+                "node": action.node,
+                "index": action.index,
+                "removes": [instance_to_json(each, names) for each in action.removes],
+                "adds": [instance_to_json(each, names) for each in action.adds],
+                "after": list(action.after),
+                "mode": None if action.mode is None else action.mode.value,
+                "is_temporary": action.is_temporary,
+            }
+            for action in transition.actions
+        ],
+        "kept": {"count": kept.count, "most": kept.most, "proof": kept.proof.value},
+        "spare": {
+            "count": spare.count,
+            "least": spare.least,
+            "reason": spare.reason,
+            "borrowed": list(spare.borrowed),
+        },
+    }
+
+
+def _side_to_json(deployment: Deployment, names: Mapping[Work, str]) -> dict[str, Any]:
+    return {
+        "services": [service_to_json(service) for service in deployment.services],
+        "nodes": [node_to_json(node, names) for node in deployment.nodes],
+    }
+
+
+def transition_from_json(
+    document: Node | Mapping[str, Any], *, rule: QueueingRule | None = None
+) -> Transition:
+    """Turn a parsed document into a transition.
+
+    Parameters
+    ----------
+    document : Node or Mapping
+        With a node, errors have the line and column of the file it was read from.
+    rule : QueueingRule, optional
+        The rule of a transition that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong.
+    """
+    node = document if isinstance(document, Node) else Node(document)
+    check_head(node, "cms-transition")
+    fields = node.object(
+        (
+            "format", "schema", "rule", "services", "points", "devices", "start", "target",
+            "floors", "actions", "kept", "spare",
+        )
+    )  # fmt: skip
+    parts = read_parts(fields, rule)
+    kept = fields["kept"].object(("count", "most", "proof"))
+    spare = fields["spare"].object(("count", "least", "reason", "borrowed"))
+    floors = {}
+    for name, entry in fields["floors"].entries():
+        floor = entry.object(("rps", "reason"))
+        floors[name] = Floor(floor["rps"].number(), floor["reason"].text())
+    return Transition(
+        _side(fields["start"], parts),
+        _side(fields["target"], parts),
+        FrozenMap(floors),
+        tuple(_action(entry, parts) for entry in fields["actions"].array()),
+        Spare(
+            spare["count"].integer(),
+            spare["least"].integer(),
+            spare["reason"].text(),
+            tuple(entry.text() for entry in spare["borrowed"].array()),
+        ),
+        Kept(
+            kept["count"].integer(),
+            kept["most"].integer(),
+            Proof(kept["proof"].one_of([each.value for each in Proof])),
+        ),
+    )
+
+
+def _side(node: Node, parts: Parts) -> Deployment:
+    fields = node.object(("services", "nodes"))
+    services = tuple(
+        service_from_json(entry, entry.object(SERVICE_KEYS)) for entry in fields["services"].array()
+    )
+    nodes = tuple(node_from_json(entry, parts) for entry in fields["nodes"].array())
+    try:
+        return Deployment(nodes, services, parts.rule)
+    except CmsError as fault:
+        raise node.refused(fault) from None
+
+
+def _action(node: Node, parts: Parts) -> Action:
+    fields = node.object(
+        ("what", "node", "index", "removes", "adds", "after", "mode", "is_temporary")
+    )
+    mode = fields["mode"]
+    return Action(
+        What(fields["what"].one_of([each.value for each in What])),
+        fields["node"].text(),
+        fields["index"].integer(),
+        tuple(instance_from_json(entry, parts.works) for entry in fields["removes"].array()),
+        tuple(instance_from_json(entry, parts.works) for entry in fields["adds"].array()),
+        tuple(entry.integer() for entry in fields["after"].array()),
+        None if mode.value is None else Mode(mode.one_of([each.value for each in Mode])),
+        fields["is_temporary"].boolean(),
+    )

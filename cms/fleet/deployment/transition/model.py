@@ -1,0 +1,206 @@
+"""A transition: actions on GPUs, each with those that must have ended before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from ....solving.solution import Proof
+from ....values.numbers import shown
+from ..instance import Instance, Mode
+from ..model import Deployment
+
+__all__ = ["Action", "Floor", "Kept", "Spare", "Transition", "What"]
+
+
+class What(StrEnum):
+    """What an action does to a GPU."""
+
+    CREATE = "create"  # an instance that was not there
+    DELETE = "delete"
+    RESTART = "restart"  # other work in the same place: no MIG change
+    REWRITE = "rewrite"  # the whole GPU: all that is on it goes, then all that is to be there comes
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that is done on one GPU.
+
+    What is removed supplies nothing from the action's beginning on, and its slots are free at its
+    end; what is added takes its slots from the beginning on, and supplies from the end on. All
+    that is said of floors and layouts follows from these two lines.
+
+    Parameters
+    ----------
+    what : What
+    node : str
+    index : int
+    removes, adds : tuple of Instance
+    after : tuple of int
+        Positions, in the transition's sequence, of the actions that must have ended before this
+        one begins; ascending, all before its own.
+    mode : Mode, optional
+        What the GPU's mode becomes; None if it stays.
+    is_temporary : bool
+        Whether what it adds goes again, or what it removes had been added on the way.
+    """
+
+    what: What
+    node: str
+    index: int
+    removes: tuple[Instance, ...] = ()
+    adds: tuple[Instance, ...] = ()
+    after: tuple[int, ...] = ()
+    mode: Mode | None = None
+    is_temporary: bool = False
+
+    @property
+    def gpu(self) -> tuple[str, int]:
+        """The node and the index of its GPU."""
+        return self.node, self.index
+
+    @property
+    def name(self) -> str:
+        """``node-a/3``."""
+        return f"{self.node}/{self.index}"
+
+    def removed_rps(self, service: str) -> Fraction:
+        """What it takes from a service, in items per second."""
+        return _supply(self.removes, service)
+
+    def added_rps(self, service: str) -> Fraction:
+        """What it gives to a service once it has ended, in items per second."""
+        return _supply(self.adds, service)
+
+    @property
+    def services(self) -> frozenset[str]:
+        """The services whose capacity it changes."""
+        return frozenset(
+            each.work.service for each in (*self.removes, *self.adds) if each.work is not None
+        )
+
+    def __str__(self) -> str:
+        gone, come = (", ".join(map(str, part)) for part in (self.removes, self.adds))
+        says = {
+            What.CREATE: come,
+            What.DELETE: gone,
+            What.RESTART: f"{gone} as {come}",
+            What.REWRITE: f"{gone or 'nothing'} to {come or 'nothing'}",
+        }
+        return f"{self.what} on {self.name}: {says[self.what]}"
+
+
+def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:
+    return sum(
+        (each.supply_rps for each in instances if each.work and each.work.service == service),
+        Fraction(0),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a service keeps at every moment.
+
+    Parameters
+    ----------
+    rps : Fraction
+        In items per second.
+    reason : str
+        ``100 % of the smaller of 200 and 180 items/s``.
+    """
+
+    rps: Fraction
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{shown(self.rps)} items/s ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many instances are never interrupted.
+
+    Parameters
+    ----------
+    count : int
+    most : int
+        No transition to this promise keeps more.
+    proof : Proof
+        On whose word.
+    """
+
+    count: int
+    most: int
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """How many GPUs are needed beyond the larger of before and after.
+
+    Parameters
+    ----------
+    count : int
+    least : int
+        With fewer it is impossible.
+    reason : str
+        Why it is impossible with fewer, in words; empty if nothing is claimed.
+    borrowed : tuple of str
+        The GPUs that are empty before and after, and used meanwhile.
+    """
+
+    count: int
+    least: int = 0
+    reason: str = ""
+    borrowed: tuple[str, ...] = ()
+
+    @property
+    def is_least(self) -> bool:
+        """Whether fewer are proved not to do."""
+        return self.count == self.least
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A way from one deployment to another that keeps every floor.
+
+    Parameters
+    ----------
+    start, target : Deployment
+        On the same GPUs.
+    floors : Mapping[str, Floor]
+        By service; a service without one has none to keep.
+    actions : tuple of Action
+        In a sequence after each prefix of which every floor holds; they may run in parallel as
+        far as `Action.after` allows.
+    spare : Spare
+    kept : Kept
+    """
+
+    start: Deployment
+    target: Deployment
+    floors: Mapping[str, Floor]
+    actions: tuple[Action, ...]
+    spare: Spare
+    kept: Kept
+
+    @property
+    def steps(self) -> tuple[tuple[int, ...], ...]:
+        """The levels of the order: the positions of actions that may begin together."""
+        level: list[int] = []
+        for action in self.actions:
+            level.append(1 + max((level[before] for before in action.after), default=-1))
+        found: list[list[int]] = [[] for _ in range(max(level, default=-1) + 1)]
+        for position, at in enumerate(level):
+            found[at].append(position)
+        return tuple(map(tuple, found))
+
+    def __str__(self) -> str:
+        moves, steps = len(self.actions), len(self.steps)
+        kept, spare = self.kept, self.spare
+        return (
+            f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; "
+            f"{kept.count} instances kept of at most {kept.most}; {spare.count} spare GPUs"
+        )

@@ -1,0 +1,327 @@
+"""In which order: a sequence of actions in which every floor holds, on as few GPUs as allowed.
+
+What a position gets is decided when it is free: whoever waits most. In this order:
+
+A. a free position is filled;
+B. what stands in a position's way is deleted, where the floors can miss it, and the position
+   filled;
+C. temporary instances cover what the floors would miss, in any room there is; then as in B;
+D. something that goes is deleted, to make room;
+E. that was it: another beginning, at random, and where few GPUs are left a search over all
+   choices of A to D.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from math import ceil
+
+from ..instance import Instance, Mode
+from ..programs import Limits
+from .durations import Durations
+from .model import Action, What
+from .rules import Choice, Cover, choices, clear, cover, do, drop, fill, is_blind, rest
+from .state import Fleet
+from .way import Way
+
+__all__ = ["sequences"]
+
+#: The search over all choices: where at most so many GPUs are not done, over so many states times
+#: GPUs of the fleet.
+_FEW_GPUS, _STATES = 6, 6000
+#: Sequences to choose from: at most so many, fewer where positions times sequences exceed a limit.
+_WANTED, _ENOUGH = 12, 1000
+
+
+def sequences(
+    fleet: Fleet,
+    most: int,
+    *,
+    seed: int = 0,
+    restarts: int = 12,
+    durations: Durations | None = None,
+    limits: Limits,
+) -> list[tuple[Action, ...]]:
+    """Find sequences of actions that keep the floors.
+
+    Parameters
+    ----------
+    fleet : Fleet
+    most : int
+        So many GPUs may be in use at once.
+    seed : int
+        Of what is random from the second beginning on.
+    restarts : int
+    durations : Durations, optional
+        By which it is decided what can be under way at once.
+    limits : Limits
+
+    Returns
+    -------
+    list of tuple of Action
+        Several for small fleets, to choose from. Empty if none was found; that does not say that
+        there is none.
+    """
+    durations = durations or Durations()
+    rng = random.Random(seed)
+    begin = Way(fleet, most)
+    nearly: Way | None = None
+    wanted = max(1, min(_WANTED, _ENOUGH // (1 + len(fleet.positions))))
+    found: list[tuple[Action, ...]] = []
+    for attempt in range(1 + restarts):
+        if len(found) >= wanted or (attempt and limits.over):
+            break
+        by = rng if attempt else None
+        way = _in_time(begin, by, durations, limits, side_by_side=attempt % 2 == 0)
+        if not way.is_done and not found:
+            way, few = _one_by_one(begin, by, limits)
+            nearly = nearly or few
+        if way.is_done:
+            found.append(without_needless(fleet, way.actions))
+    if not found and nearly is not None:
+        last = _searched(nearly, limits)
+        if last is not None:
+            found.append(without_needless(fleet, last.actions))
+    return found
+
+
+def _in_time(
+    begin: Way,
+    rng: random.Random | None,
+    durations: Durations,
+    limits: Limits,
+    *,
+    side_by_side: bool,
+) -> Way:
+    """Go by the rules as time goes by: what can begin now begins now, side by side.
+
+    Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
+    is returned is done, or nothing goes on. `side_by_side`: whether covers of several positions are
+    made at once.
+    """
+    way, now, done = begin.copy(), 0, 0
+    free_at: dict[int, int] = {}
+    due: list[tuple[int, int, int, int]] = []
+    while not limits.over:
+        choice = next(_now(way, rng), None)
+        if choice is None and not due:
+            reserved: set[int] = set()
+            for found in cover(way, rng) if way.entries else ():
+                services = _taken(way, found)
+                if reserved.isdisjoint(services) and _is_still_good(way, found):
+                    reserved |= services
+                    do(way, Choice(found.covers))
+                    done = _begun(way, done, now, durations, free_at, due)
+                    if not side_by_side:
+                        break
+            if not due:
+                choice = next(drop(way, rng), None)
+                if choice is None:
+                    break
+        if choice is not None:
+            do(way, choice)
+            done = _begun(way, done, now, durations, free_at, due)
+            continue
+        now = due[0][0]
+        while due and due[0][0] == now:
+            _, service, supply, gpu = heappop(due)
+            if service >= 0:
+                way.withheld[service] -= supply
+            if gpu in way.busy and free_at[gpu] <= now:
+                way.busy.discard(gpu)
+    return way
+
+
+def _now(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+    if not way.entries:
+        yield from rest(way)
+        return
+    yield from fill(way, rng)
+    for choice in clear(way, rng):
+        # what a position gets is decided when it is free
+        yield choice._replace(position=-1) if choice.goes else choice
+
+
+def _begun(
+    way: Way,
+    done: int,
+    now: int,
+    durations: Durations,
+    free_at: dict[int, int],
+    due: list[tuple[int, int, int, int]],
+) -> int:
+    """Note when the latest actions end; returns how many there are now."""
+    fleet = way.fleet
+    for action in way.actions[done:]:
+        gpu = fleet.number[action.gpu]
+        begin = now if action.what is What.RESTART else max(now, free_at.get(gpu, 0))
+        end = begin + ceil(1000 * durations.of(action))
+        if action.what is not What.RESTART:
+            free_at[gpu] = end
+            way.busy.add(gpu)
+        for each in action.adds or (None,):
+            service, supply = -1, 0
+            if each is not None:
+                service, supply = fleet.counted(each.work)
+            if service >= 0:
+                way.withheld[service] += supply
+            heappush(due, (end, service, supply, gpu))
+    return len(way.actions)
+
+
+def _taken(way: Way, choice: Choice) -> set[int]:
+    """Return the services that what goes with a choice serves."""
+    found = {each.service for _, each in choice.goes if each.supply}
+    if choice.position >= 0:
+        entry = way.entries[choice.position]
+        found |= {service for service, _ in entry.needs} if entry is not None else set()
+    return found
+
+
+def _is_still_good(way: Way, choice: Choice) -> bool:
+    """Whether there is room for all covers, after others have been made."""
+    trial = way.copy()
+    fleet = way.fleet
+    for gpu, instance in choice.covers:
+        slots = fleet.slots(fleet.cards[gpu].gpu, instance)
+        if not trial.can_take(gpu) or not fleet.fits(
+            gpu, trial.cards[gpu], instance.profile, slots
+        ):
+            return False
+        trial.cover(gpu, instance)
+    return True
+
+
+def _one_by_one(begin: Way, rng: random.Random | None, limits: Limits) -> tuple[Way, Way | None]:
+    """Go by the rules, each action ended before the next begins; also where few GPUs were left."""
+    way, few, steps = begin.copy(), None, 0
+    while not limits.over:
+        if few is None and steps % 8 == 0 and _left(way) <= _FEW_GPUS:
+            few = way.copy()
+        steps += 1
+        choice = next(choices(way, rng), None)
+        if choice is None:
+            break
+        do(way, choice)
+    return way, few
+
+
+def _left(way: Way) -> int:
+    gpus = {way.fleet.positions[number].gpu for number in way.entries}
+    return len(gpus | {gpu for gpu, _ in way.leaving()})
+
+
+# --- E --------------------------------------------------------------------------------------------
+
+
+def _searched(begin: Way, limits: Limits) -> Way | None:
+    """Go back on choices, depth first, until all is done or enough states were seen."""
+    seen = {_key(begin)}
+    stack = [(begin, _every(begin))]
+    while stack:
+        way, choices = stack[-1]
+        if way.is_done:
+            return way
+        choice = next(choices, None)
+        if choice is None:
+            stack.pop()
+            continue
+        after = way.copy()
+        do(after, choice)
+        key = _key(after)
+        if key in seen:
+            continue
+        if len(seen) * len(way.cards) >= _STATES or limits.over:
+            return None
+        seen.add(key)
+        stack.append((after, _every(after)))
+    return None
+
+
+def _key(way: Way) -> object:
+    return tuple(
+        frozenset((e.instance.profile, e.instance.start, e.instance.work, e.goes) for e in c.items)
+        for c in way.cards
+    )
+
+
+def _every(way: Way) -> Iterator[Choice]:
+    """Iterate over all choices, also those that the rules would not make."""
+    yield from choices(way, None)
+    positions = way.fleet.positions
+    for number, entry in way.entries.items():
+        if entry is None:
+            continue
+        gpu = positions[number].gpu
+        for use in way.need[positions[number].pool]:
+            if entry.blockers and way.can_miss(entry.needs):
+                yield Choice((), (), number, use)
+            elif not entry.blockers and way.can_take(gpu):
+                yield Choice(position=number, use=use)
+    for gpu, item in way.leaving():
+        if item.is_temporary and item.supply <= way.spared(item.service):
+            yield Choice(goes=((gpu, item),))
+    yield from _every_cover(way)
+
+
+def _every_cover(way: Way) -> Iterator[Choice]:
+    fleet = way.fleet
+    for gpu, card in enumerate(way.cards):
+        source = fleet.cards[gpu]
+        if card.mode is not Mode.MIG or not way.can_take(gpu) or is_blind(card):
+            continue
+        for covers in fleet.covers:
+            for number in covers:
+                use = fleet.uses[number]
+                if use.gpu != source.gpu.key or use.profile not in fleet.allowed[gpu]:
+                    continue
+                own = fleet.facts(source.gpu, use.profile).slots
+                for start in source.gpu.profile(use.profile).starts:
+                    if fleet.fits(gpu, card, use.profile, own << start):
+                        yield Choice((Cover(gpu, Instance(use.profile, start, use.work)),))
+
+
+# --- afterwards -----------------------------------------------------------------------------------
+
+
+def without_needless(fleet: Fleet, actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Leave out temporary instances without which every floor holds as well."""
+    done = list(actions)
+    at = len(done) - 1
+    while at >= 0:
+        action = done[at]
+        if action.is_temporary and action.what is What.CREATE:
+            (instance,) = action.adds
+            end = next(
+                b
+                for b in range(at + 1, len(done))
+                if done[b].gpu == action.gpu and instance in done[b].removes
+            )
+            fewer = [*done[:at], *done[at + 1 : end], *_without(done[end]), *done[end + 1 :]]
+            service = instance.work.service if instance.work else ""
+            if _holds(fleet, fewer, service):
+                done = fewer
+        at -= 1
+    return tuple(done)
+
+
+def _without(action: Action) -> tuple[Action, ...]:
+    """Return what is left of an action if what it removes was never there."""
+    if not action.adds:
+        return ()
+    return (replace(action, what=What.CREATE, removes=(), is_temporary=False),)
+
+
+def _holds(fleet: Fleet, actions: Sequence[Action], service: str) -> bool:
+    floor = fleet.floors.get(service)
+    if floor is None or floor.rps <= 0:
+        return True
+    capacity = fleet.start.capacity(service)
+    for action in actions:
+        if (gone := action.removed_rps(service)) and (capacity := capacity - gone) < floor.rps:
+            return False
+        capacity += action.added_rps(service)
+    return True

@@ -1,0 +1,269 @@
+"""From what runs to what is wanted: a transition on the fewest spare GPUs that were found to do."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Literal
+
+from ....errors import AlgorithmError, CmsError, InvalidOption
+from ....solving.solution import Proof
+from ....values.numbers import Number, shown
+from ..instance import Instance, State
+from ..model import Deployment, FleetGpu
+from ..placing import place
+from ..programs import Limits
+from ..unplaceable import Unplaceable
+from ..wanted import Wanted
+from ..wishes import Wishes, wishes_of
+from .checking import check_transition, most_gpus
+from .durations import Durations
+from .floors import floors_of, recounted
+from .model import Action, Floor, Kept, Spare, Transition
+from .order import temporaries
+from .ordering import sequences
+from .shortening import shortened
+from .state import Fleet
+
+__all__ = ["Impossible", "arrived", "checked", "transition"]
+
+#: So many actions more are taken for less time.
+_MORE_ACTIONS = 2
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """There is no transition, or none was found.
+
+    Parameters
+    ----------
+    reasons : tuple of str
+    proof : Proof
+        ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
+        and there may be one.
+    """
+
+    reasons: tuple[str, ...]
+    proof: Proof
+
+    def __str__(self) -> str:
+        what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"
+        return f"{what}: {'; '.join(self.reasons)}"
+
+
+def transition(
+    start: Deployment,
+    to: Wanted | Deployment,
+    *,
+    floor: Number = 1,
+    floors: Mapping[str, Number] | None = None,
+    spare: int | Literal["auto"] = "auto",
+    as_grouped: bool = False,
+    wishes: Wishes | None = None,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    seed: int = 0,
+    restarts: int = 12,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Transition | Impossible:
+    """Plan the way from what runs to what is wanted, above all floors at every moment.
+
+    Parameters
+    ----------
+    start : Deployment
+        What runs now.
+    to : Wanted or Deployment
+        What is wanted: then it is chosen here what lies where, so that most of what runs is kept,
+        and what a place gets is decided when it is free. Or a target that is to be reached as it
+        stands.
+    floor : number, default 1
+        What each service keeps, as a share of the smaller of its old and its new rate; see
+        :func:`floors_of`.
+    floors : Mapping[str, number], optional
+        Shares of single services.
+    spare : int or "auto"
+        At most so many GPUs are borrowed beyond the larger of the numbers before and after;
+        "auto" takes as few as are found to do.
+    as_grouped : bool, default False
+        Whether GPUs are to hold what the plan's groups have.
+    wishes : Wishes, optional
+        As in `place`.
+    durations : Durations, optional
+        What the order is made short for.
+    max_parallel : int, optional
+        At most so many actions at once.
+    seed : int
+        Of what is random.
+    restarts : int
+        Beginnings at random, for each number of spare GPUs.
+    time_limit : float, optional
+        Seconds.
+    cancel : threading.Event, optional
+
+    Returns
+    -------
+    Transition or Impossible
+        A transition has passed `check_transition`. Its `start` has supplies counted by the
+        target's rule and limits.
+
+    Raises
+    ------
+    InvalidProblem
+        If the start cannot be as it is written, or something that is not ours would have to go.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, gpu
+    >>> from cms.fleet.deployment import FleetNode, place, wanted_of
+    >>> def wanted(name):
+    ...     serving = load_instance(name).as_problem()
+    ...     return wanted_of(Plan(serving, solve(serving.problem)))
+    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
+    >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
+    >>> found = transition(now, wanted("S2"))
+    >>> found.spare.count, check_transition(found)
+    (0, ())
+    """
+    if isinstance(spare, int) and spare < 0:
+        raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    durations = durations or Durations()
+    goal = _goal(start, to, as_grouped, wishes, limits)
+    if isinstance(goal, Impossible):
+        return goal
+    asked = floors_of(goal.start, goal.target, floor, floors)
+    for name, each in asked.items():
+        if each.rps and (has := goal.target.capacity(name)) < each.rps:
+            reason = f"{name} is to keep {each}, and has {shown(has)} items/s in the end"
+            return Impossible((reason,), Proof.CHECKED)
+    fleet = Fleet(goal.start, goal.target, asked, goal.is_late)
+    before = most_gpus(goal.start, goal.target)
+    free = len(fleet.cards) - before
+    most = free if spare == "auto" else min(free, spare)
+    for count in range(most + 1):
+        found = sequences(
+            fleet, before + count, seed=seed, restarts=restarts, durations=durations, limits=limits
+        )
+        if found:
+            fewest = min(map(len, found))
+            done = [
+                shortened(goal.start, each, asked, before + count, durations, max_parallel)
+                for each in found
+                if len(each) <= fewest + _MORE_ACTIONS
+            ]
+            actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
+            target, kept = arrived(goal.start, goal.target, actions)
+            most_kept = Kept(kept, max(kept, goal.kept.most), goal.kept.proof)
+            return checked(goal.start, target, asked, actions, count, most_kept)
+        if limits.over:
+            raise CmsError("no transition was found in time; expected a longer time limit")
+    reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
+    if most == free:
+        reasons.append("the fleet has no more; lower floors would help most")
+    return Impossible(tuple(reasons), Proof.NONE)
+
+
+@dataclass(frozen=True)
+class _Goal:
+    start: Deployment
+    target: Deployment
+    kept: Kept
+    is_late: bool
+
+
+def _goal(
+    start: Deployment,
+    to: Wanted | Deployment,
+    as_grouped: bool,
+    wishes: Wishes | None,
+    limits: Limits,
+) -> _Goal | Impossible:
+    if isinstance(to, Deployment):
+        works = [each.work for _, each in to.instances() if each.work is not None]
+        start = recounted(start, to.services, to.rule, works)
+        same = _kept_in(start, to)
+        return _Goal(start, to, Kept(same, same, Proof.CHECKED), False)
+    start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
+    wishes = wishes_of(to.services) if wishes is None else wishes
+    left = None if limits.seconds == inf else limits.left
+    placed = place(
+        to, start, wishes=wishes, as_grouped=as_grouped, time_limit=left, cancel=limits.cancel
+    )
+    if isinstance(placed, Unplaceable):
+        return Impossible(placed.reasons, placed.proof)
+    kept = Kept(placed.kept, placed.most_kept, placed.proof)
+    return _Goal(start, placed.deployment, kept, not (wishes or as_grouped))
+
+
+def _kept_in(start: Deployment, target: Deployment) -> int:
+    """Count what is at its place, with its work, on both sides."""
+
+    def places(side: Deployment) -> Counter[object]:
+        return Counter(
+            (card.node, card.index, each.profile, each.start, each.work)
+            for card, each in side.instances()
+            if each.is_ours and each.work is not None
+        )
+
+    return (places(start) & places(target)).total()
+
+
+def checked(
+    start: Deployment,
+    target: Deployment,
+    floors: Mapping[str, Floor],
+    actions: Sequence[Action],
+    spare: int,
+    kept: Kept,
+) -> Transition:
+    """Return a transition that has passed the check; one that has not is a defect."""
+    both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
+    borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
+    temporary, _ = temporaries(start, actions)
+    done = Transition(
+        start,
+        target,
+        floors,
+        tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
+        Spare(spare, borrowed=borrowed),
+        kept,
+    )
+    faults = check_transition(done)
+    if faults:
+        raise AlgorithmError("transition", f"it is refused: {'; '.join(map(str, faults[:5]))}")
+    return done
+
+
+def arrived(
+    start: Deployment, target: Deployment, actions: Sequence[Action]
+) -> tuple[Deployment, int]:
+    """Return what is there in the end, and how many instances with work were never interrupted."""
+    held = {(c.node, c.index): list(c.instances) for c in start.gpus()}
+    modes = {(c.node, c.index): c.mode for c in start.gpus()}
+    gone: Counter[tuple[tuple[str, int], Instance]] = Counter()
+    for action in actions:
+        for each in action.removes:
+            held[action.gpu].remove(each)
+            gone[action.gpu, each] += 1
+        held[action.gpu].extend(action.adds)
+        modes[action.gpu] = action.mode or modes[action.gpu]
+    kept = 0
+    cards: dict[tuple[str, int], FleetGpu] = {}
+    for card in start.gpus():
+        place = card.node, card.index
+        for each in card.instances:
+            if gone[place, each]:
+                gone[place, each] -= 1
+            elif each.is_ours and each.work is not None:
+                kept += 1
+        runs = tuple(
+            replace(each, state=State.RUNNING) if each.state is State.STARTING else each
+            for each in held[place]
+        )
+        cards[place] = replace(card, instances=runs, mode=modes[place])
+    return target.with_gpus(cards), kept

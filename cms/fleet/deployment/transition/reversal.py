@@ -1,0 +1,103 @@
+"""The way back: every action undone, in reverse order.
+
+It visits the same states, so it keeps the same floors with the same spare GPUs; what waits for what
+is worked out anew from the reversed sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....errors import InvalidProblem
+from ....solving.solution import Proof
+from ..instance import Instance, Mode, State
+from ..model import Deployment
+from .checking import most_gpus
+from .model import Action, Kept, Transition, What
+from .order import ordered
+from .planning import arrived, checked
+
+__all__ = ["reversal"]
+
+_INVERSE = {What.CREATE: What.DELETE, What.DELETE: What.CREATE}
+
+
+def reversal(transition: Transition) -> Transition:
+    """Return the transition back, which has passed `check_transition` as well.
+
+    Parameters
+    ----------
+    transition : Transition
+
+    Returns
+    -------
+    Transition
+        Its target is the start again, but that nothing is hollow, starting or draining there:
+        what was so and has gone is not brought back. A service asks for no more than it had.
+
+    Raises
+    ------
+    InvalidProblem
+        If an action does several things at once, so that its inverse is no single action.
+
+    Examples
+    --------
+    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment.transition import transition
+    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> now = Deployment((FleetNode("a", (card,)),))
+    >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
+    >>> print(*reversal(transition(now, then)).actions, sep="\\n")
+    delete on a/0: 4g.40gb@0 idle
+    create on a/0: 3g.40gb@0 idle
+    """
+    modes: dict[tuple[str, int], Mode] = {
+        (card.node, card.index): card.mode for card in transition.start.gpus()
+    }
+    back: list[Action] = []
+    before: list[Mode | None] = []
+    for action in transition.actions:
+        before.append(modes[action.gpu] if action.mode is not None else None)
+        modes[action.gpu] = action.mode or modes[action.gpu]
+    for action, mode in zip(reversed(transition.actions), reversed(before), strict=True):
+        if action.what is What.REWRITE and (action.removes or action.adds):
+            raise InvalidProblem(f"{action} does several things; expected one after the other")
+        adds = tuple(map(_fresh, filter(_can_come, action.removes)))
+        inverse = replace(
+            action,
+            what=_INVERSE.get(action.what, action.what),
+            removes=action.adds,
+            adds=adds,
+            after=(),
+            mode=mode,
+        )
+        if action.removes and not adds:
+            if not action.adds:
+                continue
+            inverse = replace(inverse, what=What.DELETE)
+        back.append(inverse)
+    start = transition.target
+    target, kept = arrived(start, _as_it_was(transition.start), back)
+    most = most_gpus(transition.start, start) + transition.spare.count
+    actions = ordered(start, back, transition.floors, most)
+    count = Kept(kept, max(kept, transition.kept.count), Proof.CHECKED)
+    spare = most - most_gpus(start, target)
+    return checked(start, target, transition.floors, actions, spare, count)
+
+
+def _as_it_was(start: Deployment) -> Deployment:
+    """Ask for no more than there was: a way back need not lead to what had been asked for."""
+    services = tuple(
+        replace(each, rate_rps=min(each.rate_rps, start.capacity(each.name)))
+        for each in start.services
+    )
+    return replace(start, services=services)
+
+
+def _can_come(instance: Instance) -> bool:
+    return instance.state is State.RUNNING
+
+
+def _fresh(instance: Instance) -> Instance:
+    return replace(instance, gpu_instance=None, uuid=None)

@@ -1,0 +1,291 @@
+"""The rules by which a transition goes on: what can be done next, the best first.
+
+See :mod:`~cms.fleet.deployment.transition.ordering` for A to E.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from ..instance import Instance, Mode
+from .state import Card, Item
+from .way import Way
+
+__all__ = ["Choice", "Cover", "choices", "clear", "cover", "do", "drop", "fill", "is_blind", "rest"]
+
+#: Positions for which covers are looked for at once: the cheapest ones.
+_TRIED = 24
+
+
+class Cover(NamedTuple):
+    """A temporary instance."""
+
+    gpu: int
+    instance: Instance
+
+
+class Choice(NamedTuple):
+    """What is done next: covers come, something goes, and a position (-1: none) is filled."""
+
+    covers: tuple[Cover, ...] = ()
+    goes: tuple[tuple[int, Item], ...] = ()
+    position: int = -1
+    use: int = -1
+
+
+def do(way: Way, choice: Choice) -> None:
+    """Do what was chosen."""
+    for cover in choice.covers:
+        way.cover(*cover)
+    for gpu, item in choice.goes:
+        way.delete(gpu, (item,))
+    if choice.position >= 0:
+        use = choice.use
+        if use < 0:  # whoever waits most
+            need = way.need[way.fleet.positions[choice.position].pool]
+            use = max(need, key=lambda each: _wait(way, each, None))
+        way.fill(choice.position, use)
+
+
+def choices(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+    """Iterate over what can be done next, the best by the rules first."""
+    if not way.entries:
+        yield from rest(way)
+        return
+    for rule in (fill, clear, cover, drop):
+        yield from rule(way, rng)
+
+
+def rest(way: Way) -> Iterator[Choice]:
+    """Once all is there: delete what goes."""
+    for gpu, item in way.leaving():
+        if gpu not in way.busy and (not item.supply or item.supply <= way.spared(item.service)):
+            yield Choice(goes=((gpu, item),))
+
+
+def _noise(rng: random.Random | None, by: float) -> float:
+    return 1.0 if rng is None else 1.0 + by * rng.random()
+
+
+def _wait(way: Way, use: int, rng: random.Random | None) -> tuple[float, int]:
+    own = way.fleet.uses[use]
+    return way.urgency(own.service) * _noise(rng, 0.5), own.supply
+
+
+# --- A --------------------------------------------------------------------------------------------
+
+
+def fill(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+    """A: iterate over free positions and what is wanted there, whoever waits most first."""
+    positions = way.fleet.positions
+    free: dict[int, int] = {}
+    best: dict[int, tuple[bool, int]] = {}
+    for number, entry in way.entries.items():
+        if entry is not None and not entry.blockers:
+            gpu = positions[number].gpu
+            if not way.can_take(gpu):
+                continue
+            score = bool(way.cards[gpu].items), len(way.open_on[gpu])
+            pool = positions[number].pool
+            if pool not in free or score > best[pool]:
+                free[pool], best[pool] = number, score
+    waiting = [
+        (_wait(way, use, rng), number, use)
+        for pool, number in free.items()
+        for use in way.need[pool]
+    ]
+    waiting.sort(key=itemgetter(0), reverse=True)
+    for _, number, use in waiting:
+        yield Choice(position=number, use=use)
+
+
+# --- B --------------------------------------------------------------------------------------------
+
+
+def clear(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+    """B: iterate over positions whose way can be cleared within the floors, the cheapest first."""
+    found = []
+    for number, gone in _in_the_way(way):
+        if way.can_miss(_supplied(gone)):
+            found.append((_waste(way, gone) * _noise(rng, 1.0), len(gone), number, gone))
+    if rng is None and len(found) > 1:
+        found.sort(key=itemgetter(0, 1))
+    elif found:
+        found.sort(key=itemgetter(0))
+    for _, _, number, gone in found:
+        yield _cleared(way, number, gone)
+
+
+def _cleared(
+    way: Way, number: int, gone: tuple[tuple[int, Item], ...], covers: tuple[Cover, ...] = ()
+) -> Choice:
+    if number < 0:
+        return Choice(covers, gone)
+    entry = way.entries[number]
+    if entry is not None and entry.is_restart:
+        return Choice(covers, (), number)
+    return Choice(covers, gone, number)
+
+
+def _in_the_way(way: Way) -> Iterator[tuple[int, tuple[tuple[int, Item], ...]]]:
+    """Iterate over positions and what has to go first; -1 for a GPU that has to be emptied."""
+    positions = way.fleet.positions
+    is_full = False
+    for number, entry in way.entries.items():
+        if entry is None:
+            continue
+        gpu = positions[number].gpu
+        if entry.blockers:
+            if gpu in way.busy and not entry.is_restart:
+                continue
+            yield number, tuple((gpu, each) for each in entry.blockers)
+        else:
+            is_full = is_full or (gpu not in way.busy and not way.can_take(gpu))
+    if is_full:
+        for gpu, card in enumerate(way.cards):
+            if card.items and gpu not in way.busy and all(each.goes for each in card.items):
+                yield -1, tuple((gpu, each) for each in card.items)
+
+
+def _supplied(gone: Sequence[tuple[int, Item]]) -> list[tuple[int, int]]:
+    needs: dict[int, int] = {}
+    for _, each in gone:
+        if each.supply:
+            needs[each.service] = needs.get(each.service, 0) + each.supply
+    return list(needs.items())
+
+
+def _waste(way: Way, gone: Sequence[tuple[int, Item]]) -> float:
+    return sum(each.supply * way.fleet.weight[each.service] for _, each in gone if each.supply)
+
+
+# --- C --------------------------------------------------------------------------------------------
+
+
+def cover(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+    """C: iterate over positions whose way can be cleared once something covers for it."""
+    found = []
+    for number, gone in _in_the_way(way):
+        lacks = [
+            (service, amount - way.spared(service))
+            for service, amount in _supplied(gone)
+            if amount > way.spared(service)
+        ]
+        price = sum(lack * way.fleet.weight[service] for service, lack in lacks)
+        found.append((price * _noise(rng, 1.0), number, gone, lacks))
+    found.sort(key=itemgetter(0))
+    ready = []
+    for price, number, gone, lacks in found[:_TRIED]:
+        covers = _covers(way, number, gone, lacks, rng)
+        if covers is not None:
+            taken = sum(_slots(way, cover).bit_count() for cover in covers)
+            cost = taken / max(1, _unlocked(way, number, gone)) * _noise(rng, 1.0)
+            ready.append((cost, price, _cleared(way, number, gone, covers)))
+    ready.sort(key=itemgetter(0, 1))
+    for _, _, choice in ready:
+        yield choice
+
+
+def _slots(way: Way, cover: Cover) -> int:
+    return way.fleet.facts(way.fleet.cards[cover.gpu].gpu, cover.instance.profile).slots
+
+
+def _unlocked(way: Way, number: int, gone: tuple[tuple[int, Item], ...]) -> int:
+    """Count the slots of the positions that nothing else is in the way of."""
+    gpu, slots = gone[0][0], 0
+    items = [each for _, each in gone]
+    for other in way.open_on.get(gpu, ()):
+        entry = way.entries[other]
+        if other == number or (entry is not None and all(e in items for e in entry.blockers)):
+            slots |= way.fleet.positions[other].slots
+    return slots.bit_count() if number >= 0 else way.fleet.cards[gpu].gpu.memory_slices
+
+
+def _covers(
+    way: Way,
+    number: int,
+    gone: tuple[tuple[int, Item], ...],
+    lacks: Sequence[tuple[int, int]],
+    rng: random.Random | None,
+) -> tuple[Cover, ...] | None:
+    """Find room for what supplies as much as is lacking."""
+    fleet, trial = way.fleet, way.copy()
+    shut: dict[int, int] = {}
+    if number >= 0:
+        position = fleet.positions[number]
+        shut[position.gpu] = position.slots
+    else:
+        shut[gone[0][0]] = -1
+    covers: list[Cover] = []
+    for service, lack in lacks:
+        while lack > 0:
+            found = _room(trial, service, lack, shut, rng)
+            if found is None:
+                return None
+            cover, supply = found
+            trial.cover(*cover)
+            covers.append(cover)
+            lack -= supply
+    return tuple(covers)
+
+
+def _room(
+    way: Way, service: int, lack: int, shut: dict[int, int], rng: random.Random | None
+) -> tuple[Cover, int] | None:
+    """Find the best room for a temporary instance of a service.
+
+    One that covers most for its slots, then in nobody's way, then on the fullest GPU.
+    """
+    fleet = way.fleet
+    best: tuple[tuple[float, ...], Cover, int] | None = None
+    for gpu, card in enumerate(way.cards):
+        source = fleet.cards[gpu]
+        closed = shut.get(gpu, 0)
+        if card.mode is not Mode.MIG or closed < 0 or not way.can_take(gpu) or is_blind(card):
+            continue
+        if fleet.targets[gpu].mode is not card.mode and card.items:
+            continue
+        waiting = 0
+        for number in way.open_on.get(gpu, ()):
+            waiting |= fleet.positions[number].slots
+        for number in fleet.covers[service]:
+            use = fleet.uses[number]
+            if use.gpu != source.gpu.key or use.profile not in fleet.allowed[gpu]:
+                continue
+            own = fleet.facts(source.gpu, use.profile).slots
+            for start in source.gpu.profile(use.profile).starts:
+                slots = own << start
+                if slots & (card.slots | closed) or not fleet.fits(gpu, card, use.profile, slots):
+                    continue
+                score = (
+                    min(use.supply, lack) / own.bit_count() * _noise(rng, 0.3),
+                    -(slots & waiting).bit_count(),
+                    card.slots.bit_count(),
+                )
+                if best is None or score > best[0]:
+                    cover = Cover(gpu, Instance(use.profile, start, use.work))
+                    best = score, cover, use.supply
+    return None if best is None else (best[1], best[2])
+
+
+def is_blind(card: Card) -> bool:
+    """Whether starts on a GPU are not known."""
+    return any(each.instance.start is None for each in card.items)
+
+
+# --- D --------------------------------------------------------------------------------------------
+
+
+def drop(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+    """D: iterate over what the floors can miss, the largest for its supply first."""
+    found = []
+    for gpu, item in way.leaving():
+        if not item.supply or item.supply <= way.spared(item.service):
+            gain = item.slots.bit_count() / (0.01 + _waste(way, ((gpu, item),)))
+            found.append((gain * _noise(rng, 1.0), gpu, item))
+    found.sort(key=itemgetter(0), reverse=True)
+    for _, gpu, item in found:
+        yield Choice(goes=((gpu, item),))

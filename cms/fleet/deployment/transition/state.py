@@ -1,0 +1,335 @@
+"""A fleet in whole numbers: what is on each GPU, what stays, goes and comes, and the floors.
+
+Supplies and floors of a service are scaled by their common denominator, so that nothing is
+rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import NamedTuple
+
+from ....errors import InvalidProblem
+from ...hardware import MPS_CLIENTS, Gpu
+from ...serving.operating_point import mps_share
+from ..instance import WHOLE, Instance, Mode, Seen, State, Work
+from ..model import Deployment, FleetGpu
+from .model import Floor
+
+__all__ = ["Card", "Entry", "Fleet", "Item", "Position", "Use", "made"]
+
+
+class Facts(NamedTuple):
+    """What a profile takes of a GPU: its slots as a mask at start 0, and its other rows."""
+
+    slots: int
+    compute: int
+    most: int
+    has_media: bool
+    share: int
+
+
+class Use(NamedTuple):
+    """What an instance can be used for: a service (-1: it idles) and its scaled supply."""
+
+    gpu: str
+    profile: str
+    service: int
+    supply: int
+    work: Work | None
+
+
+class Item(NamedTuple):
+    """An instance on a GPU.
+
+    Attributes
+    ----------
+    instance : Instance
+    slots : int
+        As bits.
+    service : int
+        -1 if it supplies nothing.
+    supply : int
+        What it supplies, or will once it runs.
+    goes : bool
+        Whether it is not there at the end.
+    is_temporary : bool
+    """
+
+    instance: Instance
+    slots: int
+    service: int
+    supply: int
+    goes: bool
+    is_temporary: bool = False
+
+
+class Card(NamedTuple):
+    """A GPU now."""
+
+    items: tuple[Item, ...]
+    slots: int
+    mode: Mode
+
+
+class Position(NamedTuple):
+    """A place that is to be filled, with any use of its pool."""
+
+    gpu: int
+    instance: Instance
+    slots: int
+    pool: int
+
+
+class Entry(NamedTuple):
+    """What has to go before a position can be filled.
+
+    Attributes
+    ----------
+    blockers : tuple of Item
+    needs : tuple of (int, int)
+        What they supply, by service.
+    is_restart : bool
+        Whether the one blocker is in the very place.
+    """
+
+    blockers: tuple[Item, ...]
+    needs: tuple[tuple[int, int], ...]
+    is_restart: bool
+
+
+@dataclass
+class Fleet:
+    """What does not change on the way.
+
+    Parameters
+    ----------
+    start, target : Deployment
+        With supplies counted alike.
+    floors : Mapping[str, Floor]
+    is_late : bool
+        Whether any wanted instance of a profile may take any position of it; otherwise each
+        position has its own work.
+    """
+
+    start: Deployment
+    target: Deployment
+    floors: Mapping[str, Floor]
+    is_late: bool
+
+    def __post_init__(self) -> None:
+        self.cards = list(self.start.gpus())
+        self.targets = list(self.target.gpus())
+        self.number = {(card.node, card.index): n for n, card in enumerate(self.cards)}
+        self.services = [
+            each.name for each in {s.name: s for s in (*self.start.services, *self.target.services)}
+            .values()
+        ]  # fmt: skip
+        self._number = {name: number for number, name in enumerate(self.services)}
+        self._scale = self._scales()
+        self.floor = [
+            int(self.floors[name].rps * scale) if name in self.floors else 0
+            for name, scale in zip(self.services, self._scale, strict=True)
+        ]
+        #: What one unit is of a floor; services without one wait for nothing.
+        self.weight = [1 / floor if floor else 0.0 for floor in self.floor]
+        self._facts: dict[tuple[str, str], Facts] = {}
+        self.uses: list[Use] = []
+        self._use: dict[tuple[str, str, Work | None], int] = {}
+        self.allowed = [self._allowed(card) for card in self.cards]
+        self.positions: list[Position] = []
+        self.needs: list[dict[int, int]] = []
+        self.firsts: list[Card] = []
+        pools: dict[object, int] = {}
+        for number, (card, end) in enumerate(zip(self.cards, self.targets, strict=True)):
+            self._read(number, card, end, pools)
+        for each in self.start.instances():
+            self._use_of(*each)
+        self.covers = self._covers()
+
+    def _scales(self) -> list[int]:
+        scales = [1] * len(self.services)
+        for side in (self.start, self.target):
+            for _, each in side.instances():
+                if each.work is not None:
+                    number = self._number[each.work.service]
+                    scales[number] = lcm(scales[number], each.work.supply_rps.denominator)
+        for name, floor in self.floors.items():
+            number = self._number[name]
+            scales[number] = lcm(scales[number], floor.rps.denominator)
+        return scales
+
+    def _allowed(self, card: FleetGpu) -> frozenset[str]:
+        """Return the profiles that the GPU's node can cut."""
+        node = self.start.node(card.node)
+        return frozenset(p.name for p in card.gpu.profiles if node.offers(p))
+
+    def facts(self, gpu: Gpu, name: str) -> Facts:
+        """Return what a profile takes."""
+        found = self._facts.get((gpu.key, name))
+        if found is None:
+            share = mps_share(name)
+            if name == WHOLE:
+                found = Facts(0, 0, 1, False, 100)
+            elif share is not None:
+                found = Facts(0, 0, MPS_CLIENTS, False, share)
+            else:
+                own = gpu.profile(name)
+                slots = (1 << own.memory) - 1
+                found = Facts(slots, own.compute, own.max, own.has_media_engines, 0)
+            self._facts[gpu.key, name] = found
+        return found
+
+    def slots(self, gpu: Gpu, instance: Instance) -> int:
+        """Return the slots of an instance, as bits."""
+        if instance.start is None:
+            return 0
+        return self.facts(gpu, instance.profile).slots << instance.start
+
+    def _use_of(self, card: FleetGpu, instance: Instance) -> int:
+        key = card.gpu.key, instance.profile, instance.work
+        if key not in self._use:
+            self._use[key] = len(self.uses)
+            number, supply = self.counted(instance.work)
+            self.uses.append(Use(card.gpu.key, instance.profile, number, supply, instance.work))
+        return self._use[key]
+
+    def counted(self, work: Work | None) -> tuple[int, int]:
+        """Return the number of the service that work is for, and the scaled supply."""
+        if work is None:
+            return -1, 0
+        number = self._number[work.service]
+        return number, int(work.supply_rps * self._scale[number])
+
+    def item(self, card: FleetGpu, instance: Instance, *, goes: bool, temporary: bool) -> Item:
+        """Return an instance as it counts; one that does not run supplies nothing."""
+        number, supply = self.counted(instance.work if instance.supply_rps else None)
+        slots = self.slots(card.gpu, instance)
+        return Item(instance, slots, number, supply, goes, temporary)
+
+    def _read(self, number: int, card: FleetGpu, end: FleetGpu, pools: dict[object, int]) -> None:
+        """Tell what stays on a GPU from what goes and what is to come."""
+        left = list(end.instances)
+        same_mode = card.mode is end.mode or not left
+        items = []
+        for each in card.instances:
+            same = next((o for o in left if _goes_on(each, o)), None) if same_mode else None
+            if same is not None:
+                left.remove(same)
+            elif not each.is_ours:
+                raise InvalidProblem(
+                    f"{each} is on {card.name} and not ours, and the target has it no more; "
+                    "expected it to stay, or --release"
+                )
+            items.append(self.item(card, each, goes=same is None, temporary=False))
+        if _is_blind(card) and _profiles(card) != _profiles(end):
+            raise InvalidProblem(
+                f"the starts of the instances on {card.name} are not known, and it is to be cut "
+                "anew; observe it with nvidia-smi mig -lgi"
+            )
+        for each in left:
+            if not each.is_ours:
+                raise InvalidProblem(f"the target has {each} on {card.name}, which is not ours")
+            use = self._use_of(card, each)
+            key: object = (card.gpu.key, each.profile) if self.is_late else use
+            pool = pools.setdefault(key, len(pools))
+            if pool == len(self.needs):
+                self.needs.append({})
+            self.needs[pool][use] = self.needs[pool].get(use, 0) + 1
+            self.positions.append(Position(number, each, self.slots(card.gpu, each), pool))
+        self.firsts.append(made(items, card.mode))
+
+    def _covers(self) -> list[list[int]]:
+        """Return the uses that supply each service, MIG's only."""
+        found: list[list[int]] = [[] for _ in self.services]
+        for number, use in enumerate(self.uses):
+            if use.supply and mps_share(use.profile) is None and use.profile != WHOLE:
+                found[use.service].append(number)
+        return found
+
+    def fits(self, number: int, card: Card, profile: str, slots: int) -> bool:
+        """Whether an instance has a place beside what is on a GPU, whose mode is right."""
+        gpu = self.cards[number].gpu
+        facts = self.facts(gpu, profile)
+        if card.mode is not Mode.MIG:
+            shares = sum(self.facts(gpu, each.instance.profile).share for each in card.items)
+            return shares + facts.share <= 100 and len(card.items) < facts.most
+        if slots & card.slots:
+            return False
+        compute, alike, media = facts.compute, 1, facts.has_media
+        for each in card.items:
+            own = self.facts(gpu, each.instance.profile)
+            compute += own.compute
+            alike += each.instance.profile == profile
+            if media and own.has_media:
+                return False
+        return compute <= gpu.compute_slices and alike <= facts.most
+
+    def entry(self, card: Card, position: Position) -> Entry | None:
+        """Say what has to go before a position is filled; None if what stays is in its way."""
+        number, instance, slots, _ = position
+        items = card.items
+        if card.mode is not self.targets[number].mode:
+            blockers = list(items)
+        elif instance.start is None and card.mode is Mode.MIG:  # as cut: work changes in place
+            there = [e for e in items if e.goes and e.instance.profile == instance.profile]
+            blockers = there[:1]
+            if not there:
+                return None
+        else:
+            blockers = [each for each in items if each.slots & slots]
+            rest = [each for each in items if not each.slots & slots]
+            left = made(rest, card.mode)
+            if not self.fits(number, left, instance.profile, slots):
+                rest.sort(key=lambda e: (not e.goes, e.instance.profile != instance.profile))
+                while rest and rest[0].goes:
+                    blockers.append(rest.pop(0))
+                    left = made(rest, card.mode)
+                    if self.fits(number, left, instance.profile, slots):
+                        break
+                else:
+                    return None
+        needs: dict[int, int] = {}
+        for each in blockers:
+            if not each.goes:
+                return None
+            if each.supply:
+                needs[each.service] = needs.get(each.service, 0) + each.supply
+        return Entry(tuple(blockers), tuple(needs.items()), _is_restart(blockers, instance))
+
+
+def made(items: Iterable[Item], mode: Mode) -> Card:
+    """Return a GPU with these instances."""
+    held = tuple(items)
+    slots = 0
+    for each in held:
+        slots |= each.slots
+    return Card(held, slots, mode)
+
+
+def _goes_on(one: Instance, other: Instance) -> bool:
+    states = {one.state, other.state}
+    same_state = one.state is other.state or states == {State.STARTING, State.RUNNING}
+    return (
+        (one.profile, one.start, one.work, one.owner)
+        == (other.profile, other.start, other.work, other.owner)
+    ) and same_state  # fmt: skip
+
+
+def _is_blind(card: FleetGpu) -> bool:
+    return card.mode is Mode.MIG and card.seen is Seen.UNKNOWN and bool(card.instances)
+
+
+def _profiles(card: FleetGpu) -> list[str]:
+    return sorted(each.profile for each in card.instances)
+
+
+def _is_restart(blockers: Sequence[Item], instance: Instance) -> bool:
+    if len(blockers) != 1:
+        return False
+    (one,) = blockers
+    here = one.instance
+    same = (here.profile, here.start) == (instance.profile, instance.start)
+    return same and here.state is not State.HOLLOW

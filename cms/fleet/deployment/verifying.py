@@ -1,0 +1,214 @@
+"""Whether what should be there is there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ...schedule.faults import Violation
+from .difference import GpuDifference, difference
+from .instance import Instance, Mode, Seen, State, Work
+from .model import Deployment, FleetGpu, FleetNode
+
+__all__ = ["UNKNOWN_OWNER", "settle_guesses", "verify"]
+
+#: Whose an instance is of which no source says what it does.
+UNKNOWN_OWNER = "unknown"
+
+
+def verify(observed: Deployment, target: Deployment) -> tuple[Violation, ...]:
+    """Say what of a target is not there.
+
+    Parameters
+    ----------
+    observed : Deployment
+        Of an instance of which nobody knows what it does, the place alone is compared; of GPUs
+        whose starts are not known, how many instances of each profile there are, and what those of
+        a node do together; of work that is known for the node alone (`Instance.is_guessed`),
+        whether the node has it.
+    target : Deployment
+        What of the observed GPUs it does not have does not matter.
+
+    Returns
+    -------
+    tuple of Violation
+        By node, GPU and start; empty if all is there. The kinds are "gpu", "device", "mode",
+        "count", "missing", "extra", "work" and "state".
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetNode
+    >>> cut = Instance("3g.40gb", 4), Instance("3g.40gb", 0)
+    >>> target = FleetGpu("a", 0, gpu("a100-80gb"), instances=cut)
+    >>> seen = target.with_instances([Instance("3g.40gb", 4, owner="unknown")])
+    >>> fleets = [Deployment((FleetNode("a", (card,)),)) for card in (seen, target)]
+    >>> print(*verify(*fleets), sep="\\n")
+    a/0 has nothing at 3g.40gb@0, needs 3g.40gb@0 idle
+    """
+    found: dict[str, list[Violation]] = {}
+    there = {card.name: card for card in settle_guesses(observed, target).gpus()}
+    pairs: list[tuple[FleetGpu, FleetGpu]] = []
+    counted: dict[str, list[tuple[FleetGpu, FleetGpu]]] = {}
+    for card in target.gpus():
+        other = there.get(card.name)
+        faults = list(_of_gpu(other, card))
+        if faults:
+            found[card.name] = faults
+        elif other is not None and Seen.UNKNOWN not in (other.seen, card.seen):
+            pairs.append((_as_meant(other, card), card))
+        elif other is not None:
+            counted.setdefault(card.node, []).append((other, card))
+    seen = _only(observed, {pair[0].name: pair[0] for pair in pairs}, target)
+    meant = _only(target, {pair[1].name: pair[1] for pair in pairs}, target)
+    for each in difference(seen, meant).gpus:
+        found[each.then.name] = list(_of_instances(each))
+    for alike in counted.values():
+        found[alike[0][1].name] = list(_of_counted(alike))
+    return tuple(fault for card in target.gpus() for fault in found.get(card.name, ()))
+
+
+def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
+    """What is wrong with a GPU before its instances are looked at."""
+    if seen is None:
+        yield Violation("gpu", meant.name, "not been observed", "an observation")
+        return
+    if seen.gpu.key != meant.gpu.key:
+        yield Violation("device", meant.name, f"the type {seen.gpu.key}", meant.gpu.key)
+    elif seen.uuid and meant.uuid and seen.uuid != meant.uuid:
+        yield Violation("device", meant.name, f"the UUID {seen.uuid}", meant.uuid)
+    elif (seen.mode is Mode.MIG) != (meant.mode is Mode.MIG):
+        words = {True: "MIG on", False: "MIG off"}
+        has, needs = words[seen.mode is Mode.MIG], words[meant.mode is Mode.MIG]
+        yield Violation("mode", meant.name, has, needs)
+    elif Seen.UNKNOWN in (seen.seen, meant.seen) and seen.counts != meant.counts:
+        yield Violation("count", meant.name, _counted(seen), _counted(meant))
+
+
+def _counted(card: FleetGpu) -> str:
+    counts = sorted(card.counts.items())
+    return " + ".join(f"{count} x {profile}" for profile, count in counts) or "nothing"
+
+
+def _of_counted(pairs: Sequence[tuple[FleetGpu, FleetGpu]]) -> Iterator[Violation]:
+    """Compare what the instances of some GPUs of a node do, wherever on them they are."""
+    seen = [each for card, _ in pairs for each in card.instances if each.owner != UNKNOWN_OWNER]
+    does = Counter((each.profile, each.work, each.owner) for each in seen)
+    should = Counter(
+        (each.profile, each.work, each.owner) for _, card in pairs for each in card.instances
+    )
+    names = ", ".join(card.name for _, card in pairs)
+    if wrong := does - should:
+        yield Violation("work", names, _listed(wrong), _listed(should - does))
+    for each in seen:
+        if each.state in (State.STARTING, State.DRAINING):
+            yield Violation("state", names, str(each), "it running")
+
+
+def _listed(doing: Counter[tuple[str, Work | None, str | None]]) -> str:
+    named = Counter(
+        str(Instance(profile, None, work, owner))
+        for (profile, work, owner), n in doing.items()
+        for _ in range(n)
+    )
+    return " + ".join(f"{n} x {name}" for name, n in sorted(named.items()))
+
+
+def settle_guesses(observed: Deployment, target: Deployment) -> Deployment:
+    """Return what was observed, guessed work where a target has it as far as the node has it.
+
+    A device plug-in does not tell which of a node's equal instances a pod has: work that is known
+    for the node alone (`Instance.is_guessed`) is as good wherever it fits.
+    """
+    if not any(each.is_guessed for _, each in observed.instances()):
+        return observed
+    cards = {
+        (card.node, card.index): card for node in observed.nodes for card in _settled(node, target)
+    }
+    return observed.with_gpus(cards)
+
+
+def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
+    meant = {
+        (card.index, each.place): each
+        for other in target.nodes
+        if other.name == node.name
+        for card in other.gpus
+        for each in card.instances
+    }
+    pools: dict[str, list[Instance]] = {}
+    for card in node.gpus:
+        for each in card.instances:
+            if each.is_guessed:
+                pools.setdefault(each.profile, []).append(each)
+    settled: dict[tuple[int, int], Instance] = {}
+    guessed = [
+        (card.index, at, each)
+        for card in node.gpus
+        for at, each in enumerate(card.instances)
+        if each.is_guessed
+    ]
+    for index, at, each in guessed:
+        should, pool = meant.get((index, each.place)), pools[each.profile]
+        fits = [one for one in pool if should is not None and _does(one) == _does(should)]
+        if fits:
+            # what runs goes to who needs it before what only starts
+            best = min(fits, key=lambda one: one.state is not State.RUNNING)
+            pool.remove(best)
+            settled[index, at] = best
+    for index, at, each in guessed:
+        one = settled.get((index, at)) or pools[each.profile].pop(0)
+        settled[index, at] = replace(each, work=one.work, owner=one.owner, state=one.state)
+    for card in node.gpus:
+        instances = (settled.get((card.index, at), each) for at, each in enumerate(card.instances))
+        yield replace(card, instances=tuple(instances))
+
+
+def _does(instance: Instance) -> tuple[Work | None, str | None]:
+    return instance.work, instance.owner
+
+
+def _as_meant(seen: FleetGpu, meant: FleetGpu) -> FleetGpu:
+    """Let instances do what they should where nobody knows what they do."""
+    doing = {each.place: each for each in meant.instances}
+
+    def told(each: Instance) -> Instance:
+        should = doing.get(each.place)
+        if should is None or each.owner != UNKNOWN_OWNER:
+            return each
+        return replace(each, work=should.work, owner=should.owner)
+
+    return replace(seen, instances=tuple(map(told, seen.instances)))
+
+
+def _only(deployment: Deployment, cards: dict[str, FleetGpu], target: Deployment) -> Deployment:
+    """Return the nodes with some GPUs alone; the target's services are known as well."""
+    own = {service.name for service in deployment.services}
+    more = (service for service in target.services if service.name not in own)
+    nodes = tuple(
+        replace(node, gpus=tuple(cards[c.name] for c in node.gpus if c.name in cards))
+        for node in deployment.nodes
+    )
+    return Deployment(nodes, (*deployment.services, *more))
+
+
+def _of_instances(each: GpuDifference) -> Iterator[Violation]:
+    name = each.then.name
+    extra = {one.place: one for one in each.deleted}
+    wrong: list[tuple[Instance, Violation]] = []
+    for other in each.created:
+        one = extra.pop(other.place, None)
+        if one is None:
+            fault = Violation("missing", name, f"nothing at {other.place}", str(other))
+        else:
+            fault = Violation("work", name, str(one), str(other))
+        wrong.append((other, fault))
+    for one in extra.values():
+        wrong.append((one, Violation("extra", name, str(one), "nothing there")))
+    for one, other in each.restarted:
+        wrong.append((other, Violation("work", name, str(one), str(other))))
+    for one in (*each.kept, *each.foreign):
+        if one.state in (State.STARTING, State.DRAINING):
+            wrong.append((one, Violation("state", name, str(one), "it running")))
+    yield from (fault for _, fault in sorted(wrong, key=lambda pair: pair[0].order))

@@ -1,0 +1,108 @@
+"""What is to run: so many instances of each kind, on so many GPUs of each type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...errors import InvalidProblem
+from ..hardware import Gpu
+from ..serving.plan import Plan
+from ..serving.queueing import QueueingRule
+from ..serving.service import Service
+from .instance import Kind, Work
+
+__all__ = ["Wanted", "wanted_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a plan promises of a deployment.
+
+    Instances of one kind can stand for each other, wherever they are; which of them share a GPU is
+    not part of it.
+
+    Parameters
+    ----------
+    counts : Mapping[Kind, int]
+        In the order of services, GPUs, profiles; each at least 1.
+    gpus : Mapping[str, int]
+        How many GPUs of each type may be used, by key.
+    devices : Mapping[str, Gpu]
+        The GPUs by key.
+    services : tuple of Service
+    rule : QueueingRule
+    plan : Plan, optional
+        Where it comes from.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan
+    >>> serving = load_instance("S1").as_problem()
+    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
+    >>> wanted.gpus, sum(wanted.counts.values()) >= len(wanted.services)
+    ({'a100-80gb': 2}, True)
+    """
+
+    counts: Mapping[Kind, int]
+    gpus: Mapping[str, int]
+    devices: Mapping[str, Gpu]
+    services: tuple[Service, ...]
+    rule: QueueingRule
+    plan: Plan | None = None
+
+    def on(self, gpu: str) -> dict[str, int]:
+        """Count the instances wanted of each profile of a GPU type."""
+        found: Counter[str] = Counter()
+        for kind, count in self.counts.items():
+            if kind.gpu == gpu:
+                found[kind.profile] += count
+        return dict(found)
+
+
+def wanted_of(plan: Plan) -> Wanted:
+    """Return what a plan promises.
+
+    Blocks that idle are not part of it: whatever stands there then is as good.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Raises
+    ------
+    InvalidProblem
+        If it has no schedule, so that nothing can be placed.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan
+    >>> serving = load_instance("S1").as_problem()
+    >>> wanted = wanted_of(Plan(serving, solve(serving.problem)))
+    >>> sum(wanted.on("a100-80gb").values()) == sum(wanted.counts.values())
+    True
+    """
+    if plan.solution.cost is None:
+        raise InvalidProblem(
+            f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"
+        )
+    counts: Counter[Kind] = Counter()
+    gpus: Counter[str] = Counter()
+    for group in plan.groups:
+        gpus[group.gpu] += group.count
+        for each in group.instances:
+            for served in each.serves:
+                work = Work(served.service, served.point, served.rate_rps)
+                counts[Kind(group.gpu, each.profile, work)] += each.count * group.count
+    serving = plan.serving
+    return Wanted(
+        {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
+        dict(sorted(gpus.items())),
+        {gpu.key: gpu for gpu in serving.gpus},
+        serving.services,
+        serving.rule,
+        plan,
+    )

@@ -1,0 +1,99 @@
+"""A deployment: whether what is on each GPU can be there, and whether it keeps its plan's promise.
+
+What it must do is supply each service's rate. A plan's problem and solution are checked as in a
+plan's own file; then its demands are to be supplied, which may be more. Which instances do so is
+not asked: a plan that is near to another deployment may let older points run on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .fleet import Card, layout_faults, read_cards, read_devices, supplies, work_fault
+from .problem import Problem, read_problem
+from .reading import check_head, record, show
+from .solution import examine
+from .supplies import Point, Service, read_points, read_rule, read_services
+
+_DEPLOYMENT = "format schema rule services points devices nodes plan"
+
+
+def examine_deployment(document: object) -> tuple[list[str], str]:
+    """Say what is wrong with a deployment, and what was found.
+
+    Raises
+    ------
+    Fault
+        If it cannot be read.
+    """
+    check_head(document, "deployment")
+    fields = record(document, "the deployment", _DEPLOYMENT)
+    services = read_services(fields["services"])
+    rule = read_rule(fields["rule"])
+    points, faults, taken = read_points(fields["points"], services, rule)
+    cards = read_cards(fields["nodes"], read_devices(fields["devices"]), points, "")
+    faults += fleet_faults(cards.values(), points)
+    faults += short(services, cards, points)
+    count = sum(len(card.held) for card in cards.values())
+    words = [f"{count} instances on {len(cards)} GPUs are where they can be"]
+    if fields["plan"] is not None:
+        problem, more, about = _plan(fields["plan"])
+        faults += more
+        words.append(f"its plan: {about}")
+        given = supplies((each for card in cards.values() for each in card.held), points)
+        for name, job in problem.jobs.items():
+            if given[name] < job.demand:
+                faults.append(
+                    f"service {show(name)} is supplied {show(given[name])} items/s of the "
+                    f"{show(job.demand)} that the plan promises"
+                )
+    words += taken_words(taken)
+    return faults, "; ".join(words)
+
+
+def check_deployment(document: object) -> list[str]:
+    """Say what is wrong with a deployment, in sentences; nothing if all holds.
+
+    Examples
+    --------
+    >>> check_deployment({"format": "cms-plan"})
+    ["the format is 'cms-plan', not 'cms-deployment'"]
+    """
+    try:
+        return examine_deployment(document)[0]
+    except ValueError as fault:
+        return [str(fault)]
+
+
+def fleet_faults(cards: Iterable[Card], points: Mapping[str, Point]) -> list[str]:
+    """Say what cannot be where it is, or cannot run what it runs."""
+    faults = []
+    for card in cards:
+        faults += layout_faults(card, points)
+        faults += [why for each in card.held if (why := work_fault(card, each, points))]
+    return faults
+
+
+def short(
+    services: Mapping[str, Service], cards: Mapping[str, Card], points: Mapping[str, Point]
+) -> list[str]:
+    """Say which services are supplied less than their rate."""
+    given = supplies((each for card in cards.values() for each in card.held), points)
+    return [
+        f"service {show(name)} is supplied {show(given[name])} of {show(service.rate)} items/s"
+        for name, service in services.items()
+        if given[name] < service.rate
+    ]
+
+
+def taken_words(taken: int) -> list[str]:
+    """Say how many supplies could not be computed again."""
+    return [f"the supplies of {taken} points are taken from the file"] if taken else []
+
+
+def _plan(plan: Any) -> tuple[Problem, list[str], str]:
+    check_head(plan, "plan")
+    problem = read_problem(plan.get("problem"))
+    faults, about = examine(problem, plan.get("solution"))
+    return problem, [f"its plan: {fault}" for fault in faults], about

@@ -1,0 +1,150 @@
+"""A transition as its document has it: two deployments, floors, and actions with their waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from .fleet import MODES, Card, Instance, boolean, one_of, read_cards, read_devices, read_instance
+from .reading import Fault, as_a, check_head, integer, number, record, show
+from .supplies import Point, Service, read_points, read_rule, read_services
+from .waits import ended_before
+
+_TRANSITION = "format schema rule services points devices start target floors actions kept spare"
+_ACTION = "what node index removes adds after mode is_temporary"
+_WHATS = ("create", "delete", "restart", "rewrite")
+_PROOFS = ("checked", "solver", "none")
+
+
+class Action(NamedTuple):
+    """What is done on one GPU."""
+
+    what: str
+    card: str
+    removes: tuple[Instance, ...]
+    adds: tuple[Instance, ...]
+    mode: str | None
+    is_temporary: bool
+
+
+class Side(NamedTuple):
+    """A deployment: its services and its GPUs."""
+
+    services: dict[str, Service]
+    cards: dict[str, Card]
+
+    @property
+    def in_use(self) -> int:
+        """How many GPUs are not empty."""
+        return sum(bool(card.held) for card in self.cards.values())
+
+
+@dataclass(frozen=True)
+class Transition:
+    """All that a document says; ``before`` has, as bits, what has ended when an action begins."""
+
+    points: dict[str, Point]
+    start: Side
+    target: Side
+    floors: dict[str, Fraction]
+    actions: list[Action]
+    before: list[int]
+    kept: tuple[int, int, str]
+    spare: tuple[int, int, str]
+    borrowed: list[str]
+
+
+def read_transition(document: object) -> tuple[Transition, list[str], int]:
+    """Read a transition; say what is wrong with its points, and how many supplies are as written.
+
+    Raises
+    ------
+    Fault
+        If it cannot be read.
+    """
+    check_head(document, "transition")
+    fields = record(document, "the transition", _TRANSITION)
+    services = read_services(fields["services"])
+    points, faults, taken = read_points(fields["points"], services, read_rule(fields["rule"]))
+    devices = read_devices(fields["devices"])
+    sides = []
+    for name in ("start", "target"):
+        parts = record(fields[name], f"the {name}", "services nodes")
+        own = read_services(parts["services"], f"services of the {name}")
+        sides.append(Side(own, read_cards(parts["nodes"], devices, points, f"{name} ")))
+    start, target = sides
+    if services != {**start.services, **target.services}:
+        faults.append("the services are not those of the target and of the start")
+    for name, side in zip(("start", "target"), sides, strict=True):
+        faults += [
+            f"the {name} runs {show(service)}, which is no service of it"
+            for service in sorted({points[p].service for p in _points(side)} - side.services.keys())
+        ]
+    floors = {}
+    for name, value in as_a(dict, fields["floors"], "floors").items():
+        floor = record(value, f"the floor of {show(name)}", "rps reason")
+        as_a(str, floor["reason"], "the reason for the floor of", name)
+        floors[one_of(services, name, "the service of a floor")] = number(
+            floor["rps"], "the floor of", name
+        )
+    actions, after = [], []
+    for at, value in enumerate(as_a(list, fields["actions"], "actions")):
+        action, waits = _action(value, at, points, start.cards)
+        actions.append(action)
+        after.append(waits)
+    kept = record(fields["kept"], "kept", "count most proof")
+    spare = record(fields["spare"], "spare", "count least reason borrowed")
+    counts = [
+        integer(part[key], f"{key} of {what}")
+        for part, key, what in (
+            (kept, "count", "kept"), (kept, "most", "kept"),
+            (spare, "count", "spare"), (spare, "least", "spare"),
+        )
+    ]  # fmt: skip
+    found = Transition(
+        points, start, target, floors, actions, ended_before(after),
+        (counts[0], counts[1], one_of(_PROOFS, kept["proof"], "the proof of kept")),
+        (counts[2], counts[3], as_a(str, spare["reason"], "the reason of spare")),
+        [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
+    )  # fmt: skip
+    return found, faults, taken
+
+
+def _points(side: Side) -> set[str]:
+    return {e.point for card in side.cards.values() for e in card.held if e.point is not None}
+
+
+def _action(
+    value: object, at: int, points: Mapping[str, Point], cards: Mapping[str, Card]
+) -> tuple[Action, list[int]]:
+    what = f"action {at}"
+    fields = record(value, what, _ACTION)
+    node, index = as_a(str, fields["node"], f"the node of {what}"), fields["index"]
+    card = f"{node}/{integer(index, f'the index of {what}')}"
+    if card not in cards:
+        raise Fault(f"{what} is on GPU {show(card)}, which the start does not have")
+    removes, adds = (
+        tuple(
+            read_instance(each, points, f"an instance that {what} {key}")[0]
+            for each in as_a(list, fields[key], f"{key} of {what}")
+        )
+        for key in ("removes", "adds")
+    )
+    waits = [
+        integer(each, f"after of {what}")
+        for each in as_a(list, fields["after"], f"after of {what}")
+    ]
+    if any(low >= high for low, high in pairwise([*waits, at])):
+        raise Fault(f"after of {what} is not ascending, all before {at}")
+    mode = fields["mode"]
+    return Action(
+        one_of(_WHATS, fields["what"], f"what of {what}"),
+        card,
+        removes,
+        adds,
+        None if mode is None else one_of(MODES, mode, f"the mode of {what}"),
+        boolean(fields["is_temporary"], f"is_temporary of {what}"),
+    ), waits

@@ -1,0 +1,186 @@
+"""``cms observe``: files of many kinds become what runs where now."""
+
+from __future__ import annotations
+
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from cms.fleet.deployment import (
+    Instance,
+    read_deployment,
+)
+from tests.cli.fleets import CUT, LGI, QUERY, flat, fleet, written
+from tests.cli.shared import error_of
+from tests.fleet.cluster import node, pod
+
+# --- observe --------------------------------------------------------------------------------------
+
+
+def test_a_node_is_observed_with_its_free_slices_and_what_fragmentation_costs(
+    listings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, svg = tmp_path / "now.json", tmp_path / "now.svg"
+    assert run(["observe", *listings, "-o", str(out), "--picture", str(svg)]) == 0
+    said = capsys.readouterr().out
+    assert "node-a, 2 x a100-80gb, driver 550.54.15, observed 2026-11-23T10:00:00Z" in said
+    assert "0: 5 of 8 slices used, 2g.20gb fits" in said
+    assert "1: 0 of 8 slices used, 7g.80gb fits" in said
+    assert "Lost because" not in said
+    first, second = read_deployment(out).gpus()
+    assert [each.place for each in first.instances] == ["1g.10gb@0", "3g.40gb@4"]
+    assert all(each.owner == "unknown" for each in first.instances)
+    assert second.is_empty
+    ElementTree.parse(svg)
+
+
+def test_what_lies_apart_is_said_of_each_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apart = [Instance("1g.10gb", 1), Instance("1g.10gb", 5)]
+    assert run(["observe", written(fleet([apart, apart]), tmp_path / "now.json")]) == 0
+    said = flat(capsys.readouterr().out)
+    assert "node-a 1 x 7g.80gb (1 - 0), 1 x 4g.40gb (1 - 0), 3 x 3g.40gb (3 - 0)" in said
+
+
+def test_a_plan_says_what_adopted_instances_do(
+    listings: list[str], plan: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "now.json"
+    mine = ["--plan", str(plan), "--adopt", "node-a/0:4=chat", "--release", "node-a/0:0"]
+    assert run(["observe", *listings, *mine, "-q", "-o", str(out)]) == 0
+    idle, chat = next(iter(read_deployment(out).gpus())).instances
+    assert (idle.owner, idle.work, chat.owner) == (None, None, None)
+    assert chat.work is not None
+    assert chat.work.service == "chat"
+
+
+def test_what_a_deployment_knows_of_places_is_told_by_the_listing(
+    target: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lgi").write_text(LGI.replace("1g.10gb         19", "2g.20gb         14"), "utf-8")
+    (tmp_path / "q").write_text(QUERY, "utf-8")
+    files = [f"node-a={tmp_path / name}" for name in ("lgi", "q")]
+    assert run(["observe", *files, "--plan", str(target), "--json"]) == 1
+    assert "takes 1 memory slices here" in capsys.readouterr().err
+    (tmp_path / "lgi").write_text(LGI, "utf-8")
+    assert run(["observe", *files, "--plan", str(target), "--json"]) == 0
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    owners = {each["profile"]: each["owner"] for each in node["gpus"][0]["instances"]}
+    assert owners == {"1g.10gb": "unknown", "3g.40gb": None}
+
+
+def test_mig_parted_tells_counts_where_something_else_tells_the_gpus(
+    listings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = f"node-b={tmp_path / 'cut.yaml'}"
+    assert run(["observe", cut, "-g", "a100-80gb"]) == 1
+    assert "how many these are is said nowhere" in error_of(capsys)
+    more = listings[1].replace("node-a", "node-b")
+    assert run(["observe", *listings, cut, more, "--json"]) == 0
+    _, node = json.loads(capsys.readouterr().out)["nodes"]
+    assert [each["seen"] for each in node["gpus"]] == ["only_one", "only_one"]
+    assert len(node["gpus"][0]["instances"]) == 7
+
+
+def test_a_cluster_says_what_its_pods_do(
+    listings: list[str], plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"app": "chat", "cms.point": "3g.40gb-2x4"}
+    cluster = [
+        node("node-a", **{"mig-3g.40gb": "1", "mig-1g.10gb": "1"}),
+        pod(resource="mig-3g.40gb", on="node-a", metadata={"labels": labels}),
+        pod("b-1", "mig-1g.10gb", "node-a", metadata={"namespace": "team-x"}),
+    ]
+    for name, each in zip(("nodes", "pods", "more"), cluster, strict=True):
+        listed = {"apiVersion": "v1", "kind": "List", "items": [each]}
+        (tmp_path / name).write_text(json.dumps(listed), "utf-8")
+    files = [str(tmp_path / name) for name in ("nodes", "pods", "more")]
+    more = ["--plan", str(plan), "--service-label", "app", "-o", str(tmp_path / "now.json"), "-q"]
+    assert run(["observe", *listings, *files, *more]) == 0, capsys.readouterr().err
+    small, large = next(iter(read_deployment(tmp_path / "now.json").gpus())).instances
+    assert small.owner == "pod team-x/b-1"
+    assert large.work is not None
+    assert (large.owner, large.work.service) == (None, "chat")
+    assert run(["observe", *listings, *files[:1], f"node-a={files[1]}"]) == 1
+    assert "it is not of node 'node-a' alone" in error_of(capsys)
+
+
+def test_a_file_without_a_time_in_it_is_as_old_as_it_is(
+    listings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "query.csv"
+    path.write_text(QUERY.replace(", timestamp", "").replace(", 2026/11/23 10:00:00.000", ""))
+    for name in ("lgi.txt", "query.csv"):
+        os.utime(tmp_path / name, (1_700_000_000, 1_700_000_000))
+    assert run(["observe", *listings, "--json"]) == 0
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert node["observed"]["at"] == "2023-11-14T22:13:20Z"
+
+
+NOT_OBSERVED = {
+    "nobody's": (["lgi.txt"], "expected NODE=lgi.txt; or --node NAME"),
+    "no such file": (["lgj.txt"], "nearest: 'lgi.txt'"),
+    "empty": (["empty"], "empty: the file is empty"),
+    "not known": (["text"], "text: it is nothing that is known here, expected a deployment"),
+    "no listing": (
+        ["--node", "a", "query.csv"],
+        "query.csv:2: MIG is on on a/0, and its instances",
+    ),
+    "no type": (["--node", "a", "lgi.txt"], "--gpu a100-80gb"),
+    "a plan": (["plan.json"], 'expected "cms-deployment"'),
+    "told twice": (
+        ["--node", "node-a", "query.csv", "lgi.txt", "now.json"],
+        "node 'node-a' is in it, and",
+    ),
+    "several": (["--node", "a", "several.yaml"], "which of its configurations is there now"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), NOT_OBSERVED.values(), ids=NOT_OBSERVED)
+def test_what_cannot_be_observed_is_refused_with_the_place(
+    arguments: list[str],
+    message: str,
+    listings: list[str],
+    plan: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(fleet([[]]), tmp_path / "now.json")
+    (tmp_path / "plan.json").write_bytes(plan.read_bytes())
+    (tmp_path / "empty").write_text("", "utf-8")
+    (tmp_path / "text").write_text("hello\n", "utf-8")
+    two = CUT.replace("current", "a") + CUT.partition("mig-configs:\n")[2].replace("current", "b")
+    (tmp_path / "several.yaml").write_text(two, "utf-8")
+    assert run(["observe", *arguments]) == 1
+    assert message in error_of(capsys)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--adopt", "node-a/0:4=code", "no service 'code' is known"),
+        ("--adopt", "node-a/0:4=see", "no point of 'see' is of node-a/0 3g.40gb@4"),
+        ("--adopt", "node-a/0:4=chat@9x9", "expected a point of node-a/0 3g.40gb@4: chat@2x4"),
+        ("--adopt", "node-a/0:4", "expected KEY=VALUE"),
+        ("--release", "node-a/0:5", "nothing there; node-a/0 has 1g.10gb@0, 3g.40gb@4"),
+        ("--release", "node-a", "expected NODE/GPU:START"),
+        ("--release", "node-b/0:0", "there is no GPU 'node-b/0'"),
+    ],
+)
+def test_an_instance_that_cannot_be_adopted_is_named(
+    option: str,
+    value: str,
+    message: str,
+    listings: list[str],
+    plan: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["observe", *listings, "--plan", str(plan), option, value]) == 2
+    assert message in error_of(capsys)

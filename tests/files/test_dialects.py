@@ -1,0 +1,300 @@
+"""One table in many dialects: semicolons, tabs, decimal commas, thousands, headers of all kinds."""
+
+from __future__ import annotations
+
+import csv
+import io
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError
+from cms.files import Source, read_table
+from cms.files.numerals import readings
+from cms.fleet import read_operating_points, read_services
+from cms.fleet.serving import read_load_curves
+from cms.fleet.simulation import read_events, read_trace
+
+
+def column(*cells: str, delimiter: str = ";") -> list[Fraction]:
+    """The numbers of a column, in a table in which nothing else is a number."""
+    lines = [f"name{delimiter}rate_rps", *(f"x{delimiter}{cell}" for cell in cells)]
+    return [row["rate_rps"].number() for row in read_table(source(*lines), ["rate_rps"])]
+
+
+def source(*lines: str) -> Source:
+    return Source("t.csv", "\n".join(lines) + "\n")
+
+
+def refused(*cells: str, delimiter: str = ";") -> str:
+    with pytest.raises(FileError) as caught:
+        column(*cells, delimiter=delimiter)
+    return str(caught.value)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["12,5"], ["12.5"]),
+        (["12.5"], ["12.5"]),
+        (["1,5", "2.5"], ["1.5", "2.5"]),
+        (["0,250"], ["0.25"]),
+        (["0.250"], ["0.25"]),
+        (["1.234,5", "1.234", "7"], ["1234.5", "1234", "7"]),
+        (["1,234", "0,25"], ["1.234", "0.25"]),
+        (["1,234", "1,234,567"], ["1234", "1234567"]),
+        (["1.234", "1.234.567"], ["1234", "1234567"]),
+        (["1.234", "310.5"], ["1.234", "310.5"]),
+        (["1,234", "1,234.5"], ["1234", "1234.5"]),
+        (["1 234", "1'234", "1_234", "1\u00a0234", "1\u202f234", "1\u2009234", "1\u2019234"],
+         ["1234"] * 7),
+        (["1 234,5", "1.234"], ["1234.5", "1234"]),
+        (["1'234.567", "1,234"], ["1234.567", "1234"]),
+        (["1/3", "1e3", "1,5e3"], ["1/3", "1000", "1500"]),
+        (["1234,567"], ["1234.567"]),
+        (["1234.567"], ["1234.567"]),
+        (["1,2345", "1,234"], ["1.2345", "1.234"]),
+        (["1.000", "1,5"], ["1000", "1.5"]),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_as_its_column_shows(
+    cells: list[str], numbers: list[str], delimiter: str
+) -> None:
+    expected = [Fraction(number) for number in numbers]
+    assert column(*cells, delimiter=delimiter) == expected
+    assert column(*cells[::-1], delimiter=delimiter) == expected[::-1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("1,234", 'rate_rps has "1,234", which is 1234 or 1.234: its column does not tell, '
+            "expected a number that can be read in one way; write 1234, or 1.2340 (four places)"),
+        ("1.234", 'rate_rps has "1.234", which is 1234 or 1.234: its column does not tell, '
+            "expected a number that can be read in one way; write 1234, or 1.2340 (four places)"),
+        ("-1,000", 'rate_rps has "-1,000", which is -1000 or -1: its column does not tell, '
+            "expected a number that can be read in one way; write -1000, or -1.0000 (four places)"),
+    ],
+)  # fmt: skip
+def test_where_nothing_tells_both_readings_are_named(cell: str, says: str) -> None:
+    assert refused(cell, "7", "1/3") == f"t.csv:2:3: {says}"
+
+
+def test_a_column_that_shows_both_tells_nothing() -> None:
+    assert "its column has decimal commas and points" in refused("1,234", "1,5", "1.5")
+
+
+def test_what_another_column_shows_does_not_count() -> None:
+    (row,) = read_table(source("a;b", "0,5;1,234"), ["a", "b"])
+    assert row["a"].number() == Fraction(1, 2)
+    with pytest.raises(FileError, match="its column does not tell"):
+        row["b"].number()
+
+
+@pytest.mark.parametrize("cell", ["1,23,4", "1.2.3", "12 34", "1 234 56", "1,234 567", "1'23", ","])
+def test_what_is_a_number_in_no_reading_is_refused(cell: str) -> None:
+    assert f'rate_rps is "{cell}", expected a number >= 0' in refused(cell, "0,5")
+
+
+def test_between_commas_a_point_is_a_decimal_point_and_a_decimal_comma_an_error() -> None:
+    assert column("1.234", '"1,234,567"', '"1,234.5"', "1 234", '"1,234"', delimiter=",") == [
+        Fraction("1.234"), 1234567, Fraction("1234.5"), 1234, 1234,
+    ]  # fmt: skip
+    assert "write 12.5 (decimal comma?)" in refused('"12,5"', delimiter=",")
+    assert "write 1234 (thousands separator?) or 1.234" in refused('"1,234"', delimiter=",")
+
+
+@given(
+    value=st.fractions(0, 10**10).map(lambda value: Fraction(round(value * 10**5), 10**5)),
+    mark=st.sampled_from(".,"),
+    apart=st.sampled_from(["", " ", "'", "_", "\u00a0", "\u202f"]),
+)
+def test_of_both_readings_one_is_the_number_that_was_written(
+    value: Fraction, mark: str, apart: str
+) -> None:
+    text = written(value, mark, apart or (",." if mark == "." else ".,")[0])
+    point, comma = readings(text)
+    assert value == (point if mark == "." else comma)
+    if value.denominator > 1000:  # more than three places are beyond doubt
+        assert (comma if mark == "." else point) is None
+
+
+def written(value: Fraction, mark: str, apart: str) -> str:
+    whole, places = divmod(value, 1)
+    rest = f"{int(places * 10**5):05d}".rstrip("0")
+    return f"{int(whole):,}".replace(",", apart) + (f"{mark}{rest}" if rest else "")
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+NAMES = ("service", "model", "rate_rps", "latency_limit_ms", "late_share", "allowed_profiles")
+SPELT = {
+    "lower": lambda name: name,
+    "upper": lambda name: name.upper(),
+    "title": lambda name: name.replace("_", " ").title(),
+    "hyphens": lambda name: f" {name.replace('_', '-')} ",
+}
+rows = st.lists(
+    st.tuples(
+        st.text(st.sampled_from('abc,;" #'), max_size=5).map(lambda text: f"n{text}"),
+        st.integers(0, 10**9).map(lambda value: Fraction(value, 10**5)),
+        st.integers(1, 10**9).map(lambda value: Fraction(value, 10**3)),
+    ),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda row: row[0].strip(),
+)
+
+
+@given(
+    rows=rows,
+    delimiter=st.sampled_from(",;\t"),
+    mark=st.sampled_from(".,"),
+    apart=st.sampled_from(["", " ", "'", "\u00a0"]),
+    spelt=st.sampled_from(sorted(SPELT)),
+    bom=st.booleans(),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    spare=st.integers(0, 2),
+    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+)
+def test_a_table_of_services_in_any_dialect_reads_equal(
+    rows: list[tuple[str, Fraction, Fraction]],
+    delimiter: str,
+    mark: str,
+    apart: str,
+    spelt: str,
+    bom: bool,
+    end: str,
+    spare: int,
+    quoting: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    if delimiter == ",":
+        mark = "."
+    rows = [*rows, ("last", Fraction(1, 10**5), Fraction(10**4 + 1, 10**4))]  # shows the mark
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, quoting=quoting, lineterminator=end)  # type: ignore[arg-type]
+    writer.writerow([*map(SPELT[spelt], NAMES), *[""] * spare])
+    for name, rate, limit in rows:
+        numbers = [written(each, mark, apart) for each in (rate, limit)]
+        writer.writerow([name, "bert", *numbers, "", "3g.40gb 4g.40gb", *[""] * spare])
+    text = f"# a comment, with; all\tof them{end}{buffer.getvalue()}{delimiter * 5}{end}"
+    path = tmp_path_factory.mktemp("dialect") / "services.csv"
+    path.write_bytes((b"\xef\xbb\xbf" if bom else b"") + text.encode())
+    found = read_services(path)
+    assert [(each.name, each.rate_rps, each.latency_limit_ms) for each in found] == [
+        (name.strip(), rate, limit) for name, rate, limit in rows
+    ]
+    assert {each.allowed_profiles for each in found} == {("3g.40gb", "4g.40gb")}
+
+
+@given(
+    cells=st.lists(
+        st.tuples(*[st.text(st.sampled_from("ab ,;'\t\"\n.#1"), max_size=4)] * 3),
+        min_size=1,
+        max_size=5,
+    ),
+    delimiter=st.sampled_from(";\t"),
+)
+def test_cells_are_those_of_the_standard_library(
+    cells: list[tuple[str, str, str]], delimiter: str
+) -> None:
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(
+        [("one", "two", "three"), *cells]
+    )
+    reader = csv.reader(io.StringIO(buffer.getvalue(), newline=""), delimiter=delimiter)
+    expected = [tuple(cell.strip() for cell in row) for row in reader][1:]
+    expected = [row for row in expected if any(row)]
+    if not expected:
+        return
+    table = read_table(Source("t.csv", buffer.getvalue()), ["one", "two"])
+    assert [row.texts for row in table] == expected
+    lines = io.StringIO(buffer.getvalue(), newline="").readlines()
+    for row in table:
+        for cell in row.values():
+            rest = "".join(lines[cell.line - 1 :])[cell.column - 1 :].replace('"', "").lstrip()
+            assert rest.startswith(cell.text.replace('"', "").lstrip())
+
+
+def test_positions_are_those_of_the_file_behind_tabs_and_semicolons() -> None:
+    for delimiter in ";\t":
+        text = f'# note\nservice{delimiter}"a"{delimiter}rate_rps\n"x{delimiter}y"{delimiter}'
+        (row,) = read_table(Source("t.csv", text + f"{delimiter}7\n"), ["service", "rate_rps"])
+        assert [(cell.text, cell.line, cell.column) for cell in row.values()] == [
+            (f"x{delimiter}y", 3, 1), ("", 3, 7), ("7", 3, 8),
+        ]  # fmt: skip
+
+
+def test_columns_that_were_cleared_are_left_aside_and_full_ones_are_not() -> None:
+    (row,) = read_table(source("service,rate_rps,,", "chat,1,,,,"), ["service"])
+    assert row.texts == ("chat", "1")
+    with pytest.raises(FileError, match=r"t.csv:2: this row has 3 cells, expected 2"):
+        read_table(source("service,rate_rps,,", "chat,1,x"), ["service"])
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("Rate RPS,rate-rps", "two columns are called alike: 'Rate RPS' and 'rate-rps'"),
+        ("Team,team,rate_rps", "two columns are called alike: 'Team' and 'team'"),
+        ("rate_rps;;team", "name it, or remove the semicolon that begins it"),
+        ("rate;rps", "there is no column 'rate_rps'"),
+    ],
+)
+def test_headers_that_cannot_be_told_apart_are_refused(header: str, says: str) -> None:
+    with pytest.raises(FileError) as caught:
+        read_table(source(header, "1,2,3"), ["rate_rps"])
+    assert str(caught.value).startswith("t.csv:1: ")
+    assert says in str(caught.value)
+
+
+def test_what_a_spreadsheet_says_of_itself_in_the_first_line_is_skipped() -> None:
+    (row,) = read_table(source("sep=;", "service;rate_rps", "chat;12,5"), ["rate_rps"])
+    assert (row["rate_rps"].number(), row.line) == (Fraction("12.5"), 3)
+
+
+def test_a_table_of_comments_alone_says_so() -> None:
+    with pytest.raises(FileError, match=r"^t.csv: the file has nothing but comments"):
+        read_table(source("# one", "  # two"), ["rate_rps"])
+
+
+def test_the_known_columns_tell_what_stands_between_cells() -> None:
+    (row,) = read_table(source("name, in full;Rate RPS", "a, b, c;2"), ["rate_rps"])
+    assert row.extra == {"name, in full": "a, b, c"}
+    (row,) = read_table(source("a;b;c,rate_rps", "x,2"), ["rate_rps"])
+    assert row.extra == {"a;b;c": "x"}
+
+
+# --- the fleet's other tables ---------------------------------------------------------------------
+
+
+def test_every_table_of_a_fleet_is_read_in_any_dialect(tmp_path: Path) -> None:
+    def file(text: str) -> Path:
+        (tmp_path / "t.csv").write_text(text)
+        return tmp_path / "t.csv"
+
+    (point,) = read_operating_points(
+        file("Model\tDevice\tProfile\tProcesses\tBatch\tThroughput RPS\tLatency ms\n"
+             "bert\ta100-80gb\t1g.10gb\t1\t8\t310,5\t25,8\n")
+    )  # fmt: skip
+    assert (point.throughput_rps, point.latency_ms) == (Fraction("310.5"), Fraction("25.8"))
+    (curve,) = read_load_curves(
+        file("Model;Device;Profile;Processes;Batch;Late share;Evidence;Rates RPS;Latencies ms\n"
+             'bert;a100-80gb;1g.10gb;1;8;0,01;measured;100,5 200,25;"60,5;75"\n')
+    ).values()  # fmt: skip
+    assert curve.rates_rps == (Fraction("100.5"), Fraction("200.25"))
+    assert curve.latencies_ms == (Fraction("60.5"), 75)
+    (change,) = read_events(file("Seconds;What;Target;Value\n60;rate;chat;1,3\n"))
+    assert change.factor == Fraction("1.3")  # type: ignore[union-attr]
+    trace = read_trace(file("time Stamp;who\n0,5;a\n1,75;a\n"), "Time-stamp", "WHO")
+    assert trace.times_ns["a"].tolist() == [0, 1_250_000_000]
+    clock = read_trace(file("TimeStamp;x\n2023-11-16 18:15:46,5;1\n2023-11-16 18:15:47,75;1\n"))
+    assert clock.times_ns[""].tolist() == [0, 1_250_000_000]

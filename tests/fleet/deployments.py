@@ -1,0 +1,135 @@
+"""Random deployments for the tests of what is done with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+
+from hypothesis import strategies as st
+
+from cms import load_instance, solve
+from cms.fleet import Gpu, OperatingPoint, Plan, Service, gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Kind,
+    Mode,
+    Observation,
+    State,
+    Wanted,
+    Work,
+    wanted_of,
+)
+from cms.fleet.hardware import Layout
+from cms.fleet.serving import RULES, Scenario
+from cms.values.frozen import FrozenMap
+
+SERVICES = tuple(Service(name, name, 10, 1000) for name in ("chat", "code", "sum"))
+_RULE = RULES["half"]
+
+
+def point(service: str, device: str, profile: str, processes: int = 1, batch: int = 4) -> Work:
+    """What an instance of a profile does for a service: more memory, more throughput."""
+    size = int(profile[0]) if profile[0].isdigit() else int(profile.removeprefix("mps:"))
+    speed = Fraction(7 * size + processes + len(service))
+    measured = OperatingPoint(service, device, profile, processes, batch, speed, 100)
+    return Work(service, measured, speed)
+
+
+@cache
+def layouts(key: str) -> tuple[Layout, ...]:
+    """All layouts of a GPU's base profiles, the empty one first."""
+    return ((), *gpu(key).layouts())
+
+
+@st.composite
+def cards(draw: st.DrawFn, node: str, index: int, keys: Sequence[str]) -> FleetGpu:
+    """One GPU: cut by MIG most of the time, else shared under MPS; some of it another's."""
+    card: Gpu = gpu(draw(st.sampled_from(keys)))
+    uuid = f"GPU-{node}-{index}"
+    if draw(st.integers(0, 4)) == 0:
+        shares = draw(st.lists(st.sampled_from((10, 20, 50)), max_size=3).filter(_fits))
+        instances = [draw(_instance(card.key, f"mps:{share}", None)) for share in shares]
+        return FleetGpu(node, index, card, Mode.MPS, tuple(instances), uuid)
+    layout = draw(st.sampled_from(layouts(card.key)))
+    placed = [draw(_instance(card.key, *place)) for place in layout]
+    return FleetGpu(node, index, card, Mode.MIG, tuple(placed), uuid)
+
+
+def _fits(shares: list[int]) -> bool:
+    return sum(shares) <= 100
+
+
+@st.composite
+def _instance(draw: st.DrawFn, key: str, profile: str, start: int | None) -> Instance:
+    doing = draw(st.integers(0, 7))
+    if doing == 0:
+        return Instance(profile, start, owner=draw(st.sampled_from(("pod team-x/a", "unknown"))))
+    if doing == 1:
+        return Instance(profile, start)
+    state = State.RUNNING if doing < 6 else draw(st.sampled_from(list(State)))
+    if state is State.HOLLOW:
+        return Instance(profile, start, state=state)
+    service = draw(st.sampled_from(SERVICES)).name
+    batch = draw(st.sampled_from((4, 8)))
+    return Instance(profile, start, point(service, key, profile, batch=batch), state=state)
+
+
+@st.composite
+def deployments(
+    draw: st.DrawFn,
+    most_nodes: int = 3,
+    most_gpus: int = 3,
+    keys: Sequence[str] = ("a100-80gb", "a30-24gb"),
+) -> Deployment:
+    """A legal deployment with pinned, idle, starting and hollow instances."""
+    nodes = []
+    for number in range(draw(st.integers(0, most_nodes))):
+        name = f"node-{chr(ord('a') + number)}"
+        held = tuple(
+            draw(cards(name, index, keys)) for index in range(draw(st.integers(0, most_gpus)))
+        )
+        labels = FrozenMap({"zone": draw(st.sampled_from(("east", "west")))})
+        seen = draw(st.sampled_from((None, Observation("2026-11-23T10:00:00Z", ("lgi.txt",)))))
+        driver = draw(st.sampled_from((None, "550.54.15")))
+        nodes.append(FleetNode(name, held, labels, driver, seen))
+    return Deployment(tuple(nodes), SERVICES, _RULE)
+
+
+def wanted_for(counts: Mapping[Kind, int], gpus: Mapping[str, int]) -> Wanted:
+    """A promise of so many instances; its services ask for no rate."""
+    return Wanted(
+        {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
+        gpus,
+        {key: gpu(key) for key in gpus},
+        tuple(Service(each.name, each.name, 0, 1000) for each in SERVICES),
+        _RULE,
+    )
+
+
+@st.composite
+def promises(draw: st.DrawFn, fleet: Deployment) -> Wanted:
+    """Some of what runs on a fleet, and some that does not; it need not have a place."""
+    counts = Counter({kind: draw(st.integers(0, n + 1)) for kind, n in fleet.kinds().items()})
+    keys = sorted(fleet.devices) or ["a30-24gb"]
+    for _ in range(draw(st.integers(0, 2))):
+        key = draw(st.sampled_from(keys))
+        profiles = [*gpu(key).base_profiles[:3], "mps:20", "mps:50"]
+        profile = draw(st.sampled_from(profiles))
+        service = draw(st.sampled_from(SERVICES)).name
+        counts[Kind(key, profile, point(service, key, profile))] += draw(st.integers(1, 2))
+    counts = +counts
+    return wanted_for(counts, {key: draw(st.integers(0, 2)) for key in keys})
+
+
+@cache
+def published(name: str) -> Wanted:
+    """What an optimal plan of a published scenario promises."""
+    scenario = load_instance(name)
+    assert isinstance(scenario, Scenario)
+    serving = scenario.as_problem()
+    return wanted_of(Plan(serving, solve(serving.problem)))

@@ -1,0 +1,158 @@
+"""mig-parted's files, applied by a stand-in of mig-parted, and what it says read back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cms.errors import FileError
+from cms.files.source import Source
+from cms.fleet import gpu
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
+from cms.fleet.deployment.export import TARGETS, ExportOptions, export
+from cms.fleet.deployment.export.export import bare, without_head
+from cms.fleet.deployment.export.mig_parted_file import cut_card, cuts_of, read_configs
+from cms.fleet.deployment.observation.sources import Given, observe
+from tests.fleet.bridging import observed, run, stand_ins, write
+from tests.fleet.export.cases import A30
+from tests.fleet.scenarios import SCENARIOS, fleet, placed
+from tests.fleet.stand_ins.machines import StandInNode
+
+SLURM = """#!/bin/sh
+# One node, drained and resumed at once; ssh runs a command here.
+case ${0##*/},$1,$3 in
+ssh,*) shift; exec "$@" ;;
+sinfo,*) cat "$FAKE" ;;
+*,update,state=drain) echo "drained ${4#*=}" >"$FAKE" ;;
+*,update,state=resume) echo "idle none" >"$FAKE" ;;
+esac
+"""
+
+
+def cut(nodes: Mapping[str, StandInNode], fleet: Deployment) -> dict[str, list[FleetGpu]]:
+    """What `nvidia-mig-parted export` says of each node, read by our reader of its files."""
+    found = {}
+    for node in fleet.nodes:
+        told = nodes[node.name].mig_parted("export")
+        assert told.code == 0, told
+        (entries,) = read_configs(Source("export.yaml", told.text)).values()
+        cuts = cuts_of(entries, node, "export.yaml")
+        found[node.name] = [
+            cut_card(card, cuts[card.index]) for card in bare(fleet).node(node.name).gpus
+        ]
+    return found
+
+
+def wanted(target: Deployment) -> dict[str, list[FleetGpu]]:
+    seen = TARGETS["mig-parted"].as_seen(target)
+    assert isinstance(seen, Deployment)
+    cards = {c.name: c for c in seen.gpus()}
+    return {
+        node.name: [FleetGpu(c.node, c.index, c.gpu, c.mode, c.instances, None, c.seen)
+                    for c in (cards[card.name] for card in node.gpus)]
+        for node in target.nodes
+    }  # fmt: skip
+
+
+def applied(folder: Path, target: Deployment, now: Deployment, choice: str = "any") -> None:
+    nodes = stand_ins(folder, now, choice=choice)
+    write(folder / "out", export(target, "mig-parted"))
+    for name, node in nodes.items():
+        done = node.sh(f"sh ../out/apply.sh {name}")
+        assert done.code == 0, done
+        assert "fatal" not in done.error
+        before = [each for each in node.log() if " apply " in each]
+        assert node.sh(f"sh ../out/apply.sh {name}").code == 0
+        assert [each for each in node.log() if " apply " in each] == before
+    assert cut(nodes, target) == wanted(target)
+    counts = [card.counts for card in observed(nodes).gpus()]
+    assert counts == [c.counts if c.mode is Mode.MIG else {} for c in target.gpus()]
+
+
+pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
+
+
+def test_a_scenario_is_cut_as_its_file_says(tmp_path: Path) -> None:
+    empty = fleet(node_a=4, node_b=3)
+    first = next(iter(empty.gpus()))
+    cards = {("node-a", 0): first.with_instances([Instance("4g.40gb", 0), Instance("1g.10gb", 5)])}
+    applied(tmp_path, placed("S4", empty), empty.with_gpus(cards))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("choice", ["lowest", "guide", "any"])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_is_cut_as_its_file_says(tmp_path: Path, name: str, choice: str) -> None:
+    empty = fleet(node_a=8, node_b=8)
+    applied(tmp_path, placed(name, empty), empty, choice)
+
+
+def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
+    """What is exported of GPUs of two types has filters by PCI id, as the catalogue knows them."""
+    two, grace = (Instance("2g.12gb", 0), Instance("1g.6gb+me", 2)), gpu("gh200-144gb")
+    cards = (
+        FleetGpu("node-a", 0, A30, instances=two),
+        FleetGpu("node-a", 1, A30, Mode.WHOLE),
+        FleetGpu("node-a", 2, grace, instances=(Instance("3g.72gb", 4),)),
+        FleetGpu("node-a", 3, grace, Mode.WHOLE),
+    )
+    target = Deployment((FleetNode("node-a", cards),))
+    turned = {
+        (c.node, c.index): c.with_instances((), Mode.WHOLE if c.mode is Mode.MIG else Mode.MIG)
+        for c in cards
+    }
+    applied(tmp_path, target, target.with_gpus(turned))
+
+
+def test_what_mig_parted_exports_agrees_with_the_listings_or_is_refused(tmp_path: Path) -> None:
+    target = placed("S4", fleet(node_a=4, node_b=3))
+    nodes = stand_ins(tmp_path, target)
+    for name, node in nodes.items():
+        (tmp_path / f"{name}.yaml").write_text(node.mig_parted("export").text, encoding="utf-8")
+    exports = [Given(str(tmp_path / f"{name}.yaml"), name) for name in nodes]
+    assert [*observed(nodes, exports=exports).gpus()] == [*observed(nodes).gpus()]
+    counted = observe(exports, known=target, device=next(target.gpus()).gpu).deployment
+    assert [c.counts for c in counted.gpus()] == [c.counts for c in target.gpus()]
+    held = nodes["node-a"].instances(0)[0]
+    for word in ("-dci", "-dgi"):
+        assert nodes["node-a"].smi(f"mig -i 0 -gi {held.gi} {word}").code == 0
+    with pytest.raises(FileError, match="node-a/0 has .* here, and .* in .*told-0.txt"):
+        observed(nodes, exports=exports)
+
+
+def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
+    target = placed("S1", fleet(node_a=2))
+    nodes = stand_ins(tmp_path, target)
+    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(target)))
+    nodes["node-a"].reboot()
+    config = without_head(
+        export(target, "nvidia-smi").files["after-reboot/nodes.csv"]
+    ).splitlines()[1].partition(",")[2]  # fmt: skip
+    file = tmp_path / "out/after-reboot/mig-parted.yaml"
+    assert nodes["node-a"].mig_parted(f"apply -f {file} -c {config}").code == 0
+    assert [c.counts for c in observed(nodes).gpus()] == [c.counts for c in target.gpus()]
+    nodes["node-a"].reboot()
+    ran = run(nodes["node-a"], tmp_path / "out/nodes/node-a.sh")
+    assert (ran.code, ran.error) == (0, "")
+    assert [c.layout for c in observed(nodes).gpus()] == [c.layout for c in target.gpus()]
+
+
+def test_slurms_script_has_mig_parted_cut_the_node(tmp_path: Path) -> None:
+    empty = fleet(node_a=2)
+    target = placed("S1", empty)
+    nodes = stand_ins(tmp_path, empty)
+    write(tmp_path / "out", export(target, "slurm", ExportOptions(empty)))
+    node = nodes["node-a"]
+    for tool in ("ssh", "sinfo", "scontrol"):
+        (node.folder / "bin" / tool).write_text(SLURM, encoding="utf-8")
+        (node.folder / "bin" / tool).chmod(0o755)
+    (tmp_path / "state").write_text("idle none\n", encoding="utf-8")
+    told = f"FAKE={tmp_path}/state CMS_SLURM_DIR={tmp_path}/conf CMS_PAUSE=0 CMS_TRIES=3"
+    for _ in range(2):
+        done = node.sh(f"export {told}; sh ../out/slurm.sh node-a")
+        assert (done.code, (tmp_path / "state").read_text()) == (0, "idle none\n"), done
+        assert cut(nodes, target) == wanted(target)
+    assert sum(" apply " in line for line in node.log()) == 1

@@ -1,0 +1,228 @@
+"""An API server on 127.0.0.1, threaded, over a world whose clock is stepped by its clients.
+
+Every request lets `pace` ticks pass, and a watch that has nothing to say lets time pass until it
+has: nobody waits for a clock but kubectl itself. With `pace = 0` time stands until a test steps.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tests.fleet.stand_ins.kubernetes import mig_manager, scheduler, workloads
+from tests.fleet.stand_ins.kubernetes.kinds import Json, discovery
+from tests.fleet.stand_ins.kubernetes.store import Event, Refused
+from tests.fleet.stand_ins.kubernetes.verbs import Request, Target, answer, chosen, target
+from tests.fleet.stand_ins.kubernetes.world import World
+
+LONGEST_WATCH = 60.0  # seconds; a client that wants more asks again
+LARGEST_BODY = 4 << 20
+
+
+class ApiServer:
+    """Serves a world until it is closed."""
+
+    def __init__(self, world: World, pace: int = 1) -> None:
+        self.world = world
+        self.pace = pace
+        self.closing = False
+        self.log: list[tuple[str, str]] = []  # every request: method and path with query
+        self._at_rest: tuple[int, str, str] | None = None
+        self._http = _Threads(("127.0.0.1", 0), _Handler)
+        self._http.api = self
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def __enter__(self) -> ApiServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.world.store.lock:
+            self.closing = True
+            self.world.store.lock.notify_all()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def step(self, ticks: int = 1) -> bool:
+        """Let time pass: every controller looks once a tick. Whether anything happened."""
+        store = self.world.store
+        with store.lock:
+            before = store.revision
+            for _ in range(ticks):
+                self._tick()
+            return store.revision != before
+
+    def _tick(self) -> None:
+        """Controllers that found nothing to do look again when something has changed."""
+        store = self.world.store
+        store.now += 1
+        seen = (store.revision, repr(self.world.faults), self.world.mig_config_map)
+        if seen == self._at_rest:
+            return
+        workloads.tick(self.world)
+        mig_manager.tick(self.world)
+        scheduler.tick(self.world)
+        rests = store.revision == seen[0] and not self.under_way()
+        self._at_rest = seen if rests else None
+
+    def settle(self, most: int = 200) -> int:
+        """Step until nothing happens and nothing is on its way; how many ticks that took."""
+        for ticks in range(most):
+            if not self.step() and not self.under_way():
+                return ticks
+        raise AssertionError(f"the cluster is not at rest after {most} ticks")
+
+    def under_way(self) -> bool:
+        """Whether something will happen by itself: a change of MIG, a pod that starts or stops."""
+        pods = self.world.store.peek("Pod")
+        return mig_manager.busy(self.world) or any(
+            "deletionTimestamp" in pod["metadata"]
+            or ("startTime" in pod["status"] and pod["status"]["phase"] == "Pending")
+            for pod in pods
+        )
+
+    def refusal(self, method: str, path: str) -> None:
+        """Raise the error that a test asked for."""
+        faults = self.world.faults.refuse
+        for (verb, part), (code, times) in faults.items():
+            if verb == method and part in path and times > 0:
+                faults[verb, part] = (code, times - 1)
+                raise Refused(code, f"refused as a test asked: {method} {path}")
+
+
+class _Threads(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+    api: ApiServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 5  # of an idle connection
+    server: _Threads
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: `ApiServer.log` has it."""
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the client may go when it likes
+            super().handle()
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
+
+    def _serve(self) -> None:
+        api = self.server.api
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > LARGEST_BODY:
+            self.close_connection = True
+            return self._send(413, Refused(400, "too large").status)
+        body, where = self.rfile.read(length), urlsplit(self.path)
+        query = dict(parse_qsl(where.query, keep_blank_values=True))
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0]
+        agent = self.headers.get("User-Agent") or ""
+        request = Request(self.command or "", unquote(where.path), query, kind, agent, body)
+        if api.closing:
+            self.close_connection = True
+        try:
+            found = discovery(request.path, api.world.store.version)
+            if found is not None:
+                return self._send(200, found)
+            if request.path == "/openapi/v2":  # older kubectl look here; this one goes on without
+                raise Refused(404, "OpenAPI v2 is not served")
+            with api.world.store.lock:
+                api.log.append((request.method, self.path))
+                api.refusal(request.method, request.path)
+                at = target(request.path)
+                if at is None:
+                    raise Refused(404, f"the server could not find {request.path}")
+                watch = request.method == "GET" and query.get("watch") in ("true", "1")
+                if not watch:
+                    code, said = answer(api.world, request, at)
+                    api.step(api.pace)
+            if watch:
+                self._watch(api, request, at)
+            else:
+                self._send(code, said)
+        except Refused as error:
+            self._send(error.code, error.status)
+
+    def _send(self, code: int, body: Json) -> None:
+        text = json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def _watch(self, api: ApiServer, request: Request, at: Target) -> None:
+        """Tell what has happened since the given version, and wait for more."""
+        store, test = api.world.store, chosen(request, at)
+        longest = min(float(request.query.get("timeoutSeconds", LONGEST_WATCH)), LONGEST_WATCH)
+        until = time.monotonic() + longest
+        given = int(request.query.get("resourceVersion") or 0)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        shown: set[str] = set()
+        with store.lock:
+            if given == 0:
+                items = [item for item in store.list(at.kind.name) if test(item)]
+                told = [Event(0, "ADDED", at.kind.name, item) for item in items]
+                shown = {item["metadata"]["uid"] for item in items}
+                given = store.revision
+            else:
+                told = []
+                # The client has listed: what met its selector by then is known to it.
+                known = [event for event in store.events if event.version <= given]
+                _seen(known, at.kind.name, test, shown)
+        while True:
+            with store.lock:
+                fresh = [event for event in store.events if event.version > given]
+                given = store.revision
+            told += _seen(fresh, at.kind.name, test, shown)
+            for event in told:
+                self._chunk({"type": event.type, "object": event.item})
+            if api.closing or time.monotonic() > until:
+                break
+            with store.lock:
+                if not told and store.revision == given and not (api.pace and api.step()):
+                    # Nothing moves: only another client can change that.
+                    store.lock.wait(0.05)
+            told = []
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _chunk(self, said: Json) -> None:
+        text = json.dumps(said).encode() + b"\n"
+        self.wfile.write(f"{len(text):x}\r\n".encode() + text + b"\r\n")
+        self.wfile.flush()
+
+
+def _seen(events: list[Event], kind: str, test: Any, shown: set[str]) -> list[Event]:
+    """The events as one watch sees them: what no longer meets its selector is deleted for it."""
+    told = []
+    for event in events:
+        if event.kind != kind:
+            continue
+        uid, fits = event.item["metadata"]["uid"], test(event.item)
+        if event.type == "DELETED" or not fits:
+            if uid in shown:
+                shown.discard(uid)
+                told.append(event._replace(type="DELETED"))
+        else:
+            told.append(event._replace(type="MODIFIED" if uid in shown else "ADDED"))
+            shown.add(uid)
+    return told

@@ -1,0 +1,272 @@
+"""What makes, starts, stops and counts pods: Deployments, ReplicaSets, the plug-in's DaemonSet,
+claims from templates, the kubelets, and the collector of what has lost its owner."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from tests.fleet.stand_ins.kubernetes import scheduler
+from tests.fleet.stand_ins.kubernetes.nodes import Json
+from tests.fleet.stand_ins.kubernetes.selecting import matches
+from tests.fleet.stand_ins.kubernetes.store import copied
+from tests.fleet.stand_ins.kubernetes.world import World
+
+
+def tick(world: World) -> None:
+    """One pass of every controller."""
+    for deployment in world.store.list("Deployment"):
+        _roll(world, deployment)
+    for replica_set in world.store.list("ReplicaSet"):
+        _replicate(world, replica_set)
+    for daemon_set in world.store.list("DaemonSet"):
+        _daemons(world, daemon_set)
+    for pod in [*world.store.peek("Pod")]:
+        if _leaving(pod) or pod["status"]["phase"] == "Pending":
+            pod = copied(pod)
+            _claim(world, pod)
+            _live(world, pod)
+    _collect(world)
+    for deployment in world.store.list("Deployment"):
+        _count(world, deployment)
+
+
+def _owner(item: Json) -> list[Json]:
+    return [
+        {
+            "apiVersion": item["apiVersion"], "kind": item["kind"],
+            "name": item["metadata"]["name"], "uid": item["metadata"]["uid"],
+            "controller": True, "blockOwnerDeletion": True,
+        }
+    ]  # fmt: skip
+
+
+def _owned(world: World, kind: str, owner: Json) -> list[Json]:
+    uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
+    return [
+        copied(item)
+        for item in world.store.peek(kind, namespace)
+        if any(each["uid"] == uid for each in item["metadata"].get("ownerReferences") or [])
+    ]
+
+
+def _from_template(template: Json, owner: Json, **metadata: Any) -> Json:
+    labels = dict((template.get("metadata") or {}).get("labels") or {})
+    annotations = (template.get("metadata") or {}).get("annotations")
+    return {
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "namespace": owner["metadata"]["namespace"], "labels": labels,
+            **({"annotations": annotations} if annotations else {}),
+            "ownerReferences": _owner(owner), **metadata,
+        },
+        "spec": json.loads(json.dumps(template["spec"])),
+    }  # fmt: skip
+
+
+def _leaving(pod: Json) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def ready(pod: Json) -> bool:
+    return pod["status"].get("phase") == "Running" and not _leaving(pod)
+
+
+def _roll(world: World, deployment: Json) -> None:
+    """Bring up the newest template beside the old ones, within maxSurge and maxUnavailable."""
+    spec, name = deployment["spec"], deployment["metadata"]["name"]
+    written = json.dumps(spec["template"], sort_keys=True).encode()
+    digest = hashlib.sha256(written).hexdigest()[:10]
+    sets = _owned(world, "ReplicaSet", deployment)
+    newest = next((s for s in sets if s["metadata"]["name"] == f"{name}-{digest}"), None)
+    strategy = spec.get("strategy") or {}
+    limits = strategy.get("rollingUpdate") or {}
+    most = spec["replicas"] + share(limits.get("maxSurge", "25%"), spec["replicas"], up=True)
+    least = spec["replicas"] - share(limits.get("maxUnavailable", "25%"), spec["replicas"])
+    if strategy.get("type") == "Recreate":
+        most, least = spec["replicas"], 0
+    if newest is None:
+        selector = json.loads(json.dumps(spec["selector"]))
+        selector.setdefault("matchLabels", {})["pod-template-hash"] = digest
+        template = json.loads(json.dumps(spec["template"]))
+        template["metadata"]["labels"]["pod-template-hash"] = digest
+        newest = world.store.create(
+            {
+                "apiVersion": "apps/v1", "kind": "ReplicaSet",
+                "metadata": {
+                    "name": f"{name}-{digest}", "namespace": deployment["metadata"]["namespace"],
+                    "labels": template["metadata"]["labels"],
+                    "ownerReferences": _owner(deployment),
+                },
+                "spec": {"replicas": 0, "selector": selector, "template": template},
+            }
+        )  # fmt: skip
+    old = [each for each in sets if each["metadata"]["uid"] != newest["metadata"]["uid"]]
+    there = {each["metadata"]["uid"]: _owned(world, "Pod", each) for each in [*old, newest]}
+    serving = sum(ready(pod) for pods in there.values() for pod in pods)
+    for each in old:
+        pods = there[each["metadata"]["uid"]]
+        idle = sum(not ready(pod) for pod in pods if not _leaving(pod))
+        drop = min(each["spec"]["replicas"], idle + max(0, serving - least))
+        serving -= max(0, drop - idle)
+        _scale(world, each, each["spec"]["replicas"] - drop)
+    recreate = strategy.get("type") == "Recreate"
+    others = [pod for each in old for pod in there[each["metadata"]["uid"]]]
+    beside = max(0, most - sum(not _leaving(pod) for pod in others))
+    room = (0 if others else most) if recreate else beside
+    _scale(world, newest, min(spec["replicas"], max(room, newest["spec"]["replicas"])))
+
+
+def share(given: Any, of: int, up: bool = False) -> int:
+    if not isinstance(given, str):
+        return int(given)
+    part = int(given.removesuffix("%")) * of
+    return -(-part // 100) if up else part // 100
+
+
+def _scale(world: World, replica_set: Json, replicas: int) -> None:
+    if replica_set["spec"]["replicas"] != replicas:
+        replica_set["spec"]["replicas"] = replicas
+        world.store.update(replica_set)
+
+
+def _replicate(world: World, replica_set: Json) -> None:
+    name, wanted = replica_set["metadata"]["name"], replica_set["spec"]["replicas"]
+    pods = [pod for pod in _owned(world, "Pod", replica_set) if not _leaving(pod)]
+    pods = [pod for pod in pods if pod["status"]["phase"] not in scheduler.ENDED]
+    for _ in range(wanted - len(pods)):
+        template = replica_set["spec"]["template"]
+        world.store.create(_from_template(template, replica_set, generateName=f"{name}-"))
+    # Pods without a node go first, then the youngest, as in a real cluster.
+    pods.sort(key=lambda pod: (bool(pod["spec"].get("nodeName")), ready(pod)), reverse=True)
+    for pod in pods[wanted:]:
+        stop(world, pod)
+    running = sum(ready(pod) for pod in pods[:wanted])
+    status = {"replicas": len(pods[:wanted]), "readyReplicas": running}
+    world.store.change(replica_set, lambda item: item.update(status=status))
+
+
+def _daemons(world: World, daemon_set: Json) -> None:
+    """One pod on every node with the wanted labels, cordoned or not."""
+    pods = {pod["spec"]["nodeName"]: pod for pod in _owned(world, "Pod", daemon_set)}
+    template, name = daemon_set["spec"]["template"], daemon_set["metadata"]["name"]
+    wanted = template["spec"].get("nodeSelector") or {}
+    for node in world.store.list("Node"):
+        where, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+        fits = all(labels.get(key) == value for key, value in wanted.items())
+        if fits and where not in pods:
+            pod = _from_template(template, daemon_set, generateName=f"{name}-")
+            pod["spec"]["nodeName"] = where
+            world.store.create(pod)
+        elif where in pods and not fits and not _leaving(pods[where]):
+            stop(world, pods[where])
+
+
+def stop(world: World, pod: Json, ticks: int | None = None) -> Json:
+    """Ask a pod to stop; it is gone after `ticks`, at once where that is 0."""
+    ticks = world.timing.stop if ticks is None else ticks
+    due = world.store.now + ticks
+    if ticks <= 0 or not pod["spec"].get("nodeName"):
+        return remove(world, pod)
+    held = pod["metadata"].get("deletionTimestamp")
+    if held is None or held > world.store.time(due):
+        pod["metadata"]["deletionTimestamp"] = world.store.time(due)
+        pod["metadata"]["deletionGracePeriodSeconds"] = ticks
+        return world.store.update(pod)
+    return pod
+
+
+def remove(world: World, pod: Json) -> Json:
+    _free(world, pod)
+    return world.store.delete(pod)
+
+
+def _free(world: World, pod: Json) -> None:
+    for machine in world.machines.values():
+        uid = pod["metadata"]["uid"]
+        machine.users = {device: user for device, user in machine.users.items() if user != uid}
+
+
+def _claim(world: World, pod: Json) -> None:
+    """Make the claims that a pod takes from templates."""
+    made = {each["name"] for each in pod["status"].get("resourceClaimStatuses") or []}
+    for each in pod["spec"].get("resourceClaims") or []:
+        name, namespace = each.get("resourceClaimTemplateName"), pod["metadata"]["namespace"]
+        template = world.store.find("ResourceClaimTemplate", name, namespace) if name else None
+        if template is None or each["name"] in made or _leaving(pod):
+            continue
+        claim = world.store.create(
+            {
+                "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+                "metadata": {
+                    "generateName": f"{pod['metadata']['name']}-{each['name']}-",
+                    "namespace": namespace, "ownerReferences": _owner(pod),
+                },
+                "spec": template["spec"]["spec"],
+            }
+        )  # fmt: skip
+        status = {"name": each["name"], "resourceClaimName": claim["metadata"]["name"]}
+        pod["status"].setdefault("resourceClaimStatuses", []).append(status)
+        pod.update(world.store.update(pod))
+
+
+def _live(world: World, pod: Json) -> None:
+    """The kubelet: devices and start after binding, the end after the asked-for time."""
+    now, status = world.store.now, pod["status"]
+    if _leaving(pod):
+        if pod["metadata"]["deletionTimestamp"] <= world.store.time():
+            remove(world, pod)
+        return
+    node = pod["spec"].get("nodeName")
+    if node is None or status["phase"] != "Pending":
+        return
+    if "startTime" not in status:
+        if node in world.machines and not scheduler.admit(world, world.machines[node], pod):
+            status |= {"phase": "Failed", "reason": "UnexpectedAdmissionError"}
+        else:
+            status["startTime"] = world.store.time(now + world.timing.start)
+        world.store.update(pod)
+    elif status["startTime"] <= world.store.time():
+        status["phase"] = "Running"
+        kinds = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        status["conditions"] = [{"type": kind, "status": "True"} for kind in kinds]
+        world.store.update(pod)
+
+
+def _collect(world: World) -> None:
+    """Remove what has lost its owner; a claim goes with its pod."""
+    kinds = ("Deployment", "ReplicaSet", "DaemonSet", "Pod", "ResourceClaim", "Job")
+    alive = {item["metadata"]["uid"] for kind in kinds for item in world.store.peek(kind)}
+    for kind in ("ReplicaSet", "Pod", "ResourceClaim"):
+        for item in [*world.store.peek(kind)]:
+            owners = item["metadata"].get("ownerReferences") or []
+            if owners and all(each["uid"] not in alive for each in owners):
+                if kind == "Pod":
+                    stop(world, copied(item))
+                else:
+                    world.store.delete(item)
+
+
+def _count(world: World, deployment: Json) -> None:
+    """The Deployment's status, which `kubectl rollout status` reads."""
+    sets = _owned(world, "ReplicaSet", deployment)
+    pods = [pod for each in sets for pod in _owned(world, "Pod", each) if not _leaving(pod)]
+    selector = deployment["spec"]["selector"]
+    pods = [pod for pod in pods if matches(pod["metadata"].get("labels") or {}, selector)]
+    template = deployment["spec"]["template"]["spec"]
+    fresh = {
+        each["metadata"]["uid"] for each in sets if each["spec"]["template"]["spec"] == template
+    }
+    updated = sum(pod["metadata"]["ownerReferences"][0]["uid"] in fresh for pod in pods)
+    running = sum(ready(pod) for pod in pods)
+    wanted = deployment["spec"]["replicas"]
+    least = wanted - share("25%", wanted)
+    full = "True" if running >= least else "False"
+    status = {
+        "observedGeneration": deployment["metadata"]["generation"], "replicas": len(pods),
+        "updatedReplicas": updated, "readyReplicas": running, "availableReplicas": running,
+        "unavailableReplicas": max(0, wanted - running),
+        "conditions": [{"type": "Available", "status": full}],
+    }  # fmt: skip
+    world.store.change(deployment, lambda item: item.update(status=status))

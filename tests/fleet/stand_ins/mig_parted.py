@@ -1,0 +1,396 @@
+"""A stand-in for `nvidia-mig-parted`: whole GPUs, by counts, over the same driver.
+
+What it does, in which order, and what it says follow the published behaviour of version 0.15:
+
+- `apply` asserts the modes first. If one GPU of the configuration has the wrong one, *every* GPU
+  named is cleared and set, and all GPUs of the node are reset if a change is pending.
+- A GPU whose counts are as wanted is left alone; any other is cleared and built again, larger
+  instances first, order by order until one works. It counts compute instances: a GPU instance
+  without one is not seen, and in the way until a failure clears the GPU.
+- `assert` fails unless every GPU of the node matches an entry; a count of zero never matches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tests.fleet.stand_ins.driver import STATE, Driver, DriverError, Killed, dead
+from tests.fleet.stand_ins.mig_parted_file import NAME, Config, Entry, Failure, specification
+from tests.fleet.stand_ins.placement import Profile
+
+
+def orders(names: list[str], at: int = 0) -> Iterator[list[str]]:
+    """The orders of a list, as the tool tries them: it swaps each other name to the front."""
+    if at == len(names):
+        yield list(names)
+    for index in range(at, len(names)):
+        if names[index] not in names[at:index]:
+            names[at], names[index] = names[index], names[at]
+            yield from orders(names, at + 1)
+            names[at], names[index] = names[index], names[at]
+
+
+def size(name: str) -> tuple[int, int, str]:
+    """What larger instances are sorted by: GPU slices, compute slices, attributes."""
+    found = NAME.fullmatch(name)
+    assert found is not None
+    slices = int(found[2])
+    return slices, int(found[1] or slices), found[4] or ""
+
+
+class Tool:
+    """One run on a driver."""
+
+    def __init__(self, driver: Driver, error: Callable[[str], object]) -> None:
+        self.driver = driver
+        self.error = error
+
+    def walk(self, entries: list[Entry]) -> Iterator[tuple[Entry, int]]:
+        for entry in entries:
+            for gpu in range(len(self.driver.gpus)):
+                if entry.matches(gpu, self.driver.model(gpu).device_id):
+                    yield entry, gpu
+
+    def capable(self, gpu: int) -> bool:
+        return bool(self.driver.model(gpu).profiles)
+
+    def enabled(self, gpu: int) -> bool:
+        return bool(self.driver.gpus[gpu]["mode"] == "Enabled")
+
+    def name(self, gpu: int, profile: Profile, slices: int) -> str:
+        name: str = self.driver.gpus[gpu]["names"].get(profile.name, profile.name)
+        return name if slices == profile.compute else f"{slices}c.{name}"
+
+    def current(self, gpu: int) -> Config:
+        """The compute instances of a GPU, counted."""
+        counts: Config = {}
+        for made in self.driver.gpus[gpu]["instances"]:
+            for ci in made["cis"]:
+                name = self.name(gpu, self.driver.profile(gpu, made["profile"]), ci["size"])
+                counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    # Assert
+
+    def modes_match(self, entries: list[Entry]) -> bool:
+        for entry, gpu in self.walk(entries):
+            if not self.capable(gpu):
+                if entry.enabled:
+                    return False
+            elif self.enabled(gpu) != entry.enabled:
+                return False
+        return True
+
+    def devices_match(self, entries: list[Entry]) -> bool:
+        matched: dict[int, bool] = {}
+        for entry, gpu in self.walk(entries):
+            if not self.capable(gpu) and entry.enabled:
+                raise Failure("error getting MIG mode: Not Supported")
+            off = not entry.enabled and not self.enabled(gpu)
+            if not off and not self.enabled(gpu):
+                raise Failure("error getting MIGConfig: error asserting MIG enabled")
+            matched[gpu] = off or self.current(gpu) == (entry.wanted or {})
+        return sum(matched.values()) == len(self.driver.gpus)
+
+    # Apply
+
+    def apply_modes(self, entries: list[Entry], skip_reset: bool) -> None:
+        pending = False
+        for entry, gpu in self.walk(entries):
+            if not self.capable(gpu):
+                if entry.enabled and entry.devices != "all":
+                    raise Failure("cannot set MIG mode on non MIG-capable GPU")
+                continue
+            if self.enabled(gpu):
+                try:
+                    self.clear(gpu)
+                except DriverError as error:
+                    raise Failure(f"error clearing existing MIG configurations: {error}") from None
+            try:
+                self.driver.set_mode(gpu, "Enabled" if entry.enabled else "Disabled")
+            except DriverError as error:
+                raise Failure(f"error setting MIG mode: error setting Mig mode: {error}") from None
+            this = self.driver.gpus[gpu]
+            pending = pending or this["mode"] != this["pending"]
+        if pending and not skip_reset:
+            self.reset_all()
+
+    def reset_all(self) -> None:
+        every = range(len(self.driver.gpus))
+        try:
+            if any(self.driver.gpus[gpu]["clients"] for gpu in every):
+                raise Failure("error resetting all GPUs: exit status 255")
+            for gpu in every:
+                self.driver.reset(gpu)
+        except DriverError:
+            raise Failure("error resetting all GPUs: exit status 255") from None
+
+    def apply_devices(self, entries: list[Entry]) -> None:
+        for entry, gpu in self.walk(entries):
+            if not self.capable(gpu):
+                if entry.enabled and entry.devices != "all":
+                    raise Failure("cannot set MIG config on non MIG-capable GPU")
+                continue
+            if entry.enabled and not self.enabled(gpu):
+                raise Failure("unable to apply MIG config with MIG mode disabled")
+            if not entry.enabled and self.enabled(gpu):
+                raise Failure(
+                    "MIG mode is currently enabled, but the configuration specifies it should be "
+                    "disabled"
+                )
+            if entry.enabled and self.current(gpu) != entry.wanted:
+                self.build(gpu, entry.wanted or {})
+
+    def build(self, gpu: int, wanted: Config) -> None:
+        """Make a GPU's instances anew: order by order until one works."""
+        names = [name for name, count in wanted.items() for _ in range(count)]
+        for order in orders(sorted(names, key=size, reverse=True)):
+            try:
+                if self.current(gpu):
+                    self.clear(gpu)
+                self.make(gpu, order)
+            except (DriverError, Failure) as error:
+                self.error(f'level=error msg="Error creating MIG devices: {error}"\n')
+            else:
+                return
+        try:
+            self.clear(gpu)
+        except DriverError:
+            self.error(
+                f'level=error msg="Error clearing MIG config on GPU {gpu}, erroneous devices may '
+                'persist"\n'
+            )
+        raise Failure(
+            "error setting MIGConfig: error attempting multiple config orderings: "
+            "all orderings failed"
+        )
+
+    def make(self, gpu: int, order: list[str]) -> None:
+        last, gi = -1, -1
+        for name in order:
+            profile, slices, number = self.resolved(gpu, name)
+            # Two compute instances of one kind go into one GPU instance where they fit.
+            if profile.number == last:
+                try:
+                    self.driver.create_compute_instance(gpu, gi, slices, number)
+                except DriverError:
+                    pass
+                else:
+                    continue
+            gi = self.driver.create_gpu_instance(gpu, profile.number)
+            self.driver.create_compute_instance(gpu, gi, slices, number)
+            last = profile.number
+
+    def resolved(self, gpu: int, name: str) -> tuple[Profile, int, int]:
+        """The profile that a name means on this GPU, with its compute slices and their profile."""
+        for profile in self.driver.profiles(gpu):
+            for number_of, slices in enumerate((1, 2, 3, 4, 7)):
+                if slices <= profile.compute and name in (
+                    self.name(gpu, profile, slices),
+                    f"{slices}c.{profile.name}",
+                ):
+                    whole = slices == profile.compute
+                    return profile, slices, profile.default_ci if whole else number_of
+        raise Failure(f'MIG profile "{name}" not found on this GPU')
+
+    def clear(self, gpu: int) -> None:
+        for made in list(self.driver.gpus[gpu]["instances"]):
+            for ci in list(made["cis"]):
+                self.driver.destroy_compute_instance(gpu, made["id"], ci["id"])
+            self.driver.destroy_gpu_instance(gpu, made["id"])
+
+    # Export
+
+    def export(self) -> list[dict[str, Any]]:
+        """One entry for all GPUs that are alike, in the order of their first."""
+        entries: list[dict[str, Any]] = []
+        kinds: dict[str, list[int]] = {}
+        for gpu in range(len(self.driver.gpus)):
+            kind = f"0x{self.driver.model(gpu).device_id:04X}10DE"
+            kinds.setdefault(kind, []).append(gpu)
+            on = self.enabled(gpu)
+            counts = self.current(gpu) if on else {}
+            for entry in entries:
+                if (entry["mig-enabled"], entry["mig-devices"]) == (on, counts):
+                    entry["devices"].append(gpu)
+                    entry["device-filter"] = sorted({*entry["device-filter"], kind})
+                    break
+            else:
+                entries.append({
+                    "device-filter": [kind],
+                    "devices": [gpu],
+                    "mig-enabled": on,
+                    "mig-devices": counts,
+                })  # fmt: skip
+        for entry in entries:
+            filters = entry["device-filter"]
+            every = sorted(gpu for kind in filters for gpu in kinds[kind])
+            if len(kinds) == 1 or len(entries) == 1:
+                del entry["device-filter"]
+            elif len(filters) == 1:
+                entry["device-filter"] = filters[0]
+            if entry["devices"] == every:
+                entry["devices"] = "all"
+        return entries
+
+
+def as_yaml(label: str, entries: list[dict[str, Any]]) -> str:
+    """What `export` writes: lists of devices and filters in one line, maps in block style."""
+    lines = ["version: v1", "mig-configs:", f"  {label}:"]
+    for entry in entries:
+        fields = []
+        for field in ("device-filter", "devices"):
+            if field in entry:
+                value = entry[field]
+                # As its library does: a text that reads as a number is quoted.
+                flat = value if value == "all" else json.dumps(value)
+                fields.append(f"{field}: {flat}")
+        fields.append(f"mig-enabled: {str(entry['mig-enabled']).lower()}")
+        counts = entry["mig-devices"]
+        fields.append("mig-devices:" if counts else "mig-devices: {}")
+        fields += [f"  {name}: {counts[name]}" for name in sorted(counts)]
+        lines += [f"  {'-' if first == 0 else ' '} {line}" for first, line in enumerate(fields)]
+    return "\n".join(lines) + "\n"
+
+
+FLAGS = {
+    "apply": {"f": "config-file", "c": "selected-config", "m": "mode-only", "s": "skip-reset",
+              "k": "hooks-file"},
+    "assert": {"f": "config-file", "c": "selected-config", "m": "mode-only", "a": "valid-config"},
+    "export": {"o": "output-format", "l": "config-label"},
+}  # fmt: skip
+SWITCHES = {"mode-only", "skip-reset", "valid-config"}
+
+
+def flags(command: str, arguments: list[str]) -> dict[str, str]:
+    """The flags of a command by their long names."""
+    known = FLAGS[command]
+    found: dict[str, str] = {}
+    while arguments:
+        word = arguments.pop(0)
+        name, equals, value = word.lstrip("-").partition("=")
+        name = known.get(name, name)
+        if not word.startswith("-") or name not in known.values():
+            raise Failure(f"flag provided but not defined: {word}")
+        if name not in SWITCHES and not equals:
+            if not arguments:
+                raise Failure(f"flag needs an argument: {word}")
+            value = arguments.pop(0)
+        found[name] = value
+    return found
+
+
+def run(
+    tool: Tool, arguments: list[str], write: Callable[[str], object], read: Callable[[], str]
+) -> None:
+    while arguments[:1] in (["-d"], ["--debug"]):
+        arguments.pop(0)
+    command = arguments.pop(0) if arguments else ""
+    if command not in FLAGS:
+        raise Failure(f"No help topic for '{command}'")
+    given = flags(command, arguments)
+    if command == "export":
+        style = given.get("output-format", "yaml")
+        if style not in ("yaml", "json"):
+            raise Failure(f"unrecognized 'output-format': {style}")
+        label, entries = given.get("config-label", "current"), tool.export()
+        whole = {"version": "v1", "mig-configs": {label: entries}}
+        write(json.dumps(whole, indent=2) if style == "json" else as_yaml(label, entries))
+        return
+    file = given.get("config-file")
+    if not file:
+        raise Failure("missing required flags 'config-file'")
+    try:
+        if file == "-":
+            text = read()
+        else:
+            with open(file, encoding="utf-8") as opened:
+                text = opened.read()
+        configs = specification(text)
+    except OSError as error:
+        raise Failure(f"error parsing config file: read error: {error}") from None
+    except Failure as error:
+        raise Failure(f"error parsing config file: {error}") from None
+    label = given.get("selected-config", "")
+    if not label and len(configs) > 1:
+        raise Failure(
+            "error selecting MIG config: missing required flag 'selected-config' when more than "
+            "one config available"
+        )
+    label = label or next(iter(configs), "")
+    if label not in configs:
+        raise Failure(f"error selecting MIG config: selected mig-config not present: {label}")
+    entries_of = configs[label]
+    if command == "assert":
+        asserted(tool, given, entries_of, write)
+    else:
+        applied(tool, given, entries_of, write)
+
+
+def asserted(
+    tool: Tool, given: dict[str, str], entries: list[Entry], write: Callable[[str], object]
+) -> None:
+    if "valid-config" in given:
+        write("Selected MIG configuration is valid\n")
+        return
+    failure = "assertion failure: selected configuration not currently applied"
+    if not tool.modes_match(entries):
+        raise Failure(failure)
+    if "mode-only" in given:
+        write("Selected MIG mode settings from configuration currently applied\n")
+        return
+    try:
+        matches = tool.devices_match(entries)
+    except Failure:
+        matches = False
+    if not matches:
+        raise Failure(failure)
+    write("Selected MIG configuration currently applied\n")
+
+
+def applied(
+    tool: Tool, given: dict[str, str], entries: list[Entry], write: Callable[[str], object]
+) -> None:
+    try:
+        if not tool.modes_match(entries):
+            tool.apply_modes(entries, "skip-reset" in given)
+        if "mode-only" not in given:
+            try:
+                matches = tool.devices_match(entries)
+            except Failure:
+                matches = False
+            if not matches:
+                tool.apply_devices(entries)
+    except Failure as error:
+        raise Failure(f"error applying MIG configuration with hooks: {error}") from None
+    write("MIG configuration applied successfully\n")
+
+
+def main(
+    arguments: Sequence[str],
+    environment: Mapping[str, str] = os.environ,
+    write: Callable[[str], object] = sys.stdout.write,
+    error: Callable[[str], object] = sys.stderr.write,
+    read: Callable[[], str] = sys.stdin.read,
+) -> int:
+    """Run the tool and say its exit status."""
+    killed = None
+    with Driver(environment[STATE]) as driver:
+        code = 0
+        try:
+            run(Tool(driver, error), list(arguments), write, read)
+        except Failure as failure:
+            text = str(failure)
+            error(f'level=fatal msg="{text[:1].upper()}{text[1:]}"\n')
+            code = 1
+        except Killed as end:
+            killed, code = end, 137
+        driver.state["log"].append(
+            {"tool": "nvidia-mig-parted", "arguments": list(arguments), "code": code}
+        )
+    dead(killed, environment)
+    return code

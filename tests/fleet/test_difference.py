@@ -1,0 +1,93 @@
+"""What has to happen on each GPU for one deployment to become another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from cms.errors import InvalidProblem
+from cms.fleet import gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    Seen,
+    State,
+    difference,
+)
+from cms.fleet.serving import RULES
+
+from .deployments import SERVICES, deployments, point
+
+A100 = gpu("a100-80gb")
+CHAT, CODE = (point(name, A100.key, "3g.40gb") for name in ("chat", "code"))
+
+
+def on(*instances: Instance, mode: Mode = Mode.MIG, uuid: str | None = None) -> Deployment:
+    card = FleetGpu("a", 0, A100, mode, instances, uuid)
+    return Deployment((FleetNode("a", (card,)),), SERVICES, RULES["half"])
+
+
+@given(deployments())
+def test_nothing_happens_between_equal_deployments(deployment: Deployment) -> None:
+    found = difference(deployment, deployment)
+    assert found.is_empty
+    counts = found.counts
+    assert counts.get("kept", 0) + counts.get("foreign", 0) == len([*deployment.instances()])
+
+
+@given(deployments(), deployments())
+def test_what_is_kept_made_and_gone_adds_up(one: Deployment, other: Deployment) -> None:
+    same = [node for node in one.nodes if node.name in {n.name for n in other.nodes}]
+    if [[c.gpu.key for c in n.gpus] for n in same] != [
+        [c.gpu.key for c in other.node(n.name).gpus] for n in same
+    ]:
+        return
+    found = difference(one, other).counts
+    there, then = len([*one.instances()]), len([*other.instances()])
+    stays = sum(found.get(what, 0) for what in ("kept", "restarted", "foreign"))
+    assert stays + found.get("deleted", 0) == there
+    assert stays + found.get("created", 0) == then
+    back = difference(other, one).counts
+    assert back.get("created", 0) == found.get("deleted", 0)
+
+
+def test_other_work_in_the_same_place_is_a_restart() -> None:
+    (found,) = difference(on(Instance("3g.40gb", 4, CHAT)), on(Instance("3g.40gb", 4, CODE))).gpus
+    assert [(before.work, after.work) for before, after in found.restarted] == [(CHAT, CODE)]
+    assert not found.is_cut_anew
+
+
+def test_a_hollow_instance_is_made_anew() -> None:
+    hollow = on(Instance("3g.40gb", 4, state=State.HOLLOW))
+    (found,) = difference(hollow, on(Instance("3g.40gb", 4, CHAT))).gpus
+    assert (len(found.deleted), len(found.created), len(found.restarted)) == (1, 1, 0)
+
+
+def test_shares_of_one_size_are_counted_not_matched_by_place() -> None:
+    share = point("chat", A100.key, "mps:40")
+    two = on(Instance("mps:40", None, share), Instance("mps:40", None, share), mode=Mode.MPS)
+    one = on(Instance("mps:40", None, share), mode=Mode.MPS)
+    (found,) = difference(two, one).gpus
+    assert (len(found.kept), len(found.deleted)) == (1, 1)
+
+
+def test_a_mode_that_changes_touches_the_gpu() -> None:
+    assert not difference(on(mode=Mode.WHOLE), on()).is_empty
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "says"),
+    [
+        (on(uuid="GPU-1"), on(uuid="GPU-2"), "GPU with UUID GPU-1 in the one"),
+        (on(Instance("3g.40gb")), on(), "starts of the instances on a/0 are not known"),
+    ],
+)
+def test_what_cannot_be_compared(now: Deployment, then: Deployment, says: str) -> None:
+    cards = {("a", 0): replace(now.node("a").gpus[0], seen=Seen.UNKNOWN)}
+    with pytest.raises(InvalidProblem, match=says):
+        difference(now.with_gpus(cards), then)

@@ -1,0 +1,136 @@
+"""What a device plug-in does not tell: nothing is made up of it, and nothing of another's goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cms.errors import InvalidProblem
+from cms.fleet import gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Kind,
+    Placed,
+    Seen,
+    State,
+    Unplaceable,
+    difference,
+    place,
+)
+from cms.fleet.deployment.export import ExportOptions, export
+from cms.fleet.deployment.labels import point_label
+from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Stated
+from cms.fleet.deployment.observation.merge import merge
+from cms.fleet.deployment.observation.owners import release
+from cms.fleet.deployment.verifying import settle_guesses, verify
+from cms.fleet.serving import RULES
+
+from .deployments import SERVICES, point, wanted_for
+
+A100, H100 = gpu("a100-80gb"), gpu("h100-80gb")
+CHAT, CODE = (point(name, A100.key, "1g.10gb") for name in ("chat", "code"))
+
+
+def on(*instances: Instance, seen: Seen = Seen.SEEN) -> Deployment:
+    card = FleetGpu("a", 0, A100, instances=instances, seen=seen)
+    return Deployment((FleetNode("a", (card,)),), SERVICES, RULES["half"])
+
+
+def guessed(*instances: Instance) -> tuple[Instance, ...]:
+    return tuple(replace(each, is_guessed=True) for each in instances)
+
+
+CHAT_0, CODE_1 = Instance("1g.10gb", 0, CHAT), Instance("1g.10gb", 1, CODE)
+CODE_0, CHAT_1 = Instance("1g.10gb", 0, CODE), Instance("1g.10gb", 1, CHAT)
+IDLE_0, IDLE_1 = Instance("1g.10gb", 0), Instance("1g.10gb", 1)
+
+
+def test_what_a_plug_in_does_not_tell_is_no_difference() -> None:
+    target = on(CHAT_0, CODE_1)
+    seen = settle_guesses(on(*guessed(CODE_0, CHAT_1)), target)
+    assert difference(seen, target).is_empty
+    assert not verify(on(*guessed(CODE_0, CHAT_1)), target)
+    assert len(verify(on(CODE_0, CHAT_1), target)) == 2
+    (fault,) = verify(on(*guessed(IDLE_0, CHAT_1)), target)
+    assert str(fault) == f"a/0 has 1g.10gb@1 idle, needs {CODE_1}"
+
+
+@pytest.mark.parametrize(
+    ("there", "says"),
+    [
+        ((CODE, CHAT), None),
+        ((None, CHAT), f"a/0 has 1 x 1g.10gb idle, needs 1 x 1g.10gb {CODE}"),
+        ((CHAT, CHAT), f"a/0 has 1 x 1g.10gb {CHAT}, needs 1 x 1g.10gb {CODE}"),
+    ],
+)
+def test_where_only_counts_are_known_what_they_do_is_compared(
+    there: tuple[object, ...], says: str | None
+) -> None:
+    held = (Instance("1g.10gb", None, work) for work in there)  # type: ignore[arg-type]
+    faults = verify(on(*held, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
+    assert [*map(str, faults)] == ([] if says is None else [says])
+
+
+def test_where_only_counts_are_known_it_has_to_run_and_may_be_unknown() -> None:
+    starting = Instance("1g.10gb", None, CHAT, state=State.STARTING)
+    (fault,) = verify(on(starting, seen=Seen.UNKNOWN), on(CHAT_0))
+    assert fault.kind == "state"
+    unknown = Instance("1g.10gb", None, owner="unknown")
+    assert not verify(on(unknown, unknown, seen=Seen.UNKNOWN), on(CHAT_0, CODE_1))
+
+
+def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
+    faster = replace(CHAT.point, device=H100.key, throughput_rps=CHAT.point.throughput_rps * 2)
+    fast = replace(CHAT, point=faster, supply_rps=faster.throughput_rps)
+    nodes = (
+        FleetNode("a", (FleetGpu("a", 0, A100, instances=(CHAT_0,)),)),
+        FleetNode("h", (FleetGpu("h", 0, H100, instances=(replace(CHAT_0, work=fast),)),)),
+    )
+    known = Deployment(nodes, SERVICES, RULES["half"])
+    told = [
+        NodeFacts(
+            "k.json", Stated(node, "k.json"), gpus=(
+                GpuFacts(0, "", None, Stated(card.key, ""), Stated("on", ""), None, None,
+                         {"1g.10gb": 1}),
+            ),
+            pods=(PodFacts(f"p/{node}", "", ("1g.10gb",), "chat", point_label(work)),),
+        )
+        for node, card, work in (("a", A100, CHAT), ("h", H100, fast))
+    ]  # fmt: skip
+    found = merge(told, known).deployment
+    assert [each.work for _, each in found.instances()] == [CHAT, fast]
+
+
+# --- what may be another's ------------------------------------------------------------------------
+
+THEIRS_0 = Instance("1g.10gb", 0, owner="pod team-x/a")
+#: Which of the two is theirs, nobody knows.
+NOW = on(*guessed(THEIRS_0, CHAT_1))
+
+
+@pytest.mark.parametrize("target", ["nvidia-smi", "mig-parted", "gpu-operator", "slurm"])
+def test_no_script_takes_away_what_may_be_anothers(target: str) -> None:
+    with pytest.raises(InvalidProblem, match="pod team-x/a"):
+        export(on(THEIRS_0), target, ExportOptions(NOW))
+    assert export(on(THEIRS_0, IDLE_1), target, ExportOptions(NOW)).files
+    certain = release(NOW, "a/0:1")
+    if target == "nvidia-smi":
+        assert export(on(THEIRS_0), target, ExportOptions(certain)).files
+
+
+def test_a_plan_leaves_it_cut_and_uses_it() -> None:
+    code = Kind(A100.key, "1g.10gb", CODE)
+    found = place(wanted_for({code: 1}, {A100.key: 1}), NOW)
+    assert isinstance(found, Placed)
+    assert [*map(str, found.deployment.gpus())] == [
+        f"a/0 a100-80gb: {THEIRS_0}, {replace(CODE_1, is_guessed=True)}"
+    ]
+    large = Kind(A100.key, "7g.80gb", point("chat", A100.key, "7g.80gb"))
+    assert isinstance(place(wanted_for({large: 1}, {A100.key: 1}), NOW), Unplaceable)
+    nothing = place(wanted_for({}, {A100.key: 1}), NOW)
+    assert isinstance(nothing, Placed)
+    assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]

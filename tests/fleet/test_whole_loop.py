@@ -1,0 +1,310 @@
+"""From tables to GPUs and back: planned, placed, written, run on stand-ins, and observed."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cms import solve
+from cms.fleet import Plan, as_problem, gpu, read_operating_points, read_services
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    Placed,
+    check_deployment,
+    difference,
+    place,
+    wanted_of,
+)
+from cms.fleet.deployment.export import TARGETS, ExportOptions, export
+from tests.fleet.bridging import changes, observed, run, stand_ins, write
+from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
+from tests.fleet.stand_ins.machines import StandInNode
+
+A100 = gpu("a100-80gb")
+TABLES = {
+    "services.csv": """\
+service,model,rate_rps,latency_limit_ms
+search,bert,700,80
+photos,resnet50,2000,60
+""",
+    "points.csv": """\
+model,device,profile,processes,batch,throughput_rps,latency_ms
+bert,a100-80gb,3g.40gb,3,2,292.08,21
+bert,a100-80gb,1g.10gb,1,2,80,30
+resnet50,a100-80gb,4g.40gb,2,8,1458.074,11
+resnet50,a100-80gb,2g.20gb,2,8,600,15
+""",
+}
+OLD: dict[str, object] = {"names": {"7g.80gb": "7g.79gb"}, "texts": "old"}
+THEIRS = "pod team-x/trainer"
+
+
+def planned(folder: Path) -> Plan:
+    for name, text in TABLES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    serving = as_problem(
+        read_services(folder / "services.csv"), read_operating_points(folder / "points.csv")
+    )
+    return Plan(serving, solve(serving.problem))
+
+
+def today() -> Deployment:
+    """Three nodes; on one of them something stands that is not ours, and MIG is off on another."""
+    old = (Instance("7g.80gb", 0),)
+    beside = (Instance("1g.10gb", 6, owner=THEIRS), Instance("4g.40gb", 0))
+    cards = {
+        "node-a": [FleetGpu("node-a", 0, A100, instances=old), FleetGpu("node-a", 1, A100)],
+        "node-b": [FleetGpu("node-b", 0, A100, instances=beside)],
+        "node-c": [FleetGpu("node-c", 0, A100, Mode.WHOLE), FleetGpu("node-c", 1, A100)],
+    }
+    return Deployment(tuple(FleetNode(name, tuple(held)) for name, held in cards.items()))
+
+
+def foreign(
+    nodes: Mapping[str, StandInNode], deployment: Deployment
+) -> dict[tuple[str, int], tuple[int, str]]:
+    """The driver's number and the UUID of what is not ours, by node and start."""
+    return {
+        (card.node, each.start or 0): (
+            nodes[card.node].at(card.index, each.start or 0).gi,
+            nodes[card.node].mig_uuids(card.index)[each.start or 0],
+        )
+        for card, each in deployment.instances()
+        if not each.is_ours
+    }
+
+
+def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment:
+    """Observe the nodes, which must be as the target has them."""
+    found = observed(nodes, target)
+    told = difference(found, target)
+    assert told.is_empty, [str(each) for each in told.touched]
+    assert [fault for fault in check_deployment(found) if fault.kind != "capacity"] == []
+    return found
+
+
+def test_tables_become_instances_and_are_seen_again(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    nodes = stand_ins(tmp_path, today(), choice="any")
+    now = observed(nodes, today())
+    assert difference(now, today()).is_empty
+    found = place(wanted_of(plan), now)
+    assert isinstance(found, Placed), found
+    target = found.deployment
+    assert check_deployment(target, found.wanted) == ()
+    there = foreign(nodes, now)
+    assert len(there) == 1
+    written = {}
+    for name in TARGETS:
+        # Tools that cut whole GPUs are not told of today: they would refuse, for what is theirs.
+        told = now if name in ("nvidia-smi", "kubernetes", "dra") else None
+        written[name] = export(target, name, ExportOptions(told))
+        write(tmp_path / name, written[name])
+    for word, reached, is_idle in [
+        ("", target, False), ("", target, True), ("undo", now, False), ("undo", now, True),
+    ]:  # fmt: skip
+        done = sum(len(changes(node)) for node in nodes.values())
+        for name, node in nodes.items():
+            ran = run(node, tmp_path / f"nvidia-smi/nodes/{name}.sh", word)
+            assert (ran.code, ran.error) == (0, ""), ran
+        assert (sum(len(changes(node)) for node in nodes.values()) == done) is is_idle
+        is_there(nodes, reached)
+        assert foreign(nodes, now) == there
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "options"),
+    [
+        ("a100-80gb", ("3g.40gb", 4), ("7g.80gb", 0), OLD),
+        ("h100-80gb", ("1g.20gb", 2), ("4g.40gb", 0), {"choice": "guide"}),
+        ("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), {}),
+        ("a30-24gb", ("4g.24gb", 0), ("2g.12gb", 2), {"texts": "old"}),
+    ],
+)
+def test_other_cards_texts_and_names(
+    tmp_path: Path,
+    key: str,
+    before: tuple[str, int],
+    after: tuple[str, int],
+    options: dict[str, object],
+) -> None:
+    """One GPU is cut otherwise, MIG is switched on on a second, and off on a third."""
+    held, others = (Instance(*before),), (Instance(*after),)
+    changes_of = [(held, others), (None, others), (held, None)]
+    now, target = (
+        Deployment((
+            FleetNode("a", tuple(
+                FleetGpu("a", index, gpu(key), Mode.WHOLE if each is None else Mode.MIG, each or ())
+                for index, each in enumerate(side)
+            )),
+        ))
+        for side in zip(*changes_of, strict=True)
+    )  # fmt: skip
+    nodes = stand_ins(tmp_path, now, **options)
+    is_there(nodes, now)
+    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(observed(nodes, now))))
+    for word, reached in (("", target), ("undo", now)):
+        ran = run(nodes["a"], tmp_path / "out/nodes/a.sh", word)
+        assert (ran.code, ran.error) == (0, ""), ran
+        is_there(nodes, reached)
+
+
+# --- the scenarios, and what can go wrong ---------------------------------------------------------
+
+
+def beside(name: str, spare: int = 1) -> tuple[Deployment, Deployment]:
+    """A scenario's target, and a today of other instances of ours and of others'."""
+    size = sum(group.count for group in plan_of(name).groups) + spare
+    rest = random.Random(name)
+    layouts = A100.layouts(["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb"])
+    cards = {}
+    empty = fleet(node_a=(size + 1) // 2, node_b=size // 2)
+    for number, card in enumerate(empty.gpus()):
+        held = [Instance(*place) for place in rest.choice(layouts)]
+        if number == size - 1:
+            held = [Instance("1g.10gb", 2, owner=THEIRS), Instance("3g.40gb", 4)]
+        cards[card.node, card.index] = card.with_instances(held)
+    now = empty.with_gpus(cards)
+    return placed(name, now), now
+
+
+def the_scripts_arrive(folder: Path, name: str) -> None:
+    target, now = beside(name)
+    nodes = stand_ins(folder, now, choice="any")
+    there = foreign(nodes, now)
+    write(folder / "out", export(target, "nvidia-smi", ExportOptions(now)))
+    for node in nodes:
+        ran = run(nodes[node], folder / f"out/nodes/{node}.sh")
+        assert (ran.code, ran.error) == (0, ""), ran
+    is_there(nodes, target)
+    assert foreign(nodes, now) == there
+
+
+def test_the_scripts_of_a_scenario_arrive(tmp_path: Path) -> None:
+    the_scripts_arrive(tmp_path, "S1")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_scripts_of_every_scenario_arrive(tmp_path: Path, name: str) -> None:
+    the_scripts_arrive(tmp_path, name)
+
+
+# Each fault, and the words with which the script stops; none where it goes on by itself.
+FAULTS = {
+    ("cgi", "insufficient"): "was not created. nvidia-smi says: .*Insufficient Resources",
+    ("cgi", "in_use"): "was not created.* In use by another client",
+    ("cgi", "no_effect"): "was not created",
+    ("cgi", "half"): "",
+    ("cgi", "delayed"): "",
+    ("cgi", "killed_before"): "was not created",
+    ("cgi", "killed_after"): "",
+    ("cgi", "cut_before"): "cut",
+    ("cgi", "cut_after"): "cut",
+    ("cci", "unknown"): "has no compute instance and serves nothing",
+    ("cci", "no_effect"): "has no compute instance and serves nothing",
+    ("cci", "killed_before"): "has no compute instance and serves nothing",
+    ("cci", "delayed"): "",
+    ("dci", "in_use"): "keeps its compute instance.* In use by another client.*DCGM",
+    ("dci", "no_effect"): "keeps its compute instance",
+    ("dci", "delayed"): "",
+    ("dci", "killed_before"): "keeps its compute instance",
+    ("dci", "killed_after"): "",
+    ("dci", "cut_after"): "cut",
+    ("dgi", "in_use"): "is still there.* In use by another client.*DCGM",
+    ("dgi", "no_effect"): "is still there",
+    ("dgi", "delayed"): "",
+    ("dgi", "killed_before"): "is still there",
+    ("dgi", "killed_after"): "",
+    ("dgi", "cut_before"): "cut",
+    ("mig", "unknown"): "MIG is still off.*Unknown Error",
+    ("mig", "no_effect"): "MIG is still off",
+    ("mig", "killed_after"): "",
+    ("mig", "delayed"): "",
+    ("reset", "delayed"): "",
+    ("reset", "in_use"): "MIG is still off",
+    ("reset", "no_effect"): "MIG is still off",
+    ("list", "unknown"): "cannot be (listed|read)",
+    ("list", "killed_before"): "cannot be (listed|read)|there is no GPU",
+}
+
+
+def small(seed: int) -> tuple[Deployment, Deployment]:
+    """One node of ours with something of theirs, a GPU without MIG, and another target."""
+    rest = random.Random(seed)
+    layouts = [each for each in A100.layouts() if len(each) in (2, 3)]
+    keep = Instance("1g.10gb", 6, owner=THEIRS)
+    ends = {
+        each: max(start + A100.profile(name).memory for name, start in each) for each in layouts
+    }
+    beside_it = [each for each in layouts if ends[each] <= 6]
+    cards, then = [], []
+    for index in range(2):
+        first, second = rest.sample(beside_it if index == 0 else layouts, 2)
+        extra = [keep] if index == 0 else []
+        cards.append(FleetGpu("a", index, A100, instances=(*map(_at, first), *extra)))
+        then.append(cards[-1].with_instances([*map(_at, second), *extra]))
+    cards.append(FleetGpu("a", 2, A100, Mode.WHOLE))
+    then.append(FleetGpu("a", 2, A100, instances=(Instance("7g.80gb", 0),)))
+    return Deployment((FleetNode("a", tuple(cards)),)), Deployment((FleetNode("a", tuple(then)),))
+
+
+def _at(place: tuple[str, int]) -> Instance:
+    return Instance(*place)
+
+
+def a_fault_is_survived(folder: Path, command: str, kind: str, seed: int) -> None:
+    now, target = small(seed)
+    nodes = stand_ins(folder, now, seed=seed)
+    node, there = nodes["a"], foreign(nodes, now)
+    write(folder / "out", export(target, "nvidia-smi", ExportOptions(now)))
+    rest = random.Random(f"{seed}{command}{kind}")
+    most = {"mig": 1, "reset": 1, "list": 20}.get(command, 2)
+    at = rest.randint(1, most)
+    if command == "cci":  # the second try, after half a creation
+        node.fault("cgi", "half")
+        at = 2
+    node.fault(command, kind, at=at, listings=rest.randint(1, 2))
+    says = FAULTS[command, kind]
+    ran = run(node, folder / "out/nodes/a.sh", quick=not kind.startswith("cut"))
+    met = node.pending_faults() == 0
+    if says == "cut" and met:
+        assert ran.code == -9
+    elif says and met:
+        assert (ran.code, bool(re.search(says, ran.error, re.DOTALL))) == (1, True), ran
+    else:
+        assert (ran.code, ran.error) == (0, ""), ran
+        is_there(nodes, target)
+    assert foreign(nodes, now) == there
+    node.clear_faults()
+    # As a user goes on: observe, with what was meant before, and write the rest again.
+    seen = observed(nodes, now)
+    write(folder / "again", export(target, "nvidia-smi", ExportOptions(seen)))
+    ran = run(node, folder / "again/nodes/a.sh")
+    assert (ran.code, ran.error) == (0, ""), ran
+    is_there(nodes, target)
+    assert foreign(nodes, now) == there
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [("cgi", "half"), ("cgi", "cut_after"), ("cci", "unknown"), ("dci", "delayed"),
+     ("dgi", "in_use"), ("reset", "no_effect")],
+)  # fmt: skip
+def test_a_fault_stops_the_script_or_is_mended(tmp_path: Path, command: str, kind: str) -> None:
+    a_fault_is_survived(tmp_path, command, kind, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("command", "kind"), FAULTS)
+def test_faults_at_random_steps(tmp_path: Path, command: str, kind: str, seed: int) -> None:
+    a_fault_is_survived(tmp_path, command, kind, seed)

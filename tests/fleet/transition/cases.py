@@ -1,0 +1,111 @@
+"""Transitions that several tests look at, each planned once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+
+from cms.fleet import OperatingPoint, Service, gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Kind,
+    Placed,
+    Wanted,
+    Work,
+    place,
+)
+from cms.fleet.deployment.transition import Transition, exchange_and_compact, transition
+from cms.fleet.serving import RULES
+from tests.references.transitions import Content, Thing, contents
+
+from ..deployments import published
+
+A30 = gpu("a30-24gb")
+A100 = gpu("a100-80gb")
+CHAIN = ("S2", "S5", "S1", "S6", "S3")
+SIZES = {1: "1g.6gb", 2: "2g.12gb", 4: "4g.24gb"}
+
+
+@cache
+def chain() -> tuple[tuple[Transition, Transition], ...]:
+    """From each published scenario to the next: ours, and exchange and compact from there."""
+    cards = tuple(FleetGpu("a", index, A100) for index in range(24))
+    first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
+    assert isinstance(first, Placed)
+    now, found = first.deployment, []
+    for name in CHAIN[1:]:
+        ours, other = transition(now, published(name)), exchange_and_compact(now, published(name))
+        assert isinstance(ours, Transition), ours
+        assert isinstance(other, Transition), other
+        found.append((ours, other))
+        now = ours.target
+    return tuple(found)
+
+
+def work(service: str, profile: str) -> Work:
+    """What an instance of an A30 does."""
+    size = int(profile[0])
+    speed = Fraction({1: 10, 2: 22, 4: 40}[size] + (3 * size if service == "b" else 0))
+    return Work(service, OperatingPoint(service, A30.key, profile, 1, 4, speed, 100), speed)
+
+
+THINGS = frozenset((p, s, work(s, p).supply_rps) for p in SIZES.values() for s in "ab")
+FULL = sorted((c for c in contents(A30, THINGS) if sum(int(x[0][0]) for x in c) >= 3), key=sorted)
+
+
+class Pair:
+    """Two A30s with two services, and what is wanted of them.
+
+    Attributes
+    ----------
+    before : list of Content
+    counts : Counter
+    floors : dict
+    start : Deployment
+        With so many GPUs more.
+    wanted : Wanted
+    """
+
+    def __init__(self, seed: int, spare: int = 3, names: str = "n") -> None:
+        rng = random.Random(seed)
+        self.before, after = ([rng.choice(FULL), rng.choice(FULL)] for _ in range(2))
+        share = rng.choice((Fraction(1), Fraction(9, 10), Fraction(7, 10)))
+        old, new = (
+            {
+                s: share * sum((x[3] for c in side for x in c if x[2] == s), Fraction(0))
+                for s in "ab"
+            }
+            for side in (self.before, after)
+        )
+        self.floors = {s: min(old[s], new[s]) for s in "ab"}
+        self.counts: Counter[Thing] = Counter((p, s, r) for c in after for p, _, s, r in c)
+        held = [*self.before, *[frozenset[tuple[str, int, str, Fraction]]()] * spare]
+        cards: dict[str, list[FleetGpu]] = {}
+        for index, content in enumerate(held):
+            name = names[index % len(names)]
+            placed = tuple(Instance(p, at, work(s, p)) for p, at, s, _ in content)
+            cards.setdefault(name, []).append(FleetGpu(name, index, A30, instances=placed))
+        nodes = tuple(FleetNode(name, tuple(own)) for name, own in cards.items())
+        self.start = Deployment(nodes, _services(old), RULES["half"])
+        kinds = {Kind(A30.key, p, work(s, p)): n for (p, s, _), n in self.counts.items()}
+        self.wanted = Wanted(
+            dict(sorted(kinds.items(), key=lambda item: item[0].order)),
+            {A30.key: 2},
+            {A30.key: A30},
+            _services(new),
+            RULES["half"],
+        )
+
+    @property
+    def contents(self) -> list[Content]:
+        """The two GPUs now."""
+        return self.before
+
+
+def _services(rates: dict[str, Fraction]) -> tuple[Service, ...]:
+    return tuple(Service(name, name, rate, 1000) for name, rate in rates.items())

@@ -1,0 +1,146 @@
+"""When actions begin and end, what that does to capacities, and floors in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cms.errors import FileError, InvalidOption
+from cms.fleet import Service
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work
+from cms.fleet.deployment.transition import (
+    Durations,
+    Schedule,
+    Transition,
+    What,
+    floors_of,
+    read_durations,
+    schedule,
+)
+from cms.fleet.deployment.transition.floors import recounted
+from cms.fleet.serving import RULES
+from cms.values.frozen import FrozenMap
+
+from .cases import A30, chain, work
+
+
+@pytest.mark.parametrize("most", [None, 3, 1])
+def test_a_schedule_respects_waits_and_one_change_at_a_time(most: int | None) -> None:
+    for found, _ in chain():
+        plan = schedule(found, max_parallel=most)
+        spans = list(zip(plan.begin_s, plan.end_s, found.actions, strict=True))
+        for begin, _, action in spans:
+            assert all(plan.end_s[before] <= begin for before in action.after)
+        cut: dict[tuple[str, int], list[tuple[Fraction, Fraction]]] = {}
+        for begin, end, action in spans:
+            if action.what is not What.RESTART:
+                cut.setdefault(action.gpu, []).append((begin, end))
+        for own in cut.values():
+            assert all(one[1] <= other[0] for one, other in pairwise(sorted(own)))
+        if most is not None:
+            for at in plan.begin_s:
+                assert sum(begin <= at < end for begin, end, _ in spans) <= most
+        assert plan.least_s <= plan.makespan_s
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_capacities_go_from_start_to_target_above_the_floor(step: int) -> None:
+    found, _ = chain()[step]
+    plan = schedule(found)
+    for name, floor in found.floors.items():
+        steps = plan.capacity(found, name)
+        assert min(rps for _, rps in steps) >= floor.rps
+        assert all(one[0] < other[0] for one, other in pairwise(steps))
+        known = {each.name for each in found.target.services}
+        assert steps[-1][1] == (found.target.capacity(name) if name in known else 0)
+
+
+def test_the_published_chain_is_short() -> None:
+    """Minutes of greedy orders of the experiment: 13, 11, 6 and 12."""
+    minutes = [float(schedule(found).makespan_s) / 60 for found, _ in chain()]
+    assert all(ours <= most for ours, most in zip(minutes, (13, 12, 10, 12), strict=True))
+    for ours, other in chain():
+        assert schedule(ours).makespan_s <= schedule(other).makespan_s
+
+
+def test_durations_from_a_file_and_of_a_point(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text("delete_s: 12.5\ncut_s: 1\n")
+    read = read_durations(path)
+    assert (read.delete_s, read.cut_s, read.start_s) == (Fraction(25, 2), 1, 75)
+    path.write_text("delet_s: 1\n")
+    with pytest.raises(FileError, match="delet_s"):
+        read_durations(path)
+    with pytest.raises(InvalidOption, match="stop_s"):
+        Durations(stop_s=Fraction(-1))
+    found, _ = chain()[0]
+    create = next(action for action in found.actions if action.what is What.CREATE)
+    (instance,) = create.adds
+    assert instance.work is not None
+    assert (read.of(create), Durations().of(create)) == (76, 80)
+    slow = replace(instance.work.point, extra=FrozenMap({"cold_start_s": "300"}))
+    cold = replace(create, adds=(replace(instance, work=replace(instance.work, point=slow)),))
+    assert Durations().of(cold) == 305
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    found, _ = chain()[0]
+    idle = replace(found, actions=(), start=found.target)
+    assert schedule(idle) == Schedule((), (), Fraction(0))
+    with pytest.raises(InvalidOption, match="max_parallel is 0"):
+        schedule(idle, max_parallel=0)
+
+
+# --- floors ---------------------------------------------------------------------------------------
+
+
+def _with(rate: int, *places: int, limit: int = 1000) -> Deployment:
+    held = tuple(Instance("1g.6gb", start, work("a", "1g.6gb")) for start in places)
+    nodes = (FleetNode("n", (FleetGpu("n", 0, A30, instances=held),)),)
+    return Deployment(nodes, (Service("a", "a", rate, limit),), RULES["half"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "share", "says"),
+    [
+        (20, 30, 1, "20 items/s (100 % of the smaller of 20 and 30 items/s)"),
+        (20, 10, "0.5", "5 items/s (50 % of the smaller of 20 and 10 items/s)"),
+        (
+            90, 80, 1,
+            "40 items/s (all it has today, less than 100 % of the smaller of 90 and 80 items/s)",
+        ),
+        (
+            0, 60, 1,
+            "40 items/s (100 % of the smaller of 40 and 60 items/s, the first being all it has "
+            "today)",
+        ),
+    ],
+)  # fmt: skip
+def test_floors_in_words(old: int, new: int, share: int | str, says: str) -> None:
+    floors = floors_of(_with(old, 0, 1, 2, 3), _with(new), share)
+    assert str(floors["a"]) == says
+
+
+def test_a_floor_of_a_service_that_is_not_there() -> None:
+    with pytest.raises(InvalidOption, match="'b'; expected one of a"):
+        floors_of(_with(1), _with(1), shares={"b": 1})
+
+
+def test_supplies_are_counted_by_the_new_limits() -> None:
+    """A point that the new limit does not admit supplies nothing; what the target knows holds."""
+    now = _with(20, 0, 1)
+    assert recounted(now, _with(20).services, RULES["half"]).capacity("a") == 20
+    strict = recounted(now, _with(20, limit=150).services, RULES["half"])
+    assert strict.capacity("a") == 0
+    known = Work("a", work("a", "1g.6gb").point, Fraction(7))
+    assert recounted(now, (), None, [known]).capacity("a") == 14
+
+
+def test_a_transition_says_what_it_does() -> None:
+    found, _ = chain()[0]
+    assert isinstance(found, Transition)
+    assert "0 spare GPUs" in str(found)

@@ -1,0 +1,182 @@
+"""Planned transitions: against everything there is on two GPUs, and on published scenarios."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from cms.errors import InvalidOption, InvalidProblem
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State
+from cms.fleet.deployment.transition import (
+    Impossible,
+    Transition,
+    What,
+    check_transition,
+    reversal,
+    transition,
+)
+from cms.solving.solution import Proof
+from tests.references.transitions import is_reachable, run
+
+from .cases import A30, Pair, chain, work
+
+#: Of the published chain: the fewest kept, the most actions.
+FIGURES = ((1, 53), (1, 47), (4, 52), (3, 67))
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_published_chain_without_a_spare_gpu(step: int) -> None:
+    found, _ = chain()[step]
+    least_kept, most_actions = FIGURES[step]
+    assert found.spare.count == 0
+    assert found.kept.count >= least_kept
+    assert len(found.actions) <= most_actions
+    assert not any(action.is_temporary for action in found.actions)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_exchange_and_compact_is_never_better(step: int) -> None:
+    ours, other = chain()[step]
+    assert check_transition(other) == ()
+    assert ours.spare.count <= other.spare.count
+    assert ours.kept.count >= other.kept.count
+    assert len(ours.actions) < len(other.actions)
+
+
+def test_the_kept_are_proved_most_where_all_that_both_have_is_kept() -> None:
+    for found, _ in chain()[:3]:
+        assert (found.kept.count, found.kept.proof) == (found.kept.most, Proof.CHECKED)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_random_executions_keep_the_floors(step: int) -> None:
+    for found in chain()[step]:
+        for seed in range(8):
+            assert run(found, random.Random(seed)) == []
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_the_way_back(step: int) -> None:
+    found, _ = chain()[step]
+    back = reversal(found)
+    assert run(back, random.Random(step)) == []
+    assert [c.instances for c in back.target.gpus()] == [c.instances for c in found.start.gpus()]
+    assert back.spare.count == found.spare.count
+    assert len(back.actions) == len(found.actions)
+
+
+# --- against everything there is ------------------------------------------------------------------
+
+
+def _agrees(seed: int) -> bool:
+    """Whether no spare GPU is needed exactly where none is; what is found must be safe."""
+    pair = Pair(seed)
+    found = transition(pair.start, pair.wanted)
+    assert isinstance(found, Transition), found
+    assert run(found, random.Random(seed)) == []
+    can = is_reachable(A30, pair.contents, pair.counts, pair.floors, 2, 2)
+    assert can or found.spare.count > 0
+    return can == (found.spare.count == 0)
+
+
+def test_two_gpus_need_a_spare_one_where_no_sequence_does_without() -> None:
+    assert all(_agrees(seed) for seed in range(40))
+
+
+@pytest.mark.long
+def test_a_thousand_pairs_of_two_gpus() -> None:
+    assert sum(_agrees(seed) for seed in range(1000)) >= 980
+
+
+@pytest.mark.parametrize("seed", [4, 8, 15])
+def test_more_gpus_never_make_it_impossible(seed: int) -> None:
+    spares = []
+    for more in range(1, 4):
+        pair = Pair(seed, spare=more)
+        found = transition(pair.start, pair.wanted)
+        spares.append(None if isinstance(found, Impossible) else found.spare.count)
+    given = [each for each in spares if each is not None]
+    assert spares == [None] * (3 - len(given)) + given
+    assert sorted(given, reverse=True) == given
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_names_of_nodes_do_not_matter(seed: int) -> None:
+    answers = set()
+    for names in ("abcde", "edcba", "cadbe"):
+        pair = Pair(seed, names=names)
+        found = transition(pair.start, pair.wanted)
+        assert isinstance(found, Transition)
+        answers.add((found.spare.count, found.kept.count))
+    assert len(answers) == 1
+
+
+# --- what is asked for ----------------------------------------------------------------------------
+
+
+def _one(*instances: Instance, rate: int = 10) -> Deployment:
+    card = FleetGpu("n", 0, A30, instances=instances)
+    services = Pair(0).start.services
+    same = tuple(
+        replace(each, rate_rps=Fraction(rate if each.name == "a" else 0)) for each in services
+    )
+    return Deployment((FleetNode("n", (card,)),), same, Pair(0).start.rule)
+
+
+def test_a_target_is_reached_as_it_stands() -> None:
+    now = _one(Instance("2g.12gb", 0, work("a", "2g.12gb")))
+    then = _one(Instance("2g.12gb", 2, work("a", "2g.12gb")))
+    found = transition(now, then)
+    assert isinstance(found, Transition)
+    assert [action.what for action in found.actions] == [What.CREATE, What.DELETE]
+    assert found.actions[1].after == (0,)
+    assert found.target == then
+
+
+def test_a_floor_that_nothing_meets_is_impossible_and_says_why() -> None:
+    now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")))
+    then = _one(Instance("2g.12gb", 0, work("a", "2g.12gb")))
+    found = transition(now, then, floors={"a": 3})
+    assert isinstance(found, Impossible)
+    assert str(found).startswith("there is no transition: a is to keep 30 items/s (300 % of")
+    assert found.proof is Proof.CHECKED
+
+
+def test_without_a_gpu_to_borrow_none_is_found() -> None:
+    now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")))
+    then = _one(Instance("2g.12gb", 0, work("a", "2g.12gb")))
+    found = transition(now, then)
+    assert isinstance(found, Impossible)
+    assert found.proof is Proof.NONE
+    lower = transition(now, then, floor=0)
+    assert isinstance(lower, Transition)
+
+
+def test_what_is_not_ours_stays() -> None:
+    now = _one(Instance("1g.6gb", 0, owner="pod x/y"))
+    with pytest.raises(InvalidProblem, match="not ours"):
+        transition(now, _one())
+
+
+def test_what_hangs_or_drains_goes_and_what_starts_stays() -> None:
+    kept = Instance("1g.6gb", 3, work("a", "1g.6gb"), state=State.STARTING)
+    hollow = Instance("1g.6gb", 0, state=State.HOLLOW)
+    leaves = Instance("1g.6gb", 1, work("a", "1g.6gb"), state=State.DRAINING)
+    found = transition(
+        _one(hollow, leaves, kept),
+        _one(replace(kept, state=State.RUNNING), replace(kept, start=0, state=State.RUNNING)),
+    )
+    assert isinstance(found, Transition)
+    assert sorted(map(str, found.actions)) == [
+        "create on n/0: 1g.6gb@0 a (1p b4, 10 items/s)",
+        "delete on n/0: 1g.6gb@0 idle, hollow",
+        "delete on n/0: 1g.6gb@1 a (1p b4, 10 items/s), draining",
+    ]
+
+
+def test_a_negative_number_of_spare_gpus() -> None:
+    with pytest.raises(InvalidOption, match="spare is -1"):
+        transition(_one(), _one(), spare=-1)

@@ -1,0 +1,396 @@
+"""The independent checker of transitions and deployments, by hand and beside the package's own."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError
+from cms.fleet import gpu
+from cms.fleet.deployment.transition.checking import check_transition as check_in_package
+from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
+from cms.fleet.serving.part_files import device_to_json
+from proofs_checks import parallel_order
+from proofs_checks.checker import check_deployment, check_transition, parse_document
+from proofs_checks.checker.__main__ import main
+from proofs_checks.checker.deployment import examine_deployment
+from proofs_checks.checker.replay import examine_transition
+from proofs_checks.checker.waits import moments, worst
+from tests.proofs_checks.documents import Document, changed, group, problem, solution
+from tests.proofs_checks.moves import (
+    FULL,
+    LEFT,
+    LENT,
+    RESTARTED,
+    REWRITTEN,
+    SHARED,
+    THEIRS,
+    action,
+    deployment,
+    instance,
+    side,
+    transition,
+)
+
+VALID = {"lent": LENT, "restarted": RESTARTED, "rewritten": REWRITTEN, "shared": SHARED}
+
+
+def read(document: Document) -> Any:
+    """As a file would hold it."""
+    return parse_document(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_transitions_made_by_hand_are_safe(name: str) -> None:
+    faults, words = examine_transition(read(VALID[name]))
+    assert faults == []
+    assert words.startswith(f"{len(VALID[name]['actions'])} actions, in any order")
+
+
+def in_package(of: Document) -> Any:
+    """What the package says of a transition, with an A30 for the card of the tests."""
+    text = json.dumps({key: part for key, part in of.items() if key != "rule"})
+    for word, real in A30.items():
+        text = text.replace(word, real)
+    devices = [device_to_json(gpu("a30-24gb"))]
+    try:
+        return check_in_package(
+            transition_from_json(json.loads(text) | {"rule": of["rule"], "devices": devices})
+        )
+    except FileError as fault:
+        return fault
+
+
+A30 = {"small": "1g.6gb", "half": "2g.12gb", "full": "4g.24gb", '"card"': '"a30-24gb"'}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_the_package_is_of_the_same_opinion(name: str) -> None:
+    assert in_package(VALID[name]) == ()
+
+
+def test_what_is_found_is_said() -> None:
+    assert examine_transition(LENT)[1].split("; ")[1:] == [
+        "the lowest floor of a service that stays is 1 of the smaller rate, of chat",
+        "the least above a floor is 10 items/s, of chat",
+        "0 instances are kept of 0, and both sides have no more in common",
+        "1 spare GPUs",
+    ]
+
+
+SMALL = [instance("small", at, "chat") for at in range(4)]
+HELD = ("start", "nodes", 0, "gpus", 0, "instances")
+END = ("target", "nodes", 0, "gpus", 0, "instances")
+OTHER = ("target", "nodes", 0, "gpus", 1, "instances")
+
+#: What is changed in which transition, and what must be said of it.
+FORGED: list[tuple[Document, tuple[Any, ...], Any, str]] = [
+    # waits left out
+    (LENT, ("actions", 1, "after"), [], "service 'chat' can fall to 0 items/s, below its floor"),
+    (LENT, ("actions", 2, "after"), [], "on n/0 the instances in memory slice 0 can be 2"),
+    (LENT, ("actions", 4, "after"), [0, 2], "can fall to 60 items/s, below its floor of 110"),
+    (LENT, ("actions", 4, "after"), [], "can be removed by 4 before it is there"),
+    (REWRITTEN, ("actions", 1, "after"), [], "service 'chat' can fall to 0 items/s"),
+    (SHARED, ("actions", 1, "after"), [], "on n/0 the shares can be 140 once 1 have begun"),
+    # sequences that do not work
+    (LENT, ("actions", 0, "adds", 0, "start"), 1, "full@1 for 'chat full' cannot start at 1"),
+    (LENT, ("actions", 1, "removes", 0), LEFT, "action 1 removes half@0 for 'chat half', which is"),
+    (LENT, ("actions", 3, "adds", 0), LEFT, "memory slice 0 can be 2"),
+    (LENT, ("actions", 2, "what"), "delete", "action 2 is a delete, removes 0 instances and adds"),
+    (LENT, ("actions", 2, "mode"), "mig", "changes the mode of a GPU and is no rewrite"),
+    (LENT, ("actions", 2, "adds", 0, "owner"), "pod a/b", "action 2 adds half@0 of 'pod a/b'"),
+    (LENT, ("actions", 2, "adds", 0, "state"), "starting", "which is starting"),
+    (LENT, ("actions", 2, "adds", 0, "point"), "chat full", "its point was measured on card full"),
+    (LENT, ("actions", 2, "adds", 0, "start"), None, "does not say where"),
+    (RESTARTED, ("actions", 0, "adds", 0, "profile"), "full", "restarts half@0 for 'chat half' in"),
+    (RESTARTED, ("actions", 0, "removes", 0), THEIRS, "of 'pod team-x/a', which is another's"),
+    (REWRITTEN, ("actions", 1, "removes"), [], "action 1 rewrites n/0 over half@0"),
+    (REWRITTEN, ("actions", 1, "mode"), None, "has the profile 'mps:60', which card does not have"),
+    (REWRITTEN, ("actions", 1, "adds", 0, "profile"), "mps:70", "its point was measured on card"),
+    # the ends
+    (REWRITTEN, (*OTHER, 0, "start"), 1, "in the end n/1 lacks small@1 of 'pod team-x/a'"),
+    (LENT, (*END, 1), SMALL[1], "in the target, n/0: the instances in memory slice 1 are 2"),
+    (LENT, HELD, [], "action 1 removes full@0 for 'chat full', which is not there"),
+    (LENT, ("target", "nodes", 0, "gpus", 1, "uuid"), "GPU-9", "another uuid in the target"),
+    (LENT, ("target", "nodes", 0, "driver"), "560", "is not the same on both sides"),
+    (LENT, ("target", "nodes", 0, "name"), "m", "GPU m/0 is on one side alone"),
+    (LENT, ("target", "services", 0, "rate_rps"), 121, "not those of the target"),
+    (SHARED, ("target", "nodes", 0, "gpus", 0, "mode"), "mig", "which card does not have"),
+    # floors, supplies
+    (LENT, ("floors", "chat", "rps"), "120.001", "can fall to 120 items/s, below its floor"),
+    (LENT, ("points", 1, "supply_rps"), 61, "supplies 61 items/s: the rule grants 60"),
+    (LENT, ("points", 1, "latency_ms"), "10.001", "supplies 60 items/s: the rule grants 0"),
+    (LENT, ("points", 1, "model"), "code", "is of another model than its service"),
+    (LENT, ("rule", "latency_share"), 1, "the rule is not what 'half' means"),
+    # what it says of itself
+    (LENT, ("spare", "count"), 0, "2 GPUs can be in use at once, 1 and 0 spare ones may be"),
+    (LENT, ("spare", "count"), 2, "2 spare GPUs are said to be used, and 1 are"),
+    (LENT, ("spare", "least"), 1, "at least 1 spare GPUs are said to be needed"),
+    (LENT, ("spare", "borrowed"), [], "the borrowed GPUs are n/1"),
+    (LENT, ("kept", "count"), 1, "1 instances are said to be kept, and 0 are"),
+    (RESTARTED, ("kept", "most"), 0, "1 instances are said to be kept, of at most 0"),
+    (LENT, ("actions", 0, "is_temporary"), False, "action 0 is not said to be temporary, and is"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("of", "path", "to", "words"), FORGED)
+def test_a_forged_transition_is_refused(
+    of: Document, path: tuple[Any, ...], to: Any, words: str
+) -> None:
+    faults = check_transition(read(changed(of, *path, to=to)))
+    assert any(words in fault for fault in faults), faults
+    assert in_package(changed(of, *path, to=to))
+
+
+def test_what_starts_and_another_name_of_a_card() -> None:
+    started = changed(RESTARTED, *HELD, 1, "state", to="starting")
+    started = changed(started, *END, 1, "state", to="running")
+    named = changed(started, "devices", 0, "aliases", to=["A Card"])
+    faults = check_transition(changed(named, "points", 1, "device", to="A Card"))
+    assert not any("measured" in each or "the target" in each for each in faults), faults
+
+
+def test_what_is_removed_twice_waits_twice() -> None:
+    """It was there from the start, but not for the second time."""
+    actions = [
+        action("delete", 0, [LEFT], []),
+        action("create", 0, [], [LEFT], 0, temporary=True),
+        action("delete", 0, [LEFT], [], 1, temporary=True),
+    ]
+    of = transition(side({}, [{**LEFT, "point": None}]), side({}, []), {}, actions)
+    idle = json.loads(json.dumps(of).replace('"chat half"', "null"))
+    assert check_transition(idle) == []
+    (fault,) = check_transition(changed(idle, "actions", 2, "after", to=[]))
+    assert fault == "on n/0 half@0 can be removed by 0, 2 before it is there"
+
+
+def test_a_rewrite_has_its_gpu_for_itself() -> None:
+    of = transition(
+        side({}, [instance("small", 3)]),
+        side({}, [instance("small", 0), instance("small", 1)]),
+        {},
+        [
+            action("delete", 0, [instance("small", 3)], []),
+            action("rewrite", 0, [], [instance("small", 0)], 0),
+            action("create", 0, [], [instance("small", 1)], 1),
+        ],
+    )
+    assert check_transition(of) == []
+    for at, words in ((1, "does not wait for action 0"), (2, "action 1, which rewrites n/0")):
+        (fault, *_) = check_transition(changed(of, "actions", at, "after", to=[]))
+        assert words in fault
+
+
+def test_nothing_comes_beside_an_instance_whose_start_is_not_known() -> None:
+    unknown = instance("half")
+    of = transition(
+        side({"chat": 0}, [unknown]), side({"chat": 0}, [unknown, LEFT]), {},
+        [action("create", 0, [], [LEFT])],
+    )  # fmt: skip
+    assert check_transition(of) == ["action 0 adds to n/0 beside an instance with no known start"]
+    gone = transition(
+        side({"chat": 0}, [unknown]), side({"chat": 0}, [LEFT]), {},
+        [action("delete", 0, [unknown], []), action("create", 0, [], [LEFT], 0)],
+    )  # fmt: skip
+    assert check_transition(gone) == []
+    crowded = changed(of, *HELD, to=[unknown, unknown, instance("small")])
+    assert "the compute slices are 5, at most 4 may be" in check_transition(crowded)[0]
+    apart = changed(of, *HELD, to=[unknown, instance("small", 1), instance("small", 2)])
+    (fault, *_) = check_transition(changed(apart, "actions", to=[]))
+    assert fault == "in the start, n/0: what is there has no starts that go together"
+
+
+def test_a_whole_gpu_is_for_one_service() -> None:
+    whole = instance("whole", None, "chat")
+    other = {**whole, "point": None, "owner": "unknown"}
+    alone = deployment(transition(side({"chat": 120}, [whole], modes=("whole",)), side({}), {}, []))
+    assert check_deployment(alone) == []
+    path = ("nodes", 0, "gpus", 0, "instances")
+    assert check_deployment(changed(alone, *path, to=[whole, whole])) == []
+    (fault,) = check_deployment(changed(alone, *path, to=[whole, other]))
+    assert fault == "n/0: the instances on the whole GPU are 2, at most 1 may be"
+
+
+# --- deployments ----------------------------------------------------------------------------------
+
+ME = instance("small+me", 0)
+AT_START = deployment(LENT)
+DEPLOYED = ("nodes", 0, "gpus", 0)
+
+
+def test_a_deployment_is_judged_by_its_devices() -> None:
+    assert check_deployment(read(AT_START)) == []
+    for held, words in (
+        ([FULL, SMALL[0]], "the compute slices are 5, at most 4 may be"),
+        ([FULL, ME, instance("small+me", 1)], "the instances with media engines are 2"),
+        ([LEFT, SMALL[1]], "memory slice 1 are 2"),
+        ([instance("half"), SMALL[1], SMALL[2]], "what is there has no starts that go together"),
+        ([instance("huge", 0)], "which card does not have"),
+        ([instance("half", 0, "chat", uuid="GPU-1")], "'GPU-1' is there 2 times"),
+        ([LEFT], "service 'chat' is supplied 60 of 110 items/s"),
+    ):
+        (*_, fault) = faults = check_deployment(changed(AT_START, *DEPLOYED, "instances", to=held))
+        assert any(words in each for each in faults), (fault, words)
+    old = changed(AT_START, "nodes", 0, "driver", to="470.1")
+    assert check_deployment(old) == []
+    (fault, *_) = check_deployment(changed(old, *DEPLOYED, "instances", to=[ME]))
+    assert fault == "n/0: small+me@0 needs the driver R525, and the node has R470"
+
+
+def test_a_deployment_keeps_what_its_plan_promises() -> None:
+    of = problem([{"blocks": {"full": 1}}], {"chat": (115, {"full": 120})})
+    proved = solution(of, [group({"full": 1}, [["full", "chat", 1]])], {"prices": {"full": 1}})
+    plan = {"format": "cms-plan", "schema": 1, "problem": of, "solution": proved}
+    planned = changed(AT_START, "plan", to=plan)
+    faults, words = examine_deployment(planned)
+    assert faults == []
+    assert "its plan: the schedule is valid" in words
+    weaker = json.loads(json.dumps(planned).replace("120", "112"))
+    assert "service 'chat' is supplied 112 items/s of the 115 that the plan promises" in (
+        check_deployment(weaker)
+    )
+    (fault, *_) = check_deployment(changed(planned, "plan", "solution", "cost", to=2))
+    assert fault.startswith("its plan: ")
+    (fault,) = check_deployment(changed(planned, "plan", "schema", to=2))
+    assert "the schema version is 2" in fault
+
+
+def certified(batch: int, supply: Any, **more: Any) -> Document:
+    """A deployment under the rule about load: a batch of so many takes 10 ms, the limit is 35."""
+    rule = {"name": "mine", "late_share": "1/100", "queue": "process", "certified": False}
+    of = changed(AT_START, "rule", to=rule | more)
+    of = changed(of, "services", 0, "latency_limit_ms", to=35)
+    of["services"][0]["rate_rps"] = 0
+    of["points"] = [
+        {**of["points"][2], "batch": batch, "throughput_rps": 100 * batch, "supply_rps": supply}
+    ]
+    return of
+
+
+def test_supplies_under_load_are_proved_again() -> None:
+    assert check_deployment(certified(8, 650)) == []
+    (fault,) = check_deployment(certified(8, 780))
+    assert "supplies 780 items/s: at load" in fault
+    (fault,) = check_deployment(certified(8, 1, certified=True, queue="instance"))
+    assert "nothing is proved of several processes on one queue" in fault
+    curve = {"late_share": "1/100", "evidence": "measured", "rates_rps": [100, 200],
+             "latencies_ms": [30, 40]}  # fmt: skip
+    measured = changed(certified(8, 150), "points", 0, "load_curve", to=curve)
+    assert check_deployment(measured) == []
+    (fault,) = check_deployment(changed(measured, "points", 0, "supply_rps", to=151))
+    assert "its load curve has 150 within the limit" in fault
+
+
+def test_what_cannot_be_proved_again_is_taken_and_said() -> None:
+    several = changed(certified(8, 700, queue="instance"), "points", 0, "processes", to=2)
+    several["points"][0]["throughput_rps"] = 780
+    assert check_deployment(several) == []
+    own = changed(certified(8, 9000), "rule", to={"name": "my own"})
+    assert examine_deployment(own)[1].endswith("the supplies of 1 points are taken from the file")
+    (fault,) = check_deployment(changed(own, "rule", "name", to="half"))
+    assert fault == "the rule is not what 'half' means"
+
+
+def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "file.json"
+    for document, status, words in (
+        (LENT, 0, "5 actions, in any order"),
+        (AT_START, 0, "1 instances on 2 GPUs are where they can be"),
+        (changed(LENT, "actions", 1, "after", to=[]), 1, "service 'chat' can fall to 0 items/s"),
+        (changed(LENT, "schema", to=2), 1, "this checker knows version 1"),
+    ):
+        path.write_text(json.dumps(document), "utf-8")
+        assert main([str(path)]) == status
+        out, err = capsys.readouterr()
+        assert words in (err if status else out)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a document but the document itself."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in entries:
+        yield (*path, key)
+        if isinstance(inner, dict | list):
+            yield from paths(inner, (*path, key))
+
+
+_FREE = {"reason", "source", "extra", "labels", "pci_device_ids", "sources"}
+PLACES = [path for path in paths(REWRITTEN) if not _FREE & set(path)]
+KEYS = [path for path in paths(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
+
+
+def test_a_document_with_a_part_missing_is_refused_in_words() -> None:
+    optional = {"since_driver", "source"}
+    for path in [path for path in KEYS if path[-1] not in optional]:
+        (fault, *_) = check_transition(changed(REWRITTEN, *path, to=...))
+        assert "has no" in fault or "is None" in fault or "is not what" in fault, (path, fault)
+
+
+@given(
+    st.sampled_from(PLACES), st.sampled_from((None, True, -1, 1.5, "", "x", [], [[]], {}, {"x": 1}))
+)
+def test_a_document_with_a_wrong_part_never_breaks_the_checker(path: Any, to: Any) -> None:
+    for fault in check_transition(read(changed(REWRITTEN, *path, to=to))):
+        assert fault == fault.strip() != ""
+
+
+@pytest.mark.parametrize("value", [None, [], 3, "text", {}, {"format": "cms-plan"}])
+def test_what_is_no_transition_is_refused(value: Any) -> None:
+    assert len(check_transition(value)) == len(check_deployment(value)) == 1
+
+
+# --- the worst moment, and the package's own check ------------------------------------------------
+
+
+@given(st.data())
+def test_the_flow_is_the_worst_of_all_moments(data: st.DataObject) -> None:
+    n = data.draw(st.integers(0, 7))
+    before: list[int] = []
+    for at in range(n):
+        waits = data.draw(st.sets(st.integers(0, at - 1))) if at else set()
+        before.append(sum({1 << b for b in waits}) if not waits else 0)
+        for b in waits:
+            before[at] |= before[b] | 1 << b
+    amounts = st.integers(0, 5).map(lambda n: Fraction(n, 3))
+    gains, losses = ({at: data.draw(amounts) for at in range(n)} for _ in range(2))
+    every = moments(before, 10**6)
+    assert every is not None
+    most = max(
+        sum(gains[at] for at in range(n) if begun >> at & 1)
+        - sum(losses[at] for at in range(n) if ended >> at & 1)
+        for begun, ended in every
+    )
+    gains, losses = ({at: each for at, each in p.items() if each} for p in (gains, losses))
+    assert worst(gains, losses, dict(enumerate(before)))[0] == most
+    assert moments([0] * 9, 100) is None
+
+
+@given(st.integers(0, 10**9))
+def test_both_checkers_agree_on_random_transitions(seed: int) -> None:
+    """The package's is of the same opinion, or more careful: it rests on the theorem's waits."""
+    rng = random.Random(seed)
+    of = parallel_order.random_transition(rng)
+    assert check_in_package(of) == ()
+    assert check_transition(transition_to_json(of)) == []
+    fewer = [replace(a, after=tuple(b for b in a.after if rng.random() < 0.6)) for a in of.actions]
+    cut = replace(of, actions=tuple(fewer))
+    if check_transition(transition_to_json(cut)):
+        assert check_in_package(cut)
+
+
+@pytest.mark.long
+def test_thousands_of_parallel_executions_keep_every_floor() -> None:
+    finding = parallel_order.check(seed=1, cases=3000)
+    assert finding.ok, finding.failures

@@ -1,0 +1,315 @@
+"""Every way to place a promise on two or three GPUs: the best of them, by trying all.
+
+Written from the rules alone: layouts are all sets of placed instances that the profiles' own
+numbers allow, and shares under MPS all that sum to at most 100 %.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, product
+
+from cms.fleet import Gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Kind,
+    Mode,
+    State,
+    Wanted,
+    Wishes,
+    check_deployment,
+)
+
+#: Kept, at places where an instance was, minus GPUs touched.
+Score = tuple[int, int, int]
+Placed = tuple[tuple[Kind, int], ...]
+
+
+@cache
+def every_layout(card: Gpu, profiles: frozenset[str]) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Every set of placed instances of some profiles that the rules allow."""
+    places = sorted((p.name, s) for p in card.profiles if p.name in profiles for s in p.starts)
+    found: list[tuple[tuple[str, int], ...]] = [()]
+    for number in range(1, card.compute_slices + 1):
+        for chosen in combinations(places, number):
+            if sum(card.profile(name).memory for name, _ in chosen) > card.memory_slices:
+                continue
+            held = tuple(Instance(name, start) for name, start in chosen)
+            node = FleetNode("a", (FleetGpu("a", 0, card, instances=held),))
+            if not check_deployment(Deployment((node,))):
+                found.append(chosen)
+    return tuple(found)
+
+
+def _goes_on(each: Instance) -> bool:
+    return each.is_ours and each.work is not None and each.state in (State.RUNNING, State.STARTING)
+
+
+def contents(
+    card: FleetGpu, node: FleetNode, wanted: Wanted, *, whole: bool = False
+) -> dict[Placed, Score]:
+    """All that one GPU could hold, each with the best it can be reached with.
+
+    ``whole``: GPUs that are cut stay as they are cut, or are cut anew and keep nothing.
+    """
+    kinds = [kind for kind in wanted.counts if kind.gpu == card.gpu.key]
+    works = [each for each in card.instances if each.is_ours and each.work is not None]
+    found: dict[Placed, Score] = {(): (0, 0, -bool(works))}
+
+    def put(held: list[tuple[Instance | None, Kind]]) -> None:
+        placed = Counter(kind for _, kind in held)
+        if any(n > wanted.counts[kind] for kind, n in placed.items()):
+            return
+        kept = [
+            before
+            for before, kind in held
+            if before is not None
+            and _goes_on(before)
+            and (before.profile, before.work) == (kind.profile, kind.work)
+        ]
+        there = sum(before is not None and before.state is not State.HOLLOW for before, _ in held)
+        touched = len(kept) < len(held) or len(kept) < len(works)
+        key = tuple(sorted(placed.items(), key=lambda item: item[0].order))
+        score = len(kept), there, -touched
+        found[key] = max(found.get(key, score), score)
+
+    is_cut = whole and card.mode is Mode.MIG and bool(card.instances)
+    if is_cut:
+        own = [each for each in card.instances if each.is_ours and each.state is not State.HOLLOW]
+        same = [[None, *(k for k in kinds if k.profile == each.profile)] for each in own]
+        for chosen in product(*same):
+            put([(e, k) for e, k in zip(own, chosen, strict=True) if k is not None])
+        if card.pinned:
+            return found
+        card = replace(card, instances=())
+    for held in _ways(card, node, kinds):
+        if held:
+            put(held)
+    return found
+
+
+def _ways(
+    card: FleetGpu, node: FleetNode, kinds: list[Kind]
+) -> Iterator[list[tuple[Instance | None, Kind]]]:
+    pinned = [(each.profile, each.start) for each in card.pinned]
+    known = {profile.name: profile for profile in card.gpu.profiles}
+    cut = {k.profile for k in kinds if k.profile in known and node.offers(known[k.profile])}
+    doubted = {e.profile for c in node.gpus for e in c.instances if e.is_guessed and e.owner}
+    fixed = [  # it may be another's
+        (each.profile, each.start)
+        for each in card.instances
+        if each.is_ours and each.is_guessed and each.profile in doubted
+    ]
+    if card.mode is Mode.MIG or not pinned:
+        own = {
+            (each.profile, each.start): each
+            for each in card.instances
+            if each.is_ours and card.mode is Mode.MIG
+        }
+        for layout in every_layout(card.gpu, frozenset({*cut, *(n for n, _ in (*pinned, *fixed))})):
+            if not {*pinned, *fixed} <= {*layout}:
+                continue
+            open_ = [place for place in layout if place not in pinned]
+            choices = [
+                [kind for kind in kinds if kind.profile == place[0]] + [None] * (place in fixed)
+                for place in open_
+            ]
+            for chosen in product(*choices):
+                both = zip(open_, chosen, strict=True)
+                yield [(own.get(place), kind) for place, kind in both if kind is not None]
+    if card.mode is Mode.MPS or not (pinned or fixed):
+        clients = [each for each in card.instances if each.is_ours and card.mode is Mode.MPS]
+        room = 100 - sum(_share(name) for name, _ in pinned if card.mode is Mode.MPS)
+        yield from _clients([kind for kind in kinds if _share(kind.profile)], clients, room)
+
+
+def _clients(
+    kinds: list[Kind], clients: list[Instance], room: int
+) -> Iterator[list[tuple[Instance | None, Kind]]]:
+    yield []
+    for number, kind in enumerate(kinds):
+        if (share := _share(kind.profile)) > room:
+            continue
+        same = [each for each in clients if each.profile == kind.profile]
+        for before in [*same, None]:
+            rest = list(clients)
+            if before is not None:
+                rest.remove(before)
+            for more in _clients(kinds[number:], rest, room - share):
+                yield [(before, kind), *more]
+
+
+def _share(profile: str) -> int:
+    return int(profile.removeprefix("mps:")) if profile.startswith("mps:") else 0
+
+
+def best_placement(
+    fleet: Deployment, wanted: Wanted, *, whole: bool = False
+) -> tuple[int, ...] | None:
+    """The best there is: minus GPUs beyond the promise's, then kept, reused, minus touched, nodes.
+
+    None if there is no placement at all.
+    """
+    States = dict[tuple[Placed, tuple[tuple[str, int], ...], frozenset[str]], Score]
+    states: States = {((), (), frozenset()): (0, 0, 0)}
+    for node in fleet.nodes:
+        for card in node.gpus:
+            options = contents(card, node, wanted, whole=whole)
+            after: States = {}
+            for (placed, used, nodes), score in states.items():
+                for content, own in options.items():
+                    total = Counter(dict(placed)) + Counter(dict(content))
+                    if any(n > wanted.counts[kind] for kind, n in total.items()):
+                        continue
+                    count = Counter(dict(used))
+                    count[card.gpu.key] += bool(content)
+                    key = (
+                        tuple(sorted(total.items(), key=lambda item: item[0].order)),
+                        tuple(sorted((+count).items())),
+                        nodes | ({node.name} if content else set()),
+                    )
+                    value = (score[0] + own[0], score[1] + own[1], score[2] + own[2])
+                    after[key] = max(after.get(key, value), value)
+            states = after
+    everything = tuple(sorted(wanted.counts.items(), key=lambda item: item[0].order))
+    return max(
+        (
+            (
+                -sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used),
+                *score,
+                -len(nodes),
+            )
+            for (placed, used, nodes), score in states.items()
+            if placed == everything
+        ),
+        default=None,
+    )
+
+
+def worth(before: Deployment, after: Deployment, wanted: Wanted) -> tuple[int, ...]:
+    """What `best_placement` says of one, read off both deployments."""
+    kept = there = touched = 0
+    used: Counter[str] = Counter()
+    nodes = set()
+    for old, new in zip(before.gpus(), after.gpus(), strict=True):
+        works = [each for each in new.instances if each.is_ours and each.work is not None]
+        if works:
+            used[new.gpu.key] += 1
+            nodes.add(new.node)
+        rest = [each for each in old.instances if each.is_ours] if old.mode is new.mode else []
+        same = 0
+        for each in list(works):
+            place = (each.profile, each.start, each.work)
+            for other in rest:
+                if _goes_on(other) and (other.profile, other.start, other.work) == place:
+                    rest.remove(other)
+                    works.remove(each)
+                    same += 1
+                    break
+        kept += same
+        there += same
+        touched += bool(works) or any(other.work is not None for other in rest)
+        for each in works:
+            for other in rest:
+                if (other.profile, other.start) == (each.profile, each.start) and (
+                    other.state is not State.HOLLOW
+                ):
+                    rest.remove(other)
+                    there += 1
+                    break
+    more = sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used.items())
+    return -more, kept, there, -touched, -len(nodes)
+
+
+# --- with wishes ----------------------------------------------------------------------------------
+
+
+def keeps_wishes(deployment: Deployment, wanted: Wanted, wishes: Wishes) -> bool:
+    """Whether a deployment has what is wished."""
+    held = {
+        (card.node, card.index): Counter(
+            Kind(card.gpu.key, each.profile, each.work)
+            for each in card.instances
+            if each.is_ours and each.work is not None
+        )
+        for card in deployment.gpus()
+    }
+    return _keeps(deployment, wanted, wishes, held)
+
+
+def _keeps(
+    fleet: Deployment,
+    wanted: Wanted,
+    wishes: Wishes,
+    held: dict[tuple[str, int], Counter[Kind]],
+) -> bool:
+    services = {s.name for s in wanted.services}
+    of = {
+        place: {s: sum(n for k, n in kinds.items() if k.work.service == s) for s in services}
+        for place, kinds in held.items()
+    }
+    total = {s: sum(counts[s] for counts in of.values()) for s in services}
+    for counts in of.values():
+        if any(counts[s] > n for s, n in wishes.max_per_gpu.items()):
+            return False
+        if any(counts[a] and counts[b] for a, b in wishes.pairs):
+            return False
+    if any(total[s] < n for s, n in wishes.min_replicas.items()):
+        return False
+    for service, word in wishes.spread.items():
+        keys = {k.gpu for k in wanted.counts if k.work.service == service}
+        home = {n.name: n.labels["zone"] if word == "zone" else n.name for n in fleet.nodes}
+        homes = {home[card.node] for card in fleet.gpus() if card.gpu.key in keys}
+        for each in homes:
+            here = sum(c[service] for (node, _), c in of.items() if home[node] == each)
+            if (here - 1) * len(homes) >= total[service]:
+                return False
+    if wishes.share is not None:
+        for s in wanted.services:
+            for gone in fleet.nodes:
+                left = sum(
+                    k.work.supply_rps * n
+                    for (node, _), kinds in held.items()
+                    for k, n in kinds.items()
+                    if k.work.service == s.name and node != gone.name
+                )
+                if left < wishes.share * s.rate_rps:
+                    return False
+    return True
+
+
+def best_with_wishes(
+    fleet: Deployment, wanted: Wanted, wishes: Wishes
+) -> tuple[int, int, int] | None:
+    """The best there is: minus GPUs beyond the promise's, minus instances beyond it, kept."""
+    grow = set(wishes.min_replicas) if wishes.share is None else {s.name for s in wanted.services}
+    loose = replace(
+        wanted,
+        counts={k: n + (99 if k.work.service in grow else 0) for k, n in wanted.counts.items()},
+    )
+    cards = [(card, node) for node in fleet.nodes for card in node.gpus]
+    best = None
+    for chosen in product(*(contents(card, node, loose).items() for card, node in cards)):
+        held = {
+            (card.node, card.index): Counter(dict(content))
+            for (card, _), (content, _) in zip(cards, chosen, strict=True)
+        }
+        total = sum(held.values(), Counter[Kind]())
+        if any(total[kind] < n for kind, n in wanted.counts.items()):
+            continue
+        if any(total[kind] > n for kind, n in loose.counts.items()):
+            continue
+        if not _keeps(fleet, wanted, wishes, held):
+            continue
+        used = Counter(card.gpu.key for card, _ in cards if held[card.node, card.index])
+        more = sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used.items())
+        extra = total.total() - sum(wanted.counts.values())
+        score = -more, -extra, sum(own[0] for _, own in chosen)
+        best = score if best is None else max(best, score)
+    return best
