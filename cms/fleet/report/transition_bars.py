@@ -111,14 +111,18 @@ def _layout(gantt: Gantt, top: float, height: int) -> Iterator[_Placed]:
 
 def _draw_grid(canvas: Canvas, end: Fraction, top: float, bottom: float) -> None:
     canvas.add(f'<text x="{_LEFT - 10}" y="{top + 10:g}" class="small soft right">time</text>')
+    free = 0.0
     for tick in ticks(end, 8):
-        x = _x(tick, end)
-        anchor = "start" if x < _LEFT + 20 else "end" if x > WIDTH - EDGE - 30 else "middle"
+        x, words = _x(tick, end), clock(tick)
+        half = len(words) * 11 * 0.61 / 2
+        left = min(max(_LEFT, x - half), WIDTH - EDGE - 2 * half)
         canvas.add(
             f'<path d="M{x} {top + 15:g}V{bottom:g}" stroke="#c3cad3" stroke-width="0.8" '
-            f'fill="none"/><text x="{x}" y="{top + 10:g}" class="small soft" '
-            f'text-anchor="{anchor}">{clock(tick)}</text>'
+            f'fill="none"/>'
         )
+        if left >= free:  # near the end there may be no room for one more
+            free = left + 2 * half + 4
+            canvas.add(f'<text x="{left:g}" y="{top + 10:g}" class="small soft">{words}</text>')
 
 
 def _draw_row(
@@ -210,12 +214,14 @@ def _draw_span(
         f'stroke="#1b1f24" stroke-width="{border}"{broken}/>'
     )
     size = 11 if height > 14 else 9
-    label = next((each for each in _labels(span, places) if fits(each, width - 4, size)), span.sign)
+    label = next(
+        (each for each in _labels(span, places) if fits(each, width - 4, size)), span.sign[0]
+    )
     if leaving:  # letters on a hatching are hard to read without a ground
         ground = min(leaving - 2, len(label) * size * 0.61 + 4)
         canvas.add(
             f'<rect x="{x + 1.5:g}" y="{y + 2:g}" width="{ground:g}" height="{height - 4:g}" '
-            f'fill="#ffffff" fill-opacity="0.8"/>'
+            f'fill="#ffffff" fill-opacity="0.65"/>'
         )
     style = "small" if size == 11 else "tiny"
     canvas.add(
@@ -241,6 +247,7 @@ def _labels(span: Span, places: Mapping[str, int]) -> Iterator[str]:
             yield f"{span.sign} {one.profile}"
     yield f"{span.sign} {keys}"
     yield f"{span.sign}{keys}".replace(" ", "")
+    yield span.sign
 
 
 def _draw_arrows(

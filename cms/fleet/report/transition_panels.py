@@ -175,7 +175,7 @@ def _draw_curve(
 def _number(canvas: Canvas, left: float, y: float, text: str, style: str = "") -> None:
     canvas.add(
         f'<text x="{left - 6:g}" y="{y + 3:g}" class="tiny soft right" '
-        f'style="{style}">{text}</text>'
+        f'style="{style}">{cut(text, _SCALE, 9)}</text>'
     )
 
 
