@@ -22,7 +22,8 @@ from ..wishes import Wishes, wishes_of
 from .checking import check_transition, most_gpus
 from .durations import Durations
 from .floors import floors_of, recounted
-from .model import Action, Floor, Kept, Spare, Transition
+from .model import Action, Exhausted, Floor, Frozen, Kept, Spare, Transition
+from .necessity import Necessity
 from .order import temporaries
 from .ordering import sequences
 from .shortening import shortened
@@ -44,10 +45,13 @@ class Impossible:
     proof : Proof
         ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
         and there may be one.
+    necessity : Frozen or Exhausted, optional
+        What proves that the GPUs that may be used are too few, if that is why.
     """
 
     reasons: tuple[str, ...]
     proof: Proof
+    necessity: Frozen | Exhausted | None = None
 
     def __str__(self) -> str:
         what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"
@@ -145,10 +149,16 @@ def transition(
     before = most_gpus(goal.start, goal.target)
     free = len(fleet.cards) - before
     most = free if spare == "auto" else min(free, spare)
+    exact = isinstance(to, Deployment)
+    needed = Necessity(goal.start, goal.target, asked, before, places=exact)
     for count in range(most + 1):
         found = sequences(
             fleet, before + count, seed=seed, restarts=restarts, durations=durations, limits=limits
         )
+        if not found and not limits.over:
+            way = needed.look(count, limits)
+            if way is not None and (exact or goal.is_late) and _arrives(goal, way):
+                found = [way]
         if found:
             fewest = min(map(len, found))
             done = [
@@ -159,13 +169,25 @@ def transition(
             actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
             target, kept = arrived(goal.start, goal.target, actions)
             most_kept = Kept(kept, max(kept, goal.kept.most), goal.kept.proof)
-            return checked(goal.start, target, asked, actions, count, most_kept)
+            return checked(goal.start, target, asked, actions, needed.spare(count), most_kept)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
+    if most in needed.proofs:
+        return Impossible(needed.words(most), Proof.CHECKED, needed.proofs[most])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
     return Impossible(tuple(reasons), Proof.NONE)
+
+
+def _arrives(goal: _Goal, actions: Sequence[Action]) -> bool:
+    """Whether actions end with what is wanted, on as many GPUs of each type."""
+    there, _ = arrived(goal.start, goal.target, actions)
+    ends = (
+        (side.kinds(), Counter(card.gpu.key for card in side.used_gpus()))
+        for side in (there, goal.target)
+    )
+    return next(ends) == next(ends)
 
 
 @dataclass(frozen=True)
@@ -218,10 +240,14 @@ def checked(
     target: Deployment,
     floors: Mapping[str, Floor],
     actions: Sequence[Action],
-    spare: int,
+    spare: int | Spare,
     kept: Kept,
 ) -> Transition:
-    """Return a transition that has passed the check; one that has not is a defect."""
+    """Return a transition that has passed the check; one that has not is a defect.
+
+    Of `spare`, a number or what is proved of it, the GPUs borrowed are put in here.
+    """
+    needed = Spare(spare) if isinstance(spare, int) else spare
     both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
     borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
     temporary, _ = temporaries(start, actions)
@@ -230,7 +256,7 @@ def checked(
         target,
         floors,
         tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
-        Spare(spare, borrowed=borrowed),
+        replace(needed, borrowed=borrowed),
         kept,
     )
     faults = check_transition(done)

@@ -1,0 +1,285 @@
+"""Whether the room on some GPUs can give as much as is needed, and proofs that it cannot.
+
+What is needed are amounts of several things; what fills a room gives some of each. Prices of the
+things prove that it is not enough if all rooms together are worth less than what is needed: the
+dearest way to fill each room is listed, so that nothing has to be believed. Prices come from a
+linear program. Where few GPUs are left, all sums of fillings are tried instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+from typing import NamedTuple
+
+from ...hardware import Gpu
+from ..programs import Limits, Program
+from ..spots import layouts_around
+
+__all__ = ["Covering", "Give", "Room", "room_of"]
+
+#: Prices are tried at these denominators, a need being worth 1 at most.
+_DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
+#: A need in the linear program, in which all numbers are whole.
+_WHOLE = 10**6
+#: So many sums of fillings are tried, and so many are kept beside each other.
+_SUMS, _WIDTH = 60_000, 600
+
+Vector = tuple[int, ...]
+
+
+class Give(NamedTuple):
+    """What an instance gives: so much of a need."""
+
+    need: int
+    amount: Fraction
+
+
+class Room(NamedTuple):
+    """The room on a GPU.
+
+    Attributes
+    ----------
+    gpu : str
+        The key of its type.
+    fills : tuple of tuple of (str, int)
+        How many instances of each profile fit into it; of two ways, one is not more of everything.
+    group : str or None
+        For GPUs that are empty, of which only some may be used: which of them are counted
+        together. None if the GPU is in use.
+    """
+
+    gpu: str
+    fills: tuple[tuple[tuple[str, int], ...], ...]
+    group: str | None
+
+
+def room_of(
+    gpu: Gpu, held: Iterable[tuple[str, int]], profiles: Iterable[str], group: str | None
+) -> Room:
+    """Return the room beside what is on a GPU.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> room_of(gpu("a30-24gb"), [("1g.6gb", 1)], ["2g.12gb"], None).fills
+    ((('2g.12gb', 1),),)
+    """
+    own = tuple(sorted(held, key=lambda place: place[1]))
+    return Room(gpu.key, _fills(gpu, own, tuple(sorted(profiles))), group)
+
+
+@lru_cache(4096)
+def _fills(
+    gpu: Gpu, own: tuple[tuple[str, int], ...], names: tuple[str, ...]
+) -> tuple[tuple[tuple[str, int], ...], ...]:
+    if not names:
+        return ()
+    beside = Counter(name for name, _ in own)
+    found = {
+        tuple(sorted((Counter(p.profile for p in layout) - beside).items()))
+        for layout in layouts_around(gpu, own, names)
+    }
+    counts = sorted(found)
+    best = [each for each in counts if not any(_is_less(each, other) for other in counts)]
+    return tuple(each for each in best if each)
+
+
+def _is_less(one: Iterable[tuple[str, int]], other: Iterable[tuple[str, int]]) -> bool:
+    more = dict(other)
+    return one != other and all(more.get(name, 0) >= n for name, n in one)
+
+
+@dataclass(frozen=True)
+class Covering:
+    """Needs, and the rooms that have to give them.
+
+    Parameters
+    ----------
+    needs : tuple of Fraction
+        All above 0.
+    gives : Mapping[(str, str), sequence of Give]
+        What an instance of a profile of a GPU can give: one of these.
+    rooms : Mapping[Room, int]
+        How many GPUs have such a room.
+    most : Mapping[str, int]
+        How many GPUs of each group may be used.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> room = room_of(gpu("a30-24gb"), [("1g.6gb", 1)], ["1g.6gb", "2g.12gb"], None)
+    >>> gives = {
+    ...     ("a30-24gb", "1g.6gb"): [Give(0, Fraction(10))],
+    ...     ("a30-24gb", "2g.12gb"): [Give(0, Fraction(30))],
+    ... }
+    >>> [Covering((Fraction(need),), gives, {room: 1}, {}).is_too_much([1]) for need in (40, 41)]
+    [False, True]
+    """
+
+    needs: tuple[Fraction, ...]
+    gives: Mapping[tuple[str, str], Sequence[Give]]
+    rooms: Mapping[Room, int]
+    most: Mapping[str, int]
+
+    def worth(self, prices: Sequence[Fraction | int]) -> Fraction:
+        """Return what all rooms are worth at prices of the needs: no use of them is worth more."""
+        blocks = {
+            block: max((prices[give.need] * give.amount for give in gives), default=Fraction(0))
+            for block, gives in self.gives.items()
+        }
+        total = Fraction(0)
+        empty: dict[str, list[Fraction]] = {}
+        for room, count in self.rooms.items():
+            values = (sum(n * blocks.get((room.gpu, p), 0) for p, n in f) for f in room.fills)
+            best = Fraction(max(values, default=0))
+            if room.group is None:
+                total += count * best
+            else:
+                empty.setdefault(room.group, []).extend([best] * min(count, self.most[room.group]))
+        for group, values_of in empty.items():
+            total += sum(sorted(values_of, reverse=True)[: self.most[group]], Fraction(0))
+        return total
+
+    def is_too_much(self, prices: Sequence[Fraction | int]) -> bool:
+        """Whether prices, none of them negative, prove that the rooms cannot give all needs."""
+        asked = sum((p * need for p, need in zip(prices, self.needs, strict=True)), Fraction(0))
+        return min(prices, default=0) >= 0 and asked > self.worth(prices)
+
+    # --- prices -----------------------------------------------------------------------------------
+
+    def prices(self, limits: Limits) -> tuple[Fraction, ...] | None:
+        """Look for prices that prove that it is too much, the simplest that do."""
+        for at in range(len(self.needs)):
+            one = [Fraction(int(at == other)) for other in range(len(self.needs))]
+            if self.is_too_much(one):
+                return tuple(one)
+        duals = self._duals(limits)
+        for to in _DENOMINATORS if duals is not None else ():
+            parts = [Fraction(round(abs(dual) * to), to) for dual in duals or ()]
+            found = [part / need for part, need in zip(parts, self.needs, strict=True)]
+            if self.is_too_much(found):
+                unit = lcm(*(price.denominator for price in found))
+                return tuple(price * unit for price in found)
+        return None
+
+    @property
+    def size(self) -> int:
+        """How many columns the linear program has."""
+        return sum(len(room.fills) for room in self.rooms) + sum(map(len, self.gives.values()))
+
+    def _duals(self, limits: Limits) -> list[float] | None:
+        """Return prices of the needs, each as a part of 1, that the linear program finds best."""
+        program = Program()
+        made: dict[tuple[str, str], dict[int, int]] = {}
+        used: dict[str, dict[int, int]] = {}
+        for room, count in self.rooms.items():
+            mine = {}
+            for fill in room.fills:
+                y = program.variable(count)
+                mine[y] = 1
+                for profile, n in fill:
+                    made.setdefault((room.gpu, profile), {})[y] = -n
+            program.at_most(mine, count)
+            if room.group is not None:
+                used.setdefault(room.group, {}).update(mine)
+        for group, terms in used.items():
+            program.at_most(terms, self.most[group])
+        given: list[dict[int, int]] = [{} for _ in self.needs]
+        for block, gives in self.gives.items():
+            most = sum(-n * program.highs[y] for y, n in made.get(block, {}).items())
+            mine = {}
+            for give in gives:
+                amount = round(_WHOLE * give.amount / self.needs[give.need])
+                if amount:
+                    x = program.variable(most)
+                    mine[x] = 1
+                    given[give.need][x] = amount
+            program.at_most(mine | made.get(block, {}), 0)
+        lacks = {program.variable(_WHOLE): -1 for _ in self.needs}
+        rows = []
+        for lack, terms in zip(lacks, given, strict=True):
+            rows.append(len(program.rows))
+            program.at_least({lack: 1} | terms, _WHOLE)
+        found = program.prices(lacks, limits)
+        return None if found is None else [found[row] for row in rows]
+
+    # --- trying everything ------------------------------------------------------------------------
+
+    def is_too_much_by_trying(self) -> bool | None:
+        """Whether no sum of fillings gives all needs; None if there are too many to be tried."""
+        scale = self._scale()
+        goal = tuple(int(n * s) for n, s in zip(self.needs, scale, strict=True))
+        sums: dict[Vector, set[Vector]] = {(0,) * len(self.most): {(0,) * len(goal)}}
+        groups = list(self.most)
+        left = _SUMS
+        for room, count in self.rooms.items():
+            options = self._options(room, goal, scale)
+            if options is None:
+                return None
+            for _ in range(count):
+                after: dict[Vector, set[Vector]] = {}
+                for used, vectors in sums.items():
+                    left -= len(vectors) * (1 + len(options))
+                    if left < 0 or len(vectors) > _WIDTH:
+                        return None
+                    more = used
+                    if room.group is not None:
+                        after.setdefault(used, set()).update(vectors)
+                        more = tuple(
+                            n + (each == room.group) for n, each in zip(used, groups, strict=True)
+                        )
+                        if more[groups.index(room.group)] > self.most[room.group]:
+                            continue
+                    filled = {_sum(v, option, goal) for v in vectors for option in options}
+                    after.setdefault(more, set()).update(filled or vectors)
+                sums = {used: _best(vectors) for used, vectors in after.items()}
+        return all(goal not in vectors for vectors in sums.values())
+
+    def _scale(self) -> list[int]:
+        scale = [need.denominator for need in self.needs]
+        for gives in self.gives.values():
+            for give in gives:
+                scale[give.need] = lcm(scale[give.need], give.amount.denominator)
+        return scale
+
+    def _options(self, room: Room, goal: Vector, scale: Sequence[int]) -> list[Vector] | None:
+        """List all that a room can give, but what is less than something else."""
+        found: set[Vector] = set()
+        for fill in room.fills:
+            vectors = {(0,) * len(goal)}
+            for profile, n in fill:
+                gives = self.gives.get((room.gpu, profile), ())
+                for _ in range(n if gives else 0):
+                    vectors = {
+                        _more(v, give.need, int(give.amount * scale[give.need]), goal)
+                        for v in vectors
+                        for give in gives
+                    }
+                    if len(vectors) > _WIDTH:
+                        return None
+            found |= vectors
+            if len(found) > _WIDTH:
+                return None
+        return sorted(_best(found))
+
+
+def _more(vector: Vector, at: int, amount: int, goal: Vector) -> Vector:
+    return (*vector[:at], min(goal[at], vector[at] + amount), *vector[at + 1 :])
+
+
+def _sum(one: Vector, other: Vector, goal: Vector) -> Vector:
+    return tuple(min(g, a + b) for a, b, g in zip(one, other, goal, strict=True))
+
+
+def _best(vectors: set[Vector]) -> set[Vector]:
+    """Leave out what is no more than another."""
+    kept: list[Vector] = []
+    for each in sorted(vectors, key=lambda v: (sum(v), v), reverse=True):
+        if not any(all(a >= b for a, b in zip(k, each, strict=True)) for k in kept):
+            kept.append(each)
+    return set(kept)

@@ -1,0 +1,219 @@
+"""Why fewer spare GPUs will not do: looked for, put into words, and checked.
+
+First instances that can never stop; on few GPUs then all that can be reached, which may also show
+that there is a way after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from ....values.numbers import shown
+from ..instance import Instance
+from ..model import Deployment
+from ..programs import Limits
+from .exhaustion import GPUS, Step, exhausted_fault, reached
+from .frozen import Case, find_frozen, frozen_fault, missing
+from .ground import Ground, ground_of, works_of
+from .model import Action, Exhausted, Fixed, Floor, Frozen, Spare, Transition, What
+
+__all__ = ["Necessity", "spare_fault"]
+
+
+def spare_fault(transition: Transition, most: int) -> str:
+    """Say why the proof that so many GPUs in use at once will not do, is none; nothing if it is.
+
+    Parameters
+    ----------
+    transition : Transition
+        Its `spare` has a proof.
+    most : int
+    """
+    proof = transition.spare.proof
+    start, target = transition.start, transition.target
+    ground = ground_of(start, target, transition.floors, works_of(transition))
+    if ground is None:
+        return "nothing is proved of GPUs that are not cut by MIG, or whose starts are not known"
+    if isinstance(proof, Exhausted):
+        return exhausted_fault(ground, most, proof)
+    return "" if proof is None else frozen_fault(ground, most, proof)
+
+
+class Necessity:
+    """What was proved of how many GPUs are needed on the way.
+
+    Parameters
+    ----------
+    start, target : Deployment
+    floors : Mapping[str, Floor]
+    before : int
+        The larger of the numbers of GPUs in use before and after.
+    places : bool
+        Whether the target is to be reached as it stands.
+
+    Attributes
+    ----------
+    proofs : dict
+        By numbers of spare GPUs that will not do.
+    """
+
+    def __init__(
+        self,
+        start: Deployment,
+        target: Deployment,
+        floors: Mapping[str, Floor],
+        before: int,
+        *,
+        places: bool,
+    ) -> None:
+        sides = (*start.instances(), *target.instances())
+        works = {each.work for _, each in sides if each.work is not None}
+        self.start, self.target = start, target
+        self.ground = ground_of(start, target, floors, works)
+        self.before, self.places = before, places
+        self.proofs: dict[int, Frozen | Exhausted] = {}
+
+    def look(self, count: int, limits: Limits) -> tuple[Action, ...] | None:
+        """Try to prove that so many spare GPUs will not do; return a way if there is one."""
+        ground, most = self.ground, self.before + count
+        if ground is None:
+            return None
+        frozen = find_frozen(ground, most, limits, places=self.places)
+        if frozen is not None:
+            self.proofs[count] = frozen
+            return None
+        found = reached(ground, most, places=self.places, limits=limits) if most <= GPUS else None
+        if found is None:
+            return None
+        if found.steps is None:
+            self.proofs[count] = Exhausted(found.states, self.places)
+            return None
+        return _as_actions(self.start, self.target, ground, found.steps)
+
+    def spare(self, count: int) -> Spare:
+        """Say how many of so many spare GPUs are proved necessary."""
+        least = max((each for each in self.proofs if each < count), default=-1) + 1
+        if not least:
+            return Spare(count)
+        return Spare(count, least, self.words(least - 1)[0], (), self.proofs[least - 1])
+
+    def words(self, count: int) -> tuple[str, str]:
+        """Say why so many spare GPUs will not do, and what would help."""
+        proof, ground = self.proofs[count], self.ground
+        assert ground is not None
+        share = Fraction(1)
+        if isinstance(proof, Frozen):
+            why, share = _frozen_words(ground, self.before + count, proof)
+        else:
+            states = f"{sum(proof.states):,}"
+            why = f"none of the {states} states that can be reached within the floors is the target"
+        lower = f"floors of at most {_percent(share)} % of these" if share < 1 else "lower floors"
+        spare = f"with {count} spare GPU{'s' * (count != 1)}"
+        return f"{spare}: {why}", f"{lower} or more GPUs are needed"
+
+
+def _frozen_words(ground: Ground, most: int, proof: Frozen) -> tuple[str, Fraction]:
+    """Say what can never begin, or else which instance can never stop, and why.
+
+    Also returns the share of all floors above which the proof holds, 1 if that is not known.
+    """
+    number = {use.work: at for at, use in enumerate(ground.uses)}
+    stays, never = (
+        frozenset(number[each.work] for each in part) for part in (proof.stays, proof.never)
+    )
+
+    reasons = [
+        _why(ground, most, Case(number[each.work], begins, stays, never), each)
+        for part, begins in ((proof.stays, False), (proof.never, True))
+        for each in part
+    ]
+    highest = max(share for share, *_ in reasons)
+    wanted = [each for each in reasons if each[2] in never and ground.wanted.get(each[2], 0)]
+    if wanted:
+        _, why, use = min(wanted)
+        others = _others(len(wanted) - 1, "kind of work", "kinds of work")
+        what = f"no {ground.uses[use].profile} of {ground.uses[use].work.service}"
+        return f"{what} can ever begin: {why}{others}", highest
+    held = [(site.name, each) for site in ground.sites for each in site.held if each.use in stays]
+    goes = {e.use for site in ground.sites for e in site.held - site.wanted}
+    staying = [each for each in reasons if each[2] in stays]
+    _, why, use = min([each for each in staying if each[2] in goes] or staying)
+    name, place = min(each for each in held if each[1].use == use)
+    others = _others(len(held) - 1, "instance", "instances")
+    return (
+        f"{ground.uses[use].work.service} on {name} {place.profile}@{place.start} can never stop: "
+        f"{why}{others}; beside what stays there is no room for the target"
+    ), highest
+
+
+def _percent(share: Fraction) -> str:
+    """Round down to a tenth of a per cent."""
+    return shown(Fraction(int(share * 1000), 10))
+
+
+def _others(count: int, one: str, several: str) -> str:
+    return f", nor can {count} other {one if count == 1 else several}" if count else ""
+
+
+def _why(ground: Ground, most: int, case: Case, said: Fixed) -> tuple[Fraction, str, int]:
+    """Say how much of the floors there would be at most; first that as a share, 1 if not known."""
+    whatever = "beside the first" if case.begins else "even with every slot that could become free"
+    whatever += ","
+    missed = missing(ground, most, case)
+    if said.prices is None or missed is None:
+        return Fraction(1), f"{whatever} not all floors would hold", case.use
+    covering, names = missed
+    priced = [name for name in names if said.prices.get(name)]
+    if not priced:
+        return Fraction(1), f"{whatever} there is no room", case.use
+    prices = [said.prices.get(name, Fraction(0)) for name in names]
+    room = said.room if case.begins else Fraction(0)
+    if case.begins:
+        prices[-1] = room
+    whole = sum((said.prices[name] * ground.floors[name] for name in priced), Fraction(0))
+    lacks = sum((p * n for p, n in zip(prices, covering.needs, strict=True)), Fraction(0))
+    share = 1 - (lacks - covering.worth(prices)) / whole
+    who = " and ".join((*filter(None, [", ".join(priced[:-1])]), priced[-1]))
+    floors = "its floor" if len(priced) == 1 else "their floors together"
+    return share, f"{whatever} {who} would have at most {_percent(share)} % of {floors}", case.use
+
+
+def _as_actions(
+    start: Deployment, target: Deployment, ground: Ground, steps: Sequence[Step]
+) -> tuple[Action, ...] | None:
+    """Write steps as actions, after what does not matter has gone; None if some of that is wanted.
+
+    What is wanted and in no proof (idle instances) stays where it is and would be in the way.
+    """
+    held: list[dict[tuple[str, int], Instance]] = []
+    actions: list[Action] = []
+    cards = list(zip(start.gpus(), target.gpus(), strict=True))
+    for (card, end), site in zip(cards, ground.sites, strict=True):
+        matters = {(place.profile, place.start): place.use for place in site.held}
+        mine = {
+            (card.gpu.profile(each.profile).name, each.start or 0): each
+            for each in card.instances
+            if each.is_ours
+        }
+        wanted = [each for each in end.instances if each.is_ours]
+        if any(each.work is None for each in wanted):
+            return None
+        for place in [place for place in mine if place not in matters]:
+            gone = mine.pop(place)
+            actions.append(Action(What.DELETE, card.node, card.index, (gone,)))
+        held.append(mine)
+    for at, (profile, first, use), comes in steps:
+        card, end = cards[at]
+        if comes:
+            work = ground.uses[use].work
+            made = Instance(profile, first, work)
+            named = (e for e in end.instances if (e.start, e.work) == (first, work))
+            made = replace(next(named, made), gpu_instance=None, uuid=None)
+            held[at][profile, first] = made
+            actions.append(Action(What.CREATE, card.node, card.index, (), (made,)))
+        else:
+            gone = held[at].pop((profile, first))
+            actions.append(Action(What.DELETE, card.node, card.index, (gone,)))
+    return tuple(actions)
