@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
+from operator import ge
 from typing import NamedTuple
 
 from ...hardware import Gpu
@@ -26,8 +27,9 @@ __all__ = ["Covering", "Give", "Room", "room_of"]
 _DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
 #: A need in the linear program, in which all numbers are whole.
 _WHOLE = 10**6
-#: So many sums of fillings are tried, and so many are kept beside each other.
-_SUMS, _WIDTH = 60_000, 600
+#: All uses of the room are tried on so many GPUs at most, and so many sums of them are made or
+#: compared.
+_GPUS, _SUMS = 6, 200_000
 
 Vector = tuple[int, ...]
 
@@ -212,21 +214,23 @@ class Covering:
 
     def is_too_much_by_trying(self) -> bool | None:
         """Whether no sum of fillings gives all needs; None if there are too many to be tried."""
+        if sum(count for room, count in self.rooms.items() if room.fills) > _GPUS:
+            return None
+        try:
+            return self._is_too_much(_Tried())
+        except _TooMany:
+            return None
+
+    def _is_too_much(self, tried: _Tried) -> bool:
         scale = self._scale()
         goal = tuple(int(n * s) for n, s in zip(self.needs, scale, strict=True))
         sums: dict[Vector, set[Vector]] = {(0,) * len(self.most): {(0,) * len(goal)}}
         groups = list(self.most)
-        left = _SUMS
         for room, count in self.rooms.items():
-            options = self._options(room, goal, scale)
-            if options is None:
-                return None
-            for _ in range(count):
+            options = self._options(room, goal, scale, tried) if room.fills else []
+            for _ in range(count if room.fills else 0):
                 after: dict[Vector, set[Vector]] = {}
                 for used, vectors in sums.items():
-                    left -= len(vectors) * (1 + len(options))
-                    if left < 0 or len(vectors) > _WIDTH:
-                        return None
                     more = used
                     if room.group is not None:
                         after.setdefault(used, set()).update(vectors)
@@ -235,9 +239,11 @@ class Covering:
                         )
                         if more[groups.index(room.group)] > self.most[room.group]:
                             continue
-                    filled = {_sum(v, option, goal) for v in vectors for option in options}
-                    after.setdefault(more, set()).update(filled or vectors)
-                sums = {used: _best(vectors) for used, vectors in after.items()}
+                    tried.add(len(vectors) * len(options))
+                    after.setdefault(more, set()).update(
+                        _sum(v, option, goal) for v in vectors for option in options
+                    )
+                sums = {used: tried.best(vectors) for used, vectors in after.items()}
         return all(goal not in vectors for vectors in sums.values())
 
     def _scale(self) -> list[int]:
@@ -247,7 +253,9 @@ class Covering:
                 scale[give.need] = lcm(scale[give.need], give.amount.denominator)
         return scale
 
-    def _options(self, room: Room, goal: Vector, scale: Sequence[int]) -> list[Vector] | None:
+    def _options(
+        self, room: Room, goal: Vector, scale: Sequence[int], tried: _Tried
+    ) -> list[Vector]:
         """List all that a room can give, but what is less than something else."""
         found: set[Vector] = set()
         for fill in room.fills:
@@ -255,17 +263,40 @@ class Covering:
             for profile, n in fill:
                 gives = self.gives.get((room.gpu, profile), ())
                 for _ in range(n if gives else 0):
+                    tried.add(len(vectors) * len(gives))
                     vectors = {
                         _more(v, give.need, int(give.amount * scale[give.need]), goal)
                         for v in vectors
                         for give in gives
                     }
-                    if len(vectors) > _WIDTH:
-                        return None
             found |= vectors
-            if len(found) > _WIDTH:
-                return None
-        return sorted(_best(found))
+        return sorted(tried.best(found))
+
+
+class _TooMany(Exception):
+    """More has been tried than is worth it."""
+
+
+class _Tried:
+    """Counts what has been tried."""
+
+    def __init__(self) -> None:
+        self.left = _SUMS
+
+    def add(self, count: int) -> None:
+        """Count so many more."""
+        self.left -= count
+        if self.left < 0:
+            raise _TooMany
+
+    def best(self, vectors: set[Vector]) -> set[Vector]:
+        """Leave out what is no more than another."""
+        kept: list[Vector] = []
+        for each in sorted(vectors, key=lambda v: (sum(v), v), reverse=True):
+            self.add(len(kept))
+            if not any(all(map(ge, other, each)) for other in kept):
+                kept.append(each)
+        return set(kept)
 
 
 def _more(vector: Vector, at: int, amount: int, goal: Vector) -> Vector:
@@ -274,12 +305,3 @@ def _more(vector: Vector, at: int, amount: int, goal: Vector) -> Vector:
 
 def _sum(one: Vector, other: Vector, goal: Vector) -> Vector:
     return tuple(min(g, a + b) for a, b, g in zip(one, other, goal, strict=True))
-
-
-def _best(vectors: set[Vector]) -> set[Vector]:
-    """Leave out what is no more than another."""
-    kept: list[Vector] = []
-    for each in sorted(vectors, key=lambda v: (sum(v), v), reverse=True):
-        if not any(all(a >= b for a, b in zip(k, each, strict=True)) for k in kept):
-            kept.append(each)
-    return set(kept)

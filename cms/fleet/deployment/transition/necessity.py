@@ -99,8 +99,11 @@ class Necessity:
             return Spare(count)
         return Spare(count, least, self.words(least - 1)[0], (), self.proofs[least - 1])
 
-    def words(self, count: int) -> tuple[str, str]:
-        """Say why so many spare GPUs will not do, and what would help."""
+    def words(self, count: int) -> tuple[str, Fraction]:
+        """Say why so many spare GPUs will not do.
+
+        Also returns a share of all floors above which they will not either, 1 if none is known.
+        """
         proof, ground = self.proofs[count], self.ground
         assert ground is not None
         share = Fraction(1)
@@ -109,9 +112,7 @@ class Necessity:
         else:
             states = f"{sum(proof.states):,}"
             why = f"none of the {states} states that can be reached within the floors is the target"
-        lower = f"floors of at most {_percent(share)} % of these" if share < 1 else "lower floors"
-        spare = f"with {count} spare GPU{'s' * (count != 1)}"
-        return f"{spare}: {why}", f"{lower} or more GPUs are needed"
+        return f"with {count} spare GPU{'s' * (count != 1)}: {why}", share
 
 
 def _frozen_words(ground: Ground, most: int, proof: Frozen) -> tuple[str, Fraction]:

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf
 from typing import Literal
 
@@ -33,6 +34,8 @@ __all__ = ["Impossible", "arrived", "checked", "transition"]
 
 #: So many actions more are taken for less time.
 _MORE_ACTIONS = 2
+#: Where it is impossible, these shares of the floors are tried, each from so many beginnings more.
+_LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ def transition(
         Shares of single services.
     spare : int or "auto"
         At most so many GPUs are borrowed beyond the larger of the numbers before and after;
-        "auto" takes as few as are found to do.
+        "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
+        needed.
     as_grouped : bool, default False
         Whether GPUs are to hold what the plan's groups have.
     wishes : Wishes, optional
@@ -111,8 +115,9 @@ def transition(
     Returns
     -------
     Transition or Impossible
-        A transition has passed `check_transition`. Its `start` has supplies counted by the
-        target's rule and limits.
+        What is impossible on the GPUs that may be used is proved so, or was only not found. A
+        transition has passed `check_transition`. Its `start` has supplies counted by the target's
+        rule and limits.
 
     Raises
     ------
@@ -173,11 +178,32 @@ def transition(
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     if most in needed.proofs:
-        return Impossible(needed.words(most), Proof.CHECKED, needed.proofs[most])
+        why, share = needed.words(most)
+        would_do = _what_would_do(goal, asked, before + most, share, seed, limits)
+        return Impossible((why, would_do), Proof.CHECKED, needed.proofs[most])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
     return Impossible(tuple(reasons), Proof.NONE)
+
+
+def _what_would_do(
+    goal: _Goal,
+    asked: Mapping[str, Floor],
+    most: int,
+    share: Fraction,
+    seed: int,
+    limits: Limits,
+) -> str:
+    """Look for floors that are low enough; above a share of all floors there is no use in it."""
+    for lower in _LOWER:
+        if lower > share or limits.over:
+            continue
+        floors = {name: replace(each, rps=each.rps * lower) for name, each in asked.items()}
+        fleet = Fleet(goal.start, goal.target, floors, goal.is_late)
+        if sequences(fleet, most, seed=seed, restarts=_TRIES, limits=limits):
+            return f"with {shown(lower * 100)} % of the floors there is one"
+    return "lower floors or more GPUs are needed"
 
 
 def _arrives(goal: _Goal, actions: Sequence[Action]) -> bool:
