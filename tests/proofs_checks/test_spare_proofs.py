@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cms.errors import FileError
 from cms.files.layout import lay_out
@@ -22,7 +24,7 @@ from proofs_checks.checker.replay import examine_transition
 from tests.fleet.transition.cases import Pair
 from tests.proofs_checks.documents import Document, changed
 from tests.proofs_checks.moves import LENT
-from tests.proofs_checks.test_replay import in_package
+from tests.proofs_checks.test_replay import in_package, paths
 
 from .test_schemas import is_valid
 
@@ -99,6 +101,17 @@ def test_a_forged_proof_is_refused_twice(path: tuple[Any, ...], to: Any, words: 
     faults = checker.check_transition(checker.parse_document(json.dumps(of)))
     assert any(words in fault for fault in faults), faults
     assert in_package(of)
+
+
+PLACES = [path for path in paths(PROVED) if path[0] == "spare"]
+VALUES = (None, True, -1, 0, 2, 1.5, "", "x", "chat half", [], [[]], {}, {"chat": 1})
+
+
+@given(st.sampled_from(PLACES), st.sampled_from(VALUES))
+def test_a_proof_with_a_wrong_part_never_breaks_a_checker(path: Any, to: Any) -> None:
+    of = changed(PROVED, *path, to=to)
+    taken = checker.check_transition(checker.parse_document(json.dumps(of))) == []
+    assert taken == (in_package(of) == ())
 
 
 def test_of_shared_gpus_nothing_is_proved() -> None:

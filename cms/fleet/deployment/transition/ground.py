@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ....errors import InvalidOption
 from ...hardware import Gpu
 from ...serving.measurements import is_measured_on
+from ..checking import check_gpu
 from ..instance import Instance, Mode, State, Work
 from ..model import Deployment, FleetGpu
 from .model import Floor, Transition
@@ -118,14 +119,14 @@ def ground_of(
 ) -> Ground | None:
     """Return what a proof speaks of; None where nothing is proved.
 
-    That is where a GPU with something on it is not cut by MIG, where a start is not known, and
-    where work is measured on shares or whole GPUs.
+    That is where a GPU with something on it is not cut by MIG, where a start is not known or a
+    layout not legal, and where work is measured on shares or whole GPUs.
     """
     cards = list(zip(start.gpus(), target.gpus(), strict=True))
     for card in (each for pair in cards for each in pair):
         if card.instances and card.mode is not Mode.MIG:
             return None
-        if any(each.start is None for each in card.instances):
+        if any(each.start is None for each in card.instances) or check_gpu(card):
             return None
     asked = {name: floor.rps for name, floor in floors.items() if floor.rps > 0}
     wanted = Counter(
