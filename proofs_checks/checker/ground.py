@@ -1,7 +1,8 @@
 """What proofs about spare GPUs speak of: the instances of ours that count, and where others are.
 
 Of each GPU those of ours that run or start, at a point that has a floor to keep or is wanted: all
-else can be deleted first, and what starts counts as if it ran already. What others have stays.
+else can be deleted first, and what starts counts as if it ran already. What others have stays. The
+points are those of the instances that the transition names.
 """
 
 from __future__ import annotations
@@ -68,8 +69,13 @@ def ground_of(of: Transition) -> Ground:
     floors = {name: floor for name, floor in of.floors.items() if floor}
     ours = [e for card in of.target.cards.values() for e in card.held if e.owner is None]
     wanted = Counter(each.point for each in ours if each.point is not None)
+    sides = (each for side in (of.start, of.target) for c in side.cards.values() for each in c.held)
+    ways = (each for action in of.actions for each in (*action.removes, *action.adds))
+    named = {each.point for each in (*sides, *ways)}
     kinds = {}
     for name, point in of.points.items():
+        if name not in named:
+            continue
         supply = point.supply if point.service in floors else ZERO
         if not supply and not wanted[name]:
             continue

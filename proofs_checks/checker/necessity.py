@@ -10,7 +10,9 @@ to keep or is wanted; all else can be deleted first, and what starts counts as i
 instance of X or the creation of one of Y begins. X is in its place, nothing of Y is there, and the
 floors hold without the one that is being removed or created, which has its slots all the same. So
 if no filling of the room beside X does that, with nothing of Y and the others at any points, then X
-stays and Y never comes. Prices prove it where all room is worth less than what is missing.
+stays and Y never comes. Prices of instances prove it where all room is worth less than the cheapest
+instances that give each service what it lacks, and the one that is created: what fills the room
+would have to be worth both.
 
 **All that can be reached.** The search is done again, GPUs that are equal being in any order, and
 must meet as many states at each distance as the file says, and not the target.
@@ -27,10 +29,11 @@ from functools import cache
 from typing import NamedTuple
 
 from .ground import Ground, ground_of
+from .knapsacks import cheapest_option
 from .reachable import exhausted_faults
 from .reading import ZERO, Fault, show
 from .room import Held, Shape, dearest, fillings, shape
-from .transition import Exhausted, Fixed, Frozen, Transition
+from .transition import Exhausted, Fixed, Frozen, Prices, Transition
 
 #: So many partial fillings are tried.
 _TRIALS = 200_000
@@ -127,8 +130,7 @@ def _is_refused(
     spaces = list(_spaces(ground, stays, able))
     free = most - sum(space.group is None for space in spaces)
     spaces = [each if each.group is None else each._replace(group="") for each in spaces]
-    prices = None if fixed.prices is None else {**fixed.prices, _ROOM: fixed.room}
-    return _is_too_much(needs, gives, spaces, {"": max(0, free)}, prices)
+    return bool(needs) and _is_too_much(needs, gives, spaces, {"": max(0, free)}, fixed.prices)
 
 
 def _end_faults(
@@ -145,19 +147,16 @@ def _end_faults(
         return []
     needs: dict[str, Fraction] = {}
     gives: _Gives = {}
-    prices: dict[str, Fraction] | None = None if proof.end is None else {}
     for point, n in left.items():
         if n:
             block = ground.kinds[point].device, ground.kinds[point].profile
             name = " ".join(block)
             needs[name] = needs.get(name, ZERO) + n
             gives[block] = {name: Fraction(1)}
-            if prices is not None and proof.end is not None:
-                prices[name] = proof.end.get(block, ZERO)
     spaces = list(_spaces(ground, stays, left))
     used = Counter(space.device for space in spaces if space.group is None)
     most = {space.device: ground.gpus[space.device] - used[space.device] for space in spaces}
-    if min(most.values(), default=0) < 0 or _is_too_much(needs, gives, spaces, most, prices):
+    if min(most.values(), default=0) < 0 or _is_too_much(needs, gives, spaces, most, proof.end):
         return []
     return ["that there is no room for the rest of the target does not follow"]
 
@@ -167,21 +166,24 @@ def _is_too_much(
     gives: _Gives,
     spaces: list[Space],
     most: Mapping[str, int],
-    prices: Mapping[str, Fraction] | None,
+    prices: Prices | None,
 ) -> bool:
     """Whether the spaces cannot give all needs: by prices, or by trying everything."""
     if prices is None:
         return _trial(needs, gives, spaces, most)
-    asked = sum((prices.get(name, ZERO) * need for name, need in needs.items()), ZERO)
+    asked = ZERO
+    for name, need in needs.items():
+        able = {block: own[name] for block, own in gives.items() if name in own}
+        costs = [prices.get(block, ZERO) for block in able]
+        least = cheapest_option(costs, list(able.values()), need)
+        if least is None:
+            return True  # nothing gives it
+        asked += least
     total = ZERO
     empty: dict[str, list[Fraction]] = {group: [] for group in most}
     for space in spaces:
-        worth = {
-            profile: max(prices.get(name, ZERO) * amount for name, amount in own.items())
-            for (device, profile), own in gives.items()
-            if device == space.device
-        }
-        value = dearest(space.shape, space.held, worth)
+        own = {name: price for (device, name), price in prices.items() if device == space.device}
+        value = dearest(space.shape, space.held, own)
         if space.group is None:
             total += value
         else:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .fleet import MODES, Card, Instance, boolean, one_of, read_cards, read_devices, read_instance
-from .reading import ZERO, Fault, as_a, check_head, integer, number, record, show
+from .reading import Fault, as_a, check_head, integer, number, record, show
 from .supplies import Point, Service, read_points, read_rule, read_services
 from .waits import ended_before
 
@@ -30,16 +30,18 @@ class Action(NamedTuple):
     is_temporary: bool
 
 
+Prices = dict[tuple[str, str], Fraction]
+
+
 class Fixed(NamedTuple):
     """A point of which it is said that its instances never stop, or that none ever begins.
 
-    ``prices`` are of items per second of services, and ``room`` is that of room for the first
-    instance. Without prices all uses of the room are to be tried.
+    ``prices`` are of instances, by device and profile. Without them all uses of the room are to be
+    tried.
     """
 
     point: str
-    prices: dict[str, Fraction] | None
-    room: Fraction
+    prices: Prices | None
 
 
 class Frozen(NamedTuple):
@@ -48,7 +50,7 @@ class Frozen(NamedTuple):
     of_target: bool
     stays: list[Fixed]
     never: list[Fixed]
-    end: dict[tuple[str, str], Fraction] | None
+    end: Prices | None
 
 
 class Exhausted(NamedTuple):
@@ -138,14 +140,12 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         (counts[0], counts[1], one_of(_PROOFS, kept["proof"], "the proof of kept")),
         (counts[2], counts[3], as_a(str, spare["reason"], "the reason of spare")),
         [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
-        None if spare["proof"] is None else _proof(spare["proof"], points, services),
+        None if spare["proof"] is None else _proof(spare["proof"], points),
     )  # fmt: skip
     return found, faults, taken
 
 
-def _proof(
-    value: object, points: Mapping[str, Point], services: Mapping[str, Service]
-) -> Frozen | Exhausted:
+def _proof(value: object, points: Mapping[str, Point]) -> Frozen | Exhausted:
     kind = as_a(dict, value, "the proof of spare").get("kind")
     if one_of(("frozen", "exhausted"), kind, "the kind of the proof") == "exhausted":
         fields = record(value, "the proof", "kind of states")
@@ -154,46 +154,30 @@ def _proof(
         return Exhausted(of, [integer(each, "states of the proof", least=1) for each in states])
     fields = record(value, "the proof", "kind of stays never end")
     of = one_of(("counts", "target"), fields["of"], "of of the proof") == "target"
-    end: dict[tuple[str, str], Fraction] | None = None
-    if fields["end"] is not None:
-        end = {}
-        for each in as_a(list, fields["end"], "end of the proof"):
-            own = record(each, "a price of the end", "gpu profile price")
-            block = (
-                as_a(str, own["gpu"], "the gpu of a price"),
-                as_a(str, own["profile"], "the profile of a price"),
-            )
-            if block in end:
-                raise Fault(f"{' '.join(block)} has two prices in the end")
-            end[block] = number(own["price"], "the price of", block[1])
     stays, never = (
-        [
-            _fixed(each, key, points, services)
-            for each in as_a(list, fields[key], f"{key} of the proof")
-        ]
+        [_fixed(each, f"{key} of the proof", points) for each in as_a(list, fields[key], key)]
         for key in ("stays", "never")
     )
-    return Frozen(of, stays, never, end)
+    return Frozen(of, stays, never, _prices(fields["end"], "end of the proof"))
 
 
-def _fixed(
-    value: object, key: str, points: Mapping[str, Point], services: Mapping[str, Service]
-) -> Fixed:
-    what = f"{key} of the proof"
-    fields = record(value, what, "point prices room" if key == "never" else "point prices")
+def _fixed(value: object, what: str, points: Mapping[str, Point]) -> Fixed:
+    fields = record(value, what, "point prices")
     point = one_of(points, fields["point"], f"a point that {what} has")
-    room = number(fields["room"], "the price of room for", point) if key == "never" else ZERO
-    if fields["prices"] is None:
-        return Fixed(point, None, room)
-    prices = as_a(dict, fields["prices"], "the prices for", point)
-    return Fixed(
-        point,
-        {
-            one_of(services, name, "the service of a price"): number(each, "the price of", name)
-            for name, each in prices.items()
-        },
-        room,
-    )
+    return Fixed(point, _prices(fields["prices"], f"the prices of {what}"))
+
+
+def _prices(value: object, what: str) -> Prices | None:
+    if value is None:
+        return None
+    prices: Prices = {}
+    for each in as_a(list, value, what):
+        own = record(each, f"one of {what}", "gpu profile price")
+        gpu, profile = (as_a(str, own[key], f"a {key} of {what}") for key in ("gpu", "profile"))
+        if (gpu, profile) in prices:
+            raise Fault(f"{what} has {show(profile)} twice")
+        prices[gpu, profile] = number(own["price"], "the price of", profile)
+    return prices
 
 
 def _points(side: Side) -> set[str]:

@@ -23,21 +23,25 @@ from proofs_checks import checker
 from proofs_checks.checker.replay import examine_transition
 from tests.fleet.transition.cases import Pair
 from tests.proofs_checks.documents import Document, changed
-from tests.proofs_checks.moves import LENT
+from tests.proofs_checks.moves import LENT, REWRITTEN
 from tests.proofs_checks.test_replay import in_package, paths
 
 from .test_schemas import is_valid
 
+
+def price(profile: str, price: int) -> Document:
+    return {"gpu": "card", "profile": profile, "price": price}
+
+
+FULL, HALF = price("full", 1), price("half", 1)
 FROZEN: Document = {
     "kind": "frozen", "of": "counts", "end": None,
-    "stays": [{"point": "chat full", "prices": {"chat": 1}}],
-    "never": [{"point": "chat half", "prices": {}, "room": 1}],
+    "stays": [{"point": "chat full", "prices": [FULL, HALF, price("small", 1)]}],
+    "never": [{"point": "chat half", "prices": [HALF]}],
 }  # fmt: skip
 #: Without a GPU to borrow, one service has all of the only GPU and cannot miss it.
 CLAIM = {"least": 1, "reason": "it has no room", "proof": FROZEN}
-PROVED = changed(
-    changed(LENT, "spare", to=LENT["spare"] | CLAIM), "points", to=LENT["points"][:3]
-)  # fmt: skip
+PROVED = changed(LENT, "spare", to=LENT["spare"] | CLAIM)
 #: What there is more to be said of: one state, and nothing can be done in it.
 ALONE: Document = {"kind": "exhausted", "of": "counts", "states": [1]}
 
@@ -64,7 +68,6 @@ def test_a_proof_made_by_hand_holds(proof: Document) -> None:
 
 
 PROOF = ("spare", "proof")
-NO_PRICES: Document = {}
 
 
 @pytest.mark.parametrize(
@@ -77,13 +80,13 @@ NO_PRICES: Document = {}
         (PROOF, None, "no reason"),
         # what never stops, what never begins
         ((*PROOF, "stays", 0, "point"), "chat half", "'chat half' does not run at the start"),
-        ((*PROOF, "stays", 0, "prices"), NO_PRICES, "'chat full' can never stop does not follow"),
-        ((*PROOF, "stays", 0, "prices", "chat"), -1, "negative"),
-        ((*PROOF, "stays", 0, "prices"), {"nobody": 1}, "not one of chat"),
+        ((*PROOF, "stays", 0, "prices"), [], "'chat full' can never stop does not follow"),
+        ((*PROOF, "stays", 0, "prices", 0, "price"), -1, "negative"),
+        ((*PROOF, "stays", 0, "prices"), [FULL, FULL], "has 'full' twice"),
         ((*PROOF, "stays"), [FROZEN["stays"][0]] * 2, "a point is there twice"),
         ((*PROOF, "stays"), [], "'chat half' can never begin does not follow"),
         ((*PROOF, "never", 0, "point"), "chat full", "'chat full' runs at the start"),
-        ((*PROOF, "never", 0, "room"), 0, "'chat half' can never begin does not follow"),
+        ((*PROOF, "never", 0, "prices"), [FULL], "'chat half' can never begin does not follow"),
         ((*PROOF, "never", 0, "point"), "chat third", "not one of chat small"),
         ((*PROOF, "of"), "all", "not one of counts, target"),
         ((*PROOF, "kind"), "obvious", "not one of frozen, exhausted"),
@@ -104,7 +107,7 @@ def test_a_forged_proof_is_refused_twice(path: tuple[Any, ...], to: Any, words: 
 
 
 PLACES = [path for path in paths(PROVED) if path[0] == "spare"]
-VALUES = (None, True, -1, 0, 2, 1.5, "", "x", "chat half", [], [[]], {}, {"chat": 1})
+VALUES: tuple[Any, ...] = (None, True, -1, 0, 2, 1.5, "", "x", "chat half", [], [[]], {}, [FULL])
 
 
 @given(st.sampled_from(PLACES), st.sampled_from(VALUES))
@@ -115,8 +118,10 @@ def test_a_proof_with_a_wrong_part_never_breaks_a_checker(path: Any, to: Any) ->
 
 
 def test_of_shared_gpus_nothing_is_proved() -> None:
-    (fault,) = checker.check_transition(changed(PROVED, "points", to=LENT["points"]))
-    assert "'chat mps:40' is of no profile of a GPU that is there" in fault
+    of = changed(REWRITTEN, "spare", to=REWRITTEN["spare"] | {"count": 1} | CLAIM)
+    faults = checker.check_transition(of)
+    assert any("what is on n/0 has no starts" in fault for fault in faults), faults
+    assert in_package(of)
 
 
 # --- by the planner -------------------------------------------------------------------------------
@@ -159,16 +164,16 @@ def _more(proof: Document, points: list[str]) -> list[Document]:
         if point not in named:
             for key, entry in (
                 ("stays", {"point": point, "prices": None}),
-                ("never", {"point": point, "prices": None, "room": 0}),
+                ("never", {"point": point, "prices": None}),
             ):
                 found.append(changed(proof, key, to=[*proof[key], entry]))
     for key in ("stays", "never"):
         for at, each in enumerate(proof[key]):
             if each["prices"] is not None:
-                found.append(changed(proof, key, at, "prices", to={}))
-                for name in each["prices"]:
-                    price = each["prices"][name]
-                    found.append(changed(proof, key, at, "prices", name, to=1000 * price))
+                found.append(changed(proof, key, at, "prices", to=[]))
+                for number, one in enumerate(each["prices"]):
+                    dear = 1000 * one["price"]
+                    found.append(changed(proof, key, at, "prices", number, "price", to=dear))
     found.append(changed(changed(proof, "stays", to=[]), "never", to=[]))
     return found
 

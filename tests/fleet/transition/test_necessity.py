@@ -139,11 +139,13 @@ def test_without_the_search_the_least_is_not_known(monkeypatch: pytest.MonkeyPat
     ("seed", "kind", "words"),
     [
         (7, Exhausted, "none of the 51 states that can be reached within the floors is the target"),
-        (15, Frozen, "no 2g.12gb of a can ever begin: beside the first, a and b would have at "
-                     "most 85.7 % of their floors together"),
-        (26, Frozen, "a on n/1 4g.24gb@0 can never stop: even with every slot that could become "
-                     "free, not all floors would hold; beside what stays there is no room for the "
-                     "target"),
+        (15, Frozen, "no 2g.12gb of a can ever begin: with the first, what is needed comes to 9, "
+                     "more than the 8 that every slot that could become free can hold, counted as "
+                     "1g.6gb = 1, 2g.12gb = 2"),
+        (26, Frozen, "a on n/1 4g.24gb@0 can never stop: without it, what is needed comes to 5, "
+                     "more than the 4 that every slot that could become free can hold, counted as "
+                     "1g.6gb = 1, 2g.12gb = 2, 4g.24gb = 4; beside what stays there is no room for "
+                     "the target"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_the_least(seed: int, kind: type, words: str) -> None:
@@ -317,7 +319,8 @@ def test_trying_says_what_is_so_and_prices_nothing_else(of: Covering) -> None:
     if prices is not None:
         assert not can
         assert of.is_too_much(prices)
-        assert not of.is_too_much([-price for price in prices])
+        assert not prices or not of.is_too_much({b: -price for b, price in prices.items()})
+        assert not of.is_too_much({}) or not prices
 
 
 def test_rooms_are_those_of_the_layouts() -> None:
@@ -334,4 +337,8 @@ def test_much_room_is_not_tried() -> None:
     room = room_of(A30, [("1g.6gb", 0)], BLOCKS, None)
     gives = {(A30.key, block): [Give(0, Fraction(1))] for block in BLOCKS}
     assert Covering((Fraction(9),), gives, {room: 7}, {}).is_too_much_by_trying() is None
-    assert Covering((Fraction(22),), gives, {room: 7}, {}).prices(Limits()) == (1,)
+    assert Covering((Fraction(22),), gives, {room: 7}, {}).prices(Limits()) == {
+        (A30.key, block): 1 for block in BLOCKS
+    }
+    nothing: dict[tuple[str, str], list[Give]] = {block: [] for block in gives}
+    assert Covering((Fraction(1),), nothing, {room: 7}, {}).prices(Limits()) == {}

@@ -152,7 +152,8 @@ def test_without_a_gpu_to_borrow_it_is_proved_impossible() -> None:
     assert isinstance(found, Impossible)
     assert found.proof is Proof.CHECKED
     assert found.reasons == (
-        "with 0 spare GPUs: no 2g.12gb of a can ever begin: beside the first, there is no room",
+        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, 1 x 2g.12gb are "
+        "needed, more than the 0 that every slot that could become free can hold",
         "lower floors or more GPUs are needed",
     )
     lower = transition(now, then, floor=0)

@@ -1,9 +1,11 @@
 """Whether the room on some GPUs can give as much as is needed, and proofs that it cannot.
 
-What is needed are amounts of several things; what fills a room gives some of each. Prices of the
-things prove that it is not enough if all rooms together are worth less than what is needed: the
-dearest way to fill each room is listed, so that nothing has to be believed. Prices come from a
-linear program. Where few GPUs are left, all sums of fillings are tried instead.
+What is needed are amounts of several things; what fills a room gives some of each. Prices of
+instances prove that it is not enough, if all rooms together are worth less than the cheapest
+instances that give each of the needs: whatever fills the rooms and gives them all would have to be
+worth both. The dearest filling of each room is listed, and the cheapest instances for a need are a
+knapsack, solved exactly, so nothing has to be believed. Prices come from a linear program. Where
+few GPUs are left, all sums of fillings are tried instead.
 """
 
 from __future__ import annotations
@@ -12,26 +14,30 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import lcm
 from operator import ge
 from typing import NamedTuple
 
+from ....knapsack.pricing import cheapest_option
 from ...hardware import Gpu
 from ..programs import Limits, Program
 from ..spots import layouts_around
 
-__all__ = ["Covering", "Give", "Room", "room_of"]
+__all__ = ["Block", "Covering", "Give", "Prices", "Room", "room_of"]
 
 #: Prices are tried at these denominators, a need being worth 1 at most.
-_DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
-#: A need in the linear program, in which all numbers are whole.
-_WHOLE = 10**6
+_DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 60, 1000, 10**6)
+#: Prices in whole numbers, where ways to give something are looked for; and so many times.
+_WHOLE, _ROUNDS = 10**7, 30
 #: All uses of the room are tried on so many GPUs at most, and so many sums of them are made or
 #: compared.
 _GPUS, _SUMS = 6, 200_000
 
 Vector = tuple[int, ...]
+#: A profile of a GPU.
+Block = tuple[str, str]
+Prices = Mapping[Block, Fraction]
 
 
 class Give(NamedTuple):
@@ -119,25 +125,24 @@ class Covering:
     ...     ("a30-24gb", "1g.6gb"): [Give(0, Fraction(10))],
     ...     ("a30-24gb", "2g.12gb"): [Give(0, Fraction(30))],
     ... }
-    >>> [Covering((Fraction(need),), gives, {room: 1}, {}).is_too_much([1]) for need in (40, 41)]
-    [False, True]
+    >>> prices = {("a30-24gb", "1g.6gb"): Fraction(1), ("a30-24gb", "2g.12gb"): Fraction(3)}
+    >>> for need in (50, 51):
+    ...     Covering((Fraction(need),), gives, {room: 1}, {}).is_too_much(prices)
+    False
+    True
     """
 
     needs: tuple[Fraction, ...]
-    gives: Mapping[tuple[str, str], Sequence[Give]]
+    gives: Mapping[Block, Sequence[Give]]
     rooms: Mapping[Room, int]
     most: Mapping[str, int]
 
-    def worth(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Return what all rooms are worth at prices of the needs: no use of them is worth more."""
-        blocks = {
-            block: max((prices[give.need] * give.amount for give in gives), default=Fraction(0))
-            for block, gives in self.gives.items()
-        }
+    def worth(self, prices: Prices) -> Fraction:
+        """Return what all rooms are worth at most, however they are used."""
         total = Fraction(0)
         empty: dict[str, list[Fraction]] = {}
         for room, count in self.rooms.items():
-            values = (sum(n * blocks.get((room.gpu, p), 0) for p, n in f) for f in room.fills)
+            values = (sum(n * prices.get((room.gpu, p), 0) for p, n in f) for f in room.fills)
             best = Fraction(max(values, default=0))
             if room.group is None:
                 total += count * best
@@ -147,37 +152,92 @@ class Covering:
             total += sum(sorted(values_of, reverse=True)[: self.most[group]], Fraction(0))
         return total
 
-    def is_too_much(self, prices: Sequence[Fraction | int]) -> bool:
+    def asked(self, prices: Prices) -> Fraction | None:
+        """Return what the cheapest instances are worth that give all needs; None if none do."""
+        unit = lcm(*(price.denominator for price in prices.values()))
+        total = 0
+        for supplies, demand in self._wanted:
+            costs = [int(prices.get(block, Fraction(0)) * unit) for block in supplies]
+            cheapest = cheapest_option(costs, list(supplies.values()), demand)
+            if cheapest is None:
+                return None
+            total += cheapest.value
+        return Fraction(total, unit)
+
+    def is_too_much(self, prices: Prices) -> bool:
         """Whether prices, none of them negative, prove that the rooms cannot give all needs."""
-        asked = sum((p * need for p, need in zip(prices, self.needs, strict=True)), Fraction(0))
-        return min(prices, default=0) >= 0 and asked > self.worth(prices)
+        if min(prices.values(), default=Fraction(0)) < 0:
+            return False
+        asked = self.asked(prices)
+        return asked is None or asked > self.worth(prices)
+
+    @cached_property
+    def _wanted(self) -> list[tuple[dict[Block, int], int]]:
+        """List for each need what instances give of it, and the need, in whole numbers."""
+        scale = self._scale()
+        found: list[tuple[dict[Block, int], int]] = [
+            ({}, int(need * unit)) for need, unit in zip(self.needs, scale, strict=True)
+        ]
+        for block, gives in self.gives.items():
+            for give in gives:
+                found[give.need][0][block] = int(give.amount * scale[give.need])
+        return found
 
     # --- prices -----------------------------------------------------------------------------------
 
-    def prices(self, limits: Limits) -> tuple[Fraction, ...] | None:
-        """Look for prices that prove that it is too much, the simplest that do."""
-        for at in range(len(self.needs)):
-            one = [Fraction(int(at == other)) for other in range(len(self.needs))]
-            if self.is_too_much(one):
-                return tuple(one)
-        duals = self._duals(limits)
-        for to in _DENOMINATORS if duals is not None else ():
-            parts = [Fraction(round(abs(dual) * to), to) for dual in duals or ()]
-            found = [part / need for part, need in zip(parts, self.needs, strict=True)]
-            if self.is_too_much(found):
-                unit = lcm(*(price.denominator for price in found))
-                return tuple(price * unit for price in found)
+    def prices(self, limits: Limits) -> dict[Block, Fraction] | None:
+        """Look for prices that prove that it is too much.
+
+        A linear program chooses fillings of rooms, and for each need among ways to give it; where
+        its prices make another way cheaper, that is added, until the prices prove it, or there is
+        room enough, or there is no other way.
+        """
+        if self.asked({}) is None:
+            return {}
+        ways = [
+            [{block: -(-demand // give)} for block, give in supplies.items() if give]
+            for supplies, demand in self._wanted
+        ]
+        for _ in range(_ROUNDS):
+            duals = self._duals(ways, limits)
+            if duals is None:
+                return None
+            prices, values = duals
+            for to in _DENOMINATORS:
+                found = {block: Fraction(round(price * to), to) for block, price in prices.items()}
+                if self.is_too_much(found):
+                    unit = lcm(*(price.denominator for price in found.values()))
+                    return {block: price * unit for block, price in found.items() if price}
+            if not self._add_ways(ways, prices, values):
+                return None
         return None
+
+    def _add_ways(
+        self, ways: list[list[dict[Block, int]]], prices: Mapping[Block, float], values: list[float]
+    ) -> bool:
+        """Add for each need the cheapest way to give it, if it is cheaper than those there are."""
+        added = False
+        for (supplies, demand), known, value in zip(self._wanted, ways, values, strict=True):
+            costs = [round(prices.get(block, 0.0) * _WHOLE) for block in supplies]
+            cheapest = cheapest_option(costs, list(supplies.values()), demand)
+            assert cheapest is not None
+            way = {block: n for block, n in zip(supplies, cheapest.option, strict=True) if n}
+            if cheapest.value < round(value * _WHOLE) and way not in known:
+                known.append(way)
+                added = True
+        return added
 
     @property
     def size(self) -> int:
-        """How many columns the linear program has."""
+        """How many columns the linear program has at first."""
         return sum(len(room.fills) for room in self.rooms) + sum(map(len, self.gives.values()))
 
-    def _duals(self, limits: Limits) -> list[float] | None:
-        """Return prices of the needs, each as a part of 1, that the linear program finds best."""
+    def _duals(
+        self, ways: Sequence[Sequence[Mapping[Block, int]]], limits: Limits
+    ) -> tuple[dict[Block, float], list[float]] | None:
+        """Return prices of instances, and what each need is worth; None if there is room enough."""
         program = Program()
-        made: dict[tuple[str, str], dict[int, int]] = {}
+        rows: dict[Block, dict[int, int]] = {}
         used: dict[str, dict[int, int]] = {}
         for room, count in self.rooms.items():
             mine = {}
@@ -185,30 +245,30 @@ class Covering:
                 y = program.variable(count)
                 mine[y] = 1
                 for profile, n in fill:
-                    made.setdefault((room.gpu, profile), {})[y] = -n
+                    rows.setdefault((room.gpu, profile), {})[y] = n
             program.at_most(mine, count)
             if room.group is not None:
                 used.setdefault(room.group, {}).update(mine)
         for group, terms in used.items():
             program.at_most(terms, self.most[group])
-        given: list[dict[int, int]] = [{} for _ in self.needs]
-        for block, gives in self.gives.items():
-            most = sum(-n * program.highs[y] for y, n in made.get(block, {}).items())
-            mine = {}
-            for give in gives:
-                amount = round(_WHOLE * give.amount / self.needs[give.need])
-                if amount:
-                    x = program.variable(most)
-                    mine[x] = 1
-                    given[give.need][x] = amount
-            program.at_most(mine | made.get(block, {}), 0)
-        lacks = {program.variable(_WHOLE): -1 for _ in self.needs}
-        rows = []
-        for lack, terms in zip(lacks, given, strict=True):
-            rows.append(len(program.rows))
-            program.at_least({lack: 1} | terms, _WHOLE)
-        found = program.prices(lacks, limits)
-        return None if found is None else [found[row] for row in rows]
+        lacks = {program.variable(1): -1 for _ in self.needs}
+        firsts = []
+        for lack, known in zip(lacks, ways, strict=True):
+            chosen = {program.variable(1): way for way in known}
+            firsts.append(len(program.rows))
+            program.at_least({lack: 1} | dict.fromkeys(chosen, 1), 1)
+            for number, way in chosen.items():
+                for block, n in way.items():
+                    rows.setdefault(block, {})[number] = -n
+        at = {}
+        for block, terms in rows.items():
+            at[block] = len(program.rows)
+            program.at_least(terms, 0)
+        duals = program.prices(lacks, limits)
+        if duals is None:
+            return None
+        values = [abs(duals[first]) for first in firsts]
+        return {block: abs(duals[row]) for block, row in at.items()}, values
 
     # --- trying everything ------------------------------------------------------------------------
 

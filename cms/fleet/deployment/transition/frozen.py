@@ -23,13 +23,13 @@ are found by leaving out, one after the other, what cannot be shown of all that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
 from ....values.frozen import FrozenMap
 from ..programs import Limits
-from .covering import Covering, Give, Room, room_of
+from .covering import Covering, Give, Prices, Room, room_of
 from .ground import Ground, Site
 from .model import Fixed, Frozen
 
@@ -78,11 +78,8 @@ def _rooms(ground: Ground, stays: Collection[int], uses: Iterable[int]) -> list[
     return found
 
 
-def missing(ground: Ground, most: int, case: Case) -> tuple[Covering, list[str]] | None:
-    """Return what the room has to give as something stops or begins, and to which services.
-
-    None if nothing is missing.
-    """
+def missing(ground: Ground, most: int, case: Case) -> Covering | None:
+    """Return what the room has to give as something stops or begins; None if nothing is missing."""
     needs = {name: floor - ground.base.get(name, 0) for name, floor in ground.floors.items()}
     held = ground.held()
     for each in case.stays:
@@ -110,12 +107,10 @@ def missing(ground: Ground, most: int, case: Case) -> tuple[Covering, list[str]]
     in_use = sum(room.group is None for room in rooms)
     rooms = [room if room.group is None else room._replace(group="") for room in rooms]
     free = {"": max(0, most - in_use)}
-    return Covering(tuple(needs[name] for name in names), gives, Counter(rooms), free), names
+    return Covering(tuple(needs[name] for name in names), gives, Counter(rooms), free)
 
 
-def _end(
-    ground: Ground, stays: Collection[int], never: Collection[int]
-) -> tuple[Covering, list[tuple[str, str]]] | None:
+def _end(ground: Ground, stays: Collection[int], never: Collection[int]) -> Covering | None:
     """What the room has to give in the end; None if counting alone says that it cannot."""
     held = ground.held()
     if any(held[use] > ground.wanted.get(use, 0) for use in stays):
@@ -133,7 +128,7 @@ def _end(
         return None
     gives = {block: [Give(at, Fraction(1))] for at, block in enumerate(names)}
     needs = tuple(Fraction(blocks[name]) for name in names)
-    return Covering(needs, gives, Counter(rooms), most), names
+    return Covering(needs, gives, Counter(rooms), most)
 
 
 def _is_out_of_place(ground: Ground, stays: Collection[int], never: Collection[int]) -> bool:
@@ -158,50 +153,44 @@ def frozen_fault(ground: Ground, most: int, proof: Frozen) -> str:
     """
     number = {use.work: at for at, use in enumerate(ground.uses)}
     held = ground.held()
-    stays = frozenset(number[work] for work, *_ in proof.stays if work in number)
-    never = frozenset(number[work] for work, *_ in proof.never if work in number)
+    stays = frozenset(number[work] for work, _ in proof.stays if work in number)
+    never = frozenset(number[work] for work, _ in proof.never if work in number)
     if len(stays) < len(proof.stays) or not all(held[u] and ground.uses[u].supply for u in stays):
         return "what stays is there twice, has no floor, or does not run at the start"
     if len(never) < len(proof.never) or any(held[use] for use in never):
         return "what never begins is there twice, or at the start"
     for fixed, begins in ((proof.stays, False), (proof.never, True)):
-        for work, prices, room in fixed:
-            if prices is not None and not prices.keys() <= ground.floors.keys():
-                return f"there are prices of services without a floor for {work}"
+        for work, prices in fixed:
             missed = missing(ground, most, Case(number[work], begins, stays, never))
             if missed is None:
                 return f"{work} can stop without anything in its place"
-            if not _holds(*missed, None if prices is None else {**prices, ROOM: room}):
+            if not _holds(missed, prices):
                 return f"that {work} can never {'begin' if begins else 'stop'} is not proved"
     if proof.places:
         wrong = _is_out_of_place(ground, stays, never)
         return "" if wrong else "the target has all that stays, and nothing that never begins"
     end = _end(ground, stays, never)
-    if end is None or _holds(*end, proof.end):
+    if end is None or _holds(end, proof.end):
         return ""
     return "that the rest has no room is not proved"
 
 
-def _holds(covering: Covering, names: Sequence[K], prices: Mapping[K, Fraction] | None) -> bool:
+def _holds(covering: Covering, prices: Prices | None) -> bool:
     """Whether it is proved that the room cannot give what is needed."""
     if prices is None:
         return bool(covering.is_too_much_by_trying())
-    if min(prices.values(), default=Fraction(0)) < 0:
-        return False
-    return covering.is_too_much([prices.get(name, Fraction(0)) for name in names])
+    return covering.is_too_much(prices)
 
 
 # --- the search -----------------------------------------------------------------------------------
 
 
-def _refusal(
-    covering: Covering, names: Sequence[K], limits: Limits
-) -> tuple[bool, dict[K, Fraction] | None]:
+def _refusal(covering: Covering, limits: Limits) -> tuple[bool, Prices | None]:
     """Return whether it is proved that the room cannot give what is needed, and prices for that."""
     prices = covering.prices(limits)
     if prices is None:
         return bool(covering.is_too_much_by_trying()), None
-    return True, {name: price for name, price in zip(names, prices, strict=True) if price}
+    return True, FrozenMap(prices)
 
 
 def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> Frozen | None:
@@ -221,7 +210,7 @@ def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> F
     never = {use for use in range(len(ground.uses)) if not held[use]}
     goes = {each.use for site in ground.sites for each in site.held - site.wanted}
     order = sorted(never) + sorted(stays, key=lambda use: (use not in goes, use))
-    proved: dict[int, dict[str, Fraction] | None] = {}
+    proved: dict[int, Prices | None] = {}
     left, at = _EFFORT, 0
     while at < len(order):
         use = order[at]
@@ -233,10 +222,10 @@ def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> F
         case = Case(use, use in never, frozenset(stays), frozenset(never))
         missed = missing(ground, most, case)
         if missed is not None:
-            if proved.get(use) is not None and _holds(*missed, proved[use]):
+            if proved.get(use) is not None and _holds(missed, proved[use]):
                 continue
-            left -= missed[0].size
-            holds, prices = _refusal(*missed, limits)
+            left -= missed.size
+            holds, prices = _refusal(missed, limits)
             if holds:
                 proved[use] = prices
                 continue
@@ -244,7 +233,8 @@ def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> F
         never.discard(use)
         at = 0
     fixed = [
-        tuple(_fixed(ground, use, proved[use]) for use in sorted(part)) for part in (stays, never)
+        tuple(Fixed(ground.uses[use].work, proved[use]) for use in sorted(part))
+        for part in (stays, never)
     ]
     found = Frozen(fixed[0], fixed[1], places=places)
     if places:
@@ -252,15 +242,7 @@ def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> F
     end = _end(ground, stays, never)
     if end is None:
         return found
-    holds, last = _refusal(*end, limits)
+    holds, last = _refusal(end, limits)
     if not holds:
         return None
-    return Frozen(found.stays, found.never, None if last is None else FrozenMap(last))
-
-
-def _fixed(ground: Ground, use: int, prices: dict[str, Fraction] | None) -> Fixed:
-    work = ground.uses[use].work
-    if prices is None:
-        return Fixed(work, None)
-    room = prices.get(ROOM, Fraction(0))
-    return Fixed(work, FrozenMap({n: p for n, p in prices.items() if n != ROOM}), room)
+    return Frozen(found.stays, found.never, last)

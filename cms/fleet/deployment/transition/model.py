@@ -143,17 +143,14 @@ class Fixed(NamedTuple):
     Attributes
     ----------
     work : Work
-    prices : Mapping[str, Fraction] or None
-        Of items per second of each service: at these all the room there is, is worth less than what
-        is missing of the floors when the first instance stops or begins. None: all uses of the room
-        were tried.
-    room : Fraction
-        Where it is to begin: the price of room for the first instance.
+    prices : Mapping[(str, str), Fraction] or None
+        Of instances of a profile of a GPU: at these the cheapest ones that give what is missing of
+        the floors when the first instance stops or begins, with that which begins, are worth more
+        than all the room there is. None: all uses of the room were tried.
     """
 
     work: Work
-    prices: Mapping[str, Fraction] | None
-    room: Fraction = Fraction(0)
+    prices: Mapping[tuple[str, str], Fraction] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +166,7 @@ class Frozen:
     never : tuple of Fixed
         No instance ever begins such work, which none does at the start.
     end : Mapping[(str, str), Fraction] or None
-        Prices of instances of a profile of a GPU, at which the rest of what is wanted is worth more
+        Prices of instances, at which the rest of what is wanted is worth more
         than all the room beside those that stay. None: something wanted can never begin, it can be
         counted, or all uses of the room were tried.
     places : bool

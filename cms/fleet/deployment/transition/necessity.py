@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from ....values.numbers import shown
 from ..instance import Instance
 from ..model import Deployment
 from ..programs import Limits
+from .covering import Covering
 from .exhaustion import GPUS, Step, exhausted_fault, reached
 from .frozen import Case, find_frozen, frozen_fault, missing
 from .ground import Ground, ground_of, works_of
 from .model import Action, Exhausted, Fixed, Floor, Frozen, Spare, Transition, What
 
 __all__ = ["Necessity", "spare_fault"]
+
+#: Prices that are named in words.
+_NAMED = 4
 
 
 def spare_fault(transition: Transition, most: int) -> str:
@@ -97,88 +100,72 @@ class Necessity:
         least = max((each for each in self.proofs if each < count), default=-1) + 1
         if not least:
             return Spare(count)
-        return Spare(count, least, self.words(least - 1)[0], (), self.proofs[least - 1])
+        return Spare(count, least, self.words(least - 1), (), self.proofs[least - 1])
 
-    def words(self, count: int) -> tuple[str, Fraction]:
-        """Say why so many spare GPUs will not do.
-
-        Also returns a share of all floors above which they will not either, 1 if none is known.
-        """
+    def words(self, count: int) -> str:
+        """Say why so many spare GPUs will not do."""
         proof, ground = self.proofs[count], self.ground
         assert ground is not None
-        share = Fraction(1)
         if isinstance(proof, Frozen):
-            why, share = _frozen_words(ground, self.before + count, proof)
+            why = _frozen_words(ground, self.before + count, proof)
         else:
             states = f"{sum(proof.states):,}"
             why = f"none of the {states} states that can be reached within the floors is the target"
-        return f"with {count} spare GPU{'s' * (count != 1)}: {why}", share
+        return f"with {count} spare GPU{'s' * (count != 1)}: {why}"
 
 
-def _frozen_words(ground: Ground, most: int, proof: Frozen) -> tuple[str, Fraction]:
-    """Say what can never begin, or else which instance can never stop, and why.
-
-    Also returns the share of all floors above which the proof holds, 1 if that is not known.
-    """
+def _frozen_words(ground: Ground, most: int, proof: Frozen) -> str:
+    """Say what can never begin, or else which instance can never stop, and why."""
     number = {use.work: at for at, use in enumerate(ground.uses)}
     stays, never = (
         frozenset(number[each.work] for each in part) for part in (proof.stays, proof.never)
     )
-
-    reasons = [
-        _why(ground, most, Case(number[each.work], begins, stays, never), each)
-        for part, begins in ((proof.stays, False), (proof.never, True))
-        for each in part
-    ]
-    highest = max(share for share, *_ in reasons)
-    wanted = [each for each in reasons if each[2] in never and ground.wanted.get(each[2], 0)]
+    wanted = [each for each in proof.never if ground.wanted.get(number[each.work], 0)]
     if wanted:
-        _, why, use = min(wanted)
+        chosen = min(wanted, key=_simplicity)
+        use = number[chosen.work]
+        why = _why(missing(ground, most, Case(use, True, stays, never)), chosen)
         others = _others(len(wanted) - 1, "kind of work", "kinds of work")
-        what = f"no {ground.uses[use].profile} of {ground.uses[use].work.service}"
-        return f"{what} can ever begin: {why}{others}", highest
+        what = f"no {ground.uses[use].profile} of {chosen.work.service} can ever begin"
+        return f"{what}: with the first, {why}{others}"
     held = [(site.name, each) for site in ground.sites for each in site.held if each.use in stays]
     goes = {e.use for site in ground.sites for e in site.held - site.wanted}
-    staying = [each for each in reasons if each[2] in stays]
-    _, why, use = min([each for each in staying if each[2] in goes] or staying)
+    first = [each for each in proof.stays if number[each.work] in goes] or proof.stays
+    chosen = min(first, key=_simplicity)
+    use = number[chosen.work]
+    why = _why(missing(ground, most, Case(use, False, stays, never)), chosen)
     name, place = min(each for each in held if each[1].use == use)
     others = _others(len(held) - 1, "instance", "instances")
     return (
-        f"{ground.uses[use].work.service} on {name} {place.profile}@{place.start} can never stop: "
-        f"{why}{others}; beside what stays there is no room for the target"
-    ), highest
+        f"{chosen.work.service} on {name} {place.profile}@{place.start} can never stop: without "
+        f"it, {why}{others}; beside what stays there is no room for the target"
+    )
 
 
-def _percent(share: Fraction) -> str:
-    """Round down to a tenth of a per cent."""
-    return shown(Fraction(int(share * 1000), 10))
+def _simplicity(said: Fixed) -> tuple[bool, int]:
+    return said.prices is None, len(said.prices or ())
 
 
 def _others(count: int, one: str, several: str) -> str:
     return f", nor can {count} other {one if count == 1 else several}" if count else ""
 
 
-def _why(ground: Ground, most: int, case: Case, said: Fixed) -> tuple[Fraction, str, int]:
-    """Say how much of the floors there would be at most; first that as a share, 1 if not known."""
-    whatever = "beside the first" if case.begins else "even with every slot that could become free"
-    whatever += ","
-    missed = missing(ground, most, case)
-    if said.prices is None or missed is None:
-        return Fraction(1), f"{whatever} not all floors would hold", case.use
-    covering, names = missed
-    priced = [name for name in names if said.prices.get(name)]
-    if not priced:
-        return Fraction(1), f"{whatever} there is no room", case.use
-    prices = [said.prices.get(name, Fraction(0)) for name in names]
-    room = said.room if case.begins else Fraction(0)
-    if case.begins:
-        prices[-1] = room
-    whole = sum((said.prices[name] * ground.floors[name] for name in priced), Fraction(0))
-    lacks = sum((p * n for p, n in zip(prices, covering.needs, strict=True)), Fraction(0))
-    share = 1 - (lacks - covering.worth(prices)) / whole
-    who = " and ".join((*filter(None, [", ".join(priced[:-1])]), priced[-1]))
-    floors = "its floor" if len(priced) == 1 else "their floors together"
-    return share, f"{whatever} {who} would have at most {_percent(share)} % of {floors}", case.use
+def _why(covering: Covering | None, said: Fixed) -> str:
+    """Say that there is too little room."""
+    slots = "every slot that could become free"
+    if covering is None or said.prices is None:
+        return f"not all floors hold even with {slots}"
+    asked = covering.asked(said.prices)
+    if not said.prices or asked is None:
+        return "nothing could give what is missing of the floors"
+    more = f"more than the {shown(covering.worth(said.prices))} that {slots} can hold"
+    worth = [f"{name} = {shown(price)}" for (_, name), price in sorted(said.prices.items())]
+    if len(worth) == 1 and next(iter(said.prices.values())) == 1:
+        (name,) = (name for _, name in said.prices)
+        return f"{shown(asked)} x {name} are needed, {more}"
+    if len(worth) > _NAMED:
+        worth = [*worth[:_NAMED], "..."]
+    return f"what is needed comes to {shown(asked)}, {more}, counted as {', '.join(worth)}"
 
 
 def _as_actions(

@@ -178,9 +178,8 @@ def transition(
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     if most in needed.proofs:
-        why, share = needed.words(most)
-        would_do = _what_would_do(goal, asked, before + most, share, seed, limits)
-        return Impossible((why, would_do), Proof.CHECKED, needed.proofs[most])
+        would_do = _what_would_do(goal, asked, before + most, seed, limits)
+        return Impossible((needed.words(most), would_do), Proof.CHECKED, needed.proofs[most])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
@@ -188,17 +187,12 @@ def transition(
 
 
 def _what_would_do(
-    goal: _Goal,
-    asked: Mapping[str, Floor],
-    most: int,
-    share: Fraction,
-    seed: int,
-    limits: Limits,
+    goal: _Goal, asked: Mapping[str, Floor], most: int, seed: int, limits: Limits
 ) -> str:
-    """Look for floors that are low enough; above a share of all floors there is no use in it."""
+    """Look for floors that are low enough."""
     for lower in _LOWER:
-        if lower > share or limits.over:
-            continue
+        if limits.over:
+            break
         floors = {name: replace(each, rps=each.rps * lower) for name, each in asked.items()}
         fleet = Fleet(goal.start, goal.target, floors, goal.is_late)
         if sequences(fleet, most, seed=seed, restarts=_TRIES, limits=limits):

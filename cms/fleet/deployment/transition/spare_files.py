@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 from ....files.layout import number_to_json
 from ....files.node import Node
@@ -12,6 +13,8 @@ from ..instance import Work
 from .model import Exhausted, Fixed, Frozen, Spare
 
 __all__ = ["spare_from_json", "spare_to_json"]
+
+_Prices: TypeAlias = Mapping[tuple[str, str], Fraction]
 
 
 def spare_to_json(spare: Spare, names: Mapping[Work, str]) -> dict[str, Any]:
@@ -29,28 +32,21 @@ def _proof_to_json(proof: Frozen | Exhausted, names: Mapping[Work, str]) -> dict
     of = "target" if proof.places else "counts"
     if isinstance(proof, Exhausted):
         return {"kind": "exhausted", "of": of, "states": list(proof.states)}
-    end = None
-    if proof.end is not None:
-        end = [
-            {"gpu": gpu, "profile": profile, "price": number_to_json(price)}
-            for (gpu, profile), price in sorted(proof.end.items())
-        ]
-    stays = [{"point": names[each.work], "prices": _prices_to_json(each)} for each in proof.stays]
-    never = [
-        {
-            "point": names[each.work],
-            "prices": _prices_to_json(each),
-            "room": number_to_json(each.room),
-        }
-        for each in proof.never
-    ]
+    stays, never = (
+        [{"point": names[each.work], "prices": _prices_to_json(each.prices)} for each in part]
+        for part in (proof.stays, proof.never)
+    )
+    end = _prices_to_json(proof.end)
     return {"kind": "frozen", "of": of, "stays": stays, "never": never, "end": end}
 
 
-def _prices_to_json(fixed: Fixed) -> dict[str, Any] | None:
-    if fixed.prices is None:
+def _prices_to_json(prices: _Prices | None) -> list[dict[str, Any]] | None:
+    if prices is None:
         return None
-    return {name: number_to_json(price) for name, price in sorted(fixed.prices.items())}
+    return [
+        {"gpu": gpu, "profile": profile, "price": number_to_json(price)}
+        for (gpu, profile), price in sorted(prices.items())
+    ]
 
 
 def spare_from_json(node: Node, works: Mapping[str, Work]) -> Spare:
@@ -80,25 +76,25 @@ def _proof(node: Node, works: Mapping[str, Work]) -> Frozen | Exhausted:
     if kind == "exhausted":
         counts = tuple(entry.integer(minimum=1) for entry in fields["states"].array())
         return Exhausted(counts, places)
-    end = None
-    if fields["end"].value is not None:
-        end = FrozenMap(dict(_end(fields["end"])))
     stays, never = (
-        tuple(_fixed(entry, works, begins=key == "never") for entry in fields[key].array())
-        for key in ("stays", "never")
+        tuple(_fixed(entry, works) for entry in fields[key].array()) for key in ("stays", "never")
     )
-    return Frozen(stays, never, end, places)
+    return Frozen(stays, never, _prices(fields["end"]), places)
 
 
-def _end(node: Node) -> Iterator[tuple[tuple[str, str], Any]]:
+def _fixed(node: Node, works: Mapping[str, Work]) -> Fixed:
+    fields = node.object(("point", "prices"))
+    return Fixed(works[fields["point"].one_of(works)], _prices(fields["prices"]))
+
+
+def _prices(node: Node) -> _Prices | None:
+    if node.value is None:
+        return None
+    found: dict[tuple[str, str], Fraction] = {}
     for entry in node.array():
         fields = entry.object(("gpu", "profile", "price"))
-        yield (fields["gpu"].text(), fields["profile"].text()), fields["price"].number()
-
-
-def _fixed(node: Node, works: Mapping[str, Work], *, begins: bool) -> Fixed:
-    fields = node.object(("point", "prices", "room") if begins else ("point", "prices"))
-    work, prices = works[fields["point"].one_of(works)], None
-    if fields["prices"].value is not None:
-        prices = FrozenMap({name: each.number() for name, each in fields["prices"].entries()})
-    return Fixed(work, prices, fields["room"].number()) if begins else Fixed(work, prices)
+        block = fields["gpu"].text(), fields["profile"].text()
+        if block in found:
+            raise entry.error(f"{entry.label} is a second price of {block[1]}", expected="one")
+        found[block] = fields["price"].number()
+    return FrozenMap(found)
