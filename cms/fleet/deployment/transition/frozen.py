@@ -209,6 +209,7 @@ def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> F
     stays = {use for use in held if ground.uses[use].supply}
     never = {use for use in range(len(ground.uses)) if not held[use]}
     goes = {each.use for site in ground.sites for each in site.held - site.wanted}
+    # what goes first: where all that stays is in its place in the target, there is no proof
     order = sorted(never) + sorted(stays, key=lambda use: (use not in goes, use))
     proved: dict[int, Prices | None] = {}
     left, at = _EFFORT, 0
@@ -232,6 +233,8 @@ def find_frozen(ground: Ground, most: int, limits: Limits, *, places: bool) -> F
         stays.discard(use)
         never.discard(use)
         at = 0
+    if not stays and not never:
+        return None
     fixed = [
         tuple(Fixed(ground.uses[use].work, proved[use]) for use in sorted(part))
         for part in (stays, never)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ....values.numbers import shown
 from ..instance import Instance
@@ -71,12 +72,16 @@ class Necessity:
         *,
         places: bool,
     ) -> None:
-        sides = (*start.instances(), *target.instances())
-        works = {each.work for _, each in sides if each.work is not None}
-        self.start, self.target = start, target
-        self.ground = ground_of(start, target, floors, works)
+        self.start, self.target, self.floors = start, target, floors
         self.before, self.places = before, places
         self.proofs: dict[int, Frozen | Exhausted] = {}
+
+    @cached_property
+    def ground(self) -> Ground | None:
+        """What the proofs speak of, None where nothing is proved."""
+        sides = (*self.start.instances(), *self.target.instances())
+        works = {each.work for _, each in sides if each.work is not None}
+        return ground_of(self.start, self.target, self.floors, works)
 
     def look(self, count: int, limits: Limits) -> tuple[Action, ...] | None:
         """Try to prove that so many spare GPUs will not do; return a way if there is one."""
