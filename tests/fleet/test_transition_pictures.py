@@ -1,13 +1,11 @@
-"""Transitions in time: exact capacities, every action drawn once, legible at every size."""
+"""Transitions drawn: every action once, legible at every size."""
 
 from __future__ import annotations
 
-import random
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -16,103 +14,26 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from cms.errors import InvalidOption
-from cms.fleet import Service
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Placed, Work, place
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
 from cms.fleet.deployment.transition import (
     Action,
     Durations,
-    Floor,
-    Kept,
-    Schedule,
-    Spare,
     Transition,
     What,
     schedule,
     transition,
 )
-from cms.fleet.deployment.transition.curves import (
-    Curve,
-    capacity_curve,
-    capacity_curves,
-    seconds_below,
-    service_names,
-)
 from cms.fleet.report.transition_gantt import Gantt, in_lanes, longest_chain
 from cms.fleet.report.transition_words import clock, ticks
 from cms.fleet.report.transitions import MOST_ROWS, transition_lines, transition_svg
-from cms.solving.solution import Proof
-from tests.fleet.deployments import deployments, promises, published
-from tests.fleet.plans import NASTY, point, printed
-from tests.fleet.transition.cases import A30, A100, Pair, chain
+from tests.fleet.deployments import deployments, promises
+from tests.fleet.plans import NASTY, printed
+from tests.fleet.transition.cases import A30, chain
+from tests.fleet.transitions import NOTHING, every_kind, fleet, growth, made, work
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, EDGE = 960, 24
 SIZES = {"title": 20, "verdict": 15, "small": 11, "tiny": 9}
-NOTHING = Durations(cut_s=0, start_s=0, delete_s=0, stop_s=0, rewrite_s=0, reset_s=0)
-
-
-def work(service: str, rps: int = 10) -> Work:
-    return Work(service, point(service, "2g.12gb", rps, A30.key), Fraction(rps))
-
-
-def made(
-    actions: list[Action], names: list[str], start: Deployment, floors: dict[str, int] | None = None
-) -> Transition:
-    """A transition whose target is what its actions lead to."""
-    cards = {(card.node, card.index): card for card in start.gpus()}
-    for each in actions:
-        held = [one for one in cards[each.gpu].instances if one not in each.removes]
-        cards[each.gpu] = cards[each.gpu].with_instances([*held, *each.adds])
-    services = tuple(Service(name, name, 1, 1000) for name in names)
-    start = replace(start, services=services)
-    kept = {name: Floor(Fraction(rps), "given") for name, rps in (floors or {}).items()}
-    return Transition(
-        start, start.with_gpus(cards), kept, tuple(actions), Spare(0), Kept(0, 0, Proof.CHECKED)
-    )
-
-
-def fleet(count: int, node: str = "a", *held: Instance) -> Deployment:
-    cards = tuple(FleetGpu(node, index, A30, instances=held) for index in range(count))
-    names = {each.work.service for each in held if each.work is not None}
-    services = tuple(Service(name, name, 1, 1000) for name in sorted(names))
-    return Deployment((FleetNode(node, cards),), services)
-
-
-def every_kind(chat: str = "chat", code: str = "code", node: str = "a") -> Transition:
-    """One of each kind on three GPUs, one temporary; two services, one that stays in part."""
-    one, two = Instance("2g.12gb", 0, work(chat)), Instance("2g.12gb", 2, work(chat))
-    other = Instance("2g.12gb", 2, work(code))
-    actions = [
-        Action(What.CREATE, node, 2, adds=(one,), is_temporary=True),
-        Action(What.RESTART, node, 0, removes=(two,), adds=(other,), after=(0,)),
-        Action(What.REWRITE, node, 1, removes=(one, two), adds=(one, other), after=(0, 1)),
-        Action(What.DELETE, node, 2, removes=(one,), after=(2,), is_temporary=True),
-    ]
-    cards = [FleetGpu(node, index, A30, instances=(one, two)) for index in range(2)]
-    start = Deployment(
-        (FleetNode(node, (*cards, FleetGpu(node, 2, A30), FleetGpu(node, 3, A30))),),
-        (Service(chat, chat, 1, 1000),),
-    )
-    found = made(actions, [chat, code], start, {chat: 20})
-    return replace(found, kept=Kept(1, 1, Proof.CHECKED))
-
-
-@cache
-def growth() -> Transition:
-    """From 3 to 12 GPUs."""
-    cards = tuple(FleetGpu("a", index, A100) for index in range(16))
-    first = place(published("S2"), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, Placed)
-    found = transition(first.deployment, published("S5"))
-    assert isinstance(found, Transition)
-    return found
-
-
-@cache
-def pair(seed: int) -> Transition:
-    found = transition(Pair(seed).start, Pair(seed).wanted)
-    assert isinstance(found, Transition)
-    return found
 
 
 def texts(picture: str) -> list[tuple[float, float, float, float, str]]:
@@ -155,111 +76,6 @@ def lines(found: Transition, width: int = 100, **more: object) -> list[str]:
     said = printed(report, width).splitlines()
     assert all(cell_len(line) <= width for line in said)
     return said
-
-
-# --- capacities -----------------------------------------------------------------------------------
-
-
-def slow_capacity(found: Transition, plan: Schedule, service: str, when: Fraction) -> Fraction:
-    """From the definition: what is removed counts until it begins, what is added once it ended."""
-    now = sum(
-        (
-            each.supply_rps
-            for _, each in found.start.instances()
-            if each.work is not None and each.work.service == service
-        ),
-        Fraction(0),
-    )
-    for action, begin, end in zip(found.actions, plan.begin_s, plan.end_s, strict=True):
-        now -= action.removed_rps(service) * (begin <= when)
-        now += action.added_rps(service) * (end <= when)
-    return now
-
-
-def random_execution(found: Transition, rng: random.Random) -> Schedule:
-    """Whatever the order allows: any durations, any delays, any parallelism."""
-    begin, end = [], []
-    for action in found.actions:
-        ready = max((end[before] for before in action.after), default=Fraction(0))
-        begin.append(ready + rng.choice((0, 0, Fraction(rng.randint(1, 400), 7))))
-        end.append(begin[-1] + rng.choice((0, Fraction(rng.randint(1, 900), 11))))
-    return Schedule(tuple(begin), tuple(end), Fraction(0))
-
-
-def assert_curves(found: Transition, plan: Schedule) -> None:
-    for curve in capacity_curves(found, plan):
-        name = curve.service
-        moments = {*plan.begin_s, *plan.end_s, Fraction(0)}
-        slow = {when: slow_capacity(found, plan, name, when) for when in moments}
-        assert slow == {when: curve.at(when) for when in moments}
-        assert curve.lowest == min(curve.before, *slow.values()) >= curve.floor
-        assert curve.lowest in (curve.at(curve.lowest_s), curve.before)
-        assert curve.highest == max(curve.before, *slow.values())
-        assert all(one[0] < other[0] for one, other in pairwise(curve.steps))
-        known = {each.name for each in found.target.services}
-        assert curve.after == (found.target.capacity(name) if name in known else 0)
-
-
-seconds = st.integers(0, 500).map(lambda number: Fraction(number, 2))
-
-
-@given(
-    st.integers(0, 20),
-    st.builds(Durations, seconds, seconds, seconds, seconds, seconds, seconds),
-    st.sampled_from((None, 1, 2)),
-    st.randoms(use_true_random=False),
-)
-def test_a_capacity_is_never_below_its_floor_whatever_the_durations(
-    seed: int, durations: Durations, most: int | None, rng: random.Random
-) -> None:
-    found = pair(seed)
-    assert_curves(found, schedule(found, durations, most))
-    assert_curves(found, random_execution(found, rng))
-
-
-def test_the_published_growth_keeps_its_floors_in_any_execution() -> None:
-    found = growth()
-    assert_curves(found, schedule(found))
-    for seed in range(3):
-        assert_curves(found, random_execution(found, random.Random(seed)))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("step", range(4))
-def test_the_published_chain_keeps_its_floors_in_any_execution(step: int) -> None:
-    for found in chain()[step]:
-        for seed in range(20):
-            assert_curves(found, random_execution(found, random.Random(seed)))
-        assert_legible(transition_svg(found))
-
-
-def test_a_curve_by_hand() -> None:
-    found = every_kind()
-    curve = capacity_curve(found, schedule(found), "chat")
-    # at 80 s one ends and another begins, at 185 s the rewrite begins, at 350 s likewise
-    assert curve.steps == ((0, 40), (185, 20))
-    assert (curve.before, curve.lowest, curve.lowest_s, curve.after) == (40, 20, 185, 20)
-    assert curve.at(Fraction(-1)) == 40
-    assert curve.changes
-    assert service_names(found) == ("chat", "code")
-    with pytest.raises(InvalidOption, match="'chatt'; the nearest|'chatt'"):
-        capacity_curve(found, schedule(found), "chatt")
-
-
-@given(st.data())
-def test_seconds_below_a_rate_as_counted_second_by_second(data: st.DataObject) -> None:
-    def steps(first: int) -> tuple[tuple[Fraction, Fraction], ...]:
-        at = sorted(data.draw(st.sets(st.integers(1, 19), max_size=4)))
-        moments = [first, *[each + first for each in at]]
-        return tuple((Fraction(m), Fraction(data.draw(st.integers(0, 9)))) for m in moments)
-
-    curve, rates = (
-        Curve("a", Fraction(5), steps(0), Fraction(0)),
-        steps(data.draw(st.integers(0, 3))),
-    )
-    asked = [[rps for when, rps in rates if when <= second] for second in range(20)]
-    slow = sum(bool(own) and curve.at(Fraction(t)) < own[-1] for t, own in enumerate(asked))
-    assert seconds_below(curve, rates, Fraction(20)) == slow
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -453,3 +269,10 @@ def test_lanes_hold_everything_once_without_overlap(spans: list[tuple[int, int]]
         assert all(one[2] <= other[1] for one, other in pairwise(lane))
     most = max((sum(b <= t < e for b, e in edges) for t in range(40)), default=0)
     assert len(lanes) == most
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", range(4))
+def test_the_published_chain_is_legible(step: int) -> None:
+    for found in chain()[step]:
+        assert_legible(transition_svg(found))
