@@ -15,6 +15,7 @@ from ....values.numbers import shown
 from ..checking import check_deployment, check_gpu
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
+from .kept import kept_faults
 from .model import Action, Transition, What
 from .necessity import spare_fault
 from .order import predecessors, rewrites, temporaries
@@ -55,6 +56,7 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     found += _layouts(transition)
     found += _gpus(transition)
     found += _kept(transition)
+    found += kept_faults(transition)
     found += _said(transition)
     return tuple(found or _necessity(transition))
 

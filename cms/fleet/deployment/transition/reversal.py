@@ -13,6 +13,7 @@ from ....solving.solution import Proof
 from ..instance import Instance, Mode, State
 from ..model import Deployment
 from .checking import most_gpus
+from .kept import in_common
 from .model import Action, Kept, Transition, What
 from .order import ordered
 from .planning import arrived, checked
@@ -81,7 +82,7 @@ def reversal(transition: Transition) -> Transition:
     target, kept = arrived(start, _as_it_was(transition.start), back)
     most = most_gpus(transition.start, start) + transition.spare.count
     actions = ordered(start, back, transition.floors, most)
-    count = Kept(kept, max(kept, transition.kept.count), Proof.CHECKED)
+    count = Kept(kept, in_common(start, target, places=True), Proof.CHECKED, places=True)
     spare = most - most_gpus(start, target)
     return checked(start, target, transition.floors, actions, spare, count)
 
