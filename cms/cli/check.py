@@ -93,12 +93,22 @@ def _check_deployment(session: Session, document: Node, output: Path | None) -> 
     found = deployment_from_json(document)
     faults = list(check_deployment(found))
     if found.plan is not None:
-        # wishes may have asked for more than the plan, which is none the worse for it
+        # wishes may have asked for more than the plan, and a plan near what ran has other
+        # instances: none the worse where they supply all that was planned for
         wanted, there = wanted_of(found.plan), found.kinds()
+        supplied = {
+            service.name: sum(
+                n * kind.work.supply_rps
+                for kind, n in there.items()
+                if kind.work.service == service.name
+            )
+            for service in wanted.services
+        }
+        demands = {job.name: job.demand for job in found.plan.serving.problem.jobs}
         faults += [
             Violation("count", "the deployment", f"{there[kind]} x {kind}", f"{count}, as planned")
             for kind, count in wanted.counts.items()
-            if there[kind] < count
+            if there[kind] < count and supplied[kind.work.service] < demands[kind.work.service]
         ]
         answer = solution_from_json(document.at("plan").at("solution"))
         faults += faults_of(found.plan.serving.problem, answer)

@@ -17,12 +17,13 @@ from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..programs import Limits
+from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from ..wishes import Wishes, wishes_of
 from .checking import check_transition, most_gpus
 from .durations import Durations
-from .floors import floors_of, recounted
+from .floors import floors_of
 from .kept import in_common, proved_kept
 from .model import Action, Exhausted, Floor, Frozen, Kept, Spare, Transition
 from .necessity import Necessity
