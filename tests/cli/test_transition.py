@@ -34,7 +34,10 @@ def test_a_transition_is_told_written_checked_and_verified(
     out = tmp_path / "steps"
     assert run(["transition", now, then, "-o", str(out)]) == 0
     said = flat(capsys.readouterr().out)
-    assert "1 -> 1 GPU, floor 100 %: 2 actions in 2 steps, 2 min (assumed); 1 spare GPU" in said
+    assert (
+        "1 -> 1 GPU, floor 100 %: 2 actions in 2 steps, 2 min (assumed); 1 spare GPU (the least)"
+        in said
+    )
     assert "0 of 1 instance stays" in said
     assert "chat 0 1 1 120 100 (100 % of the smaller of 100 and 100 items/s)" in said
     assert "Times are assumed, not measured" in said
@@ -79,8 +82,10 @@ def test_what_is_impossible_exits_with_3_and_what_is_not_found_with_4(
     assert "there is no such transition, proof checked: - chat is to keep 100 items/s" in said
     assert run(["transition", full, none, "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["proof"] == "checked"
-    assert run(["transition", now, then, "--spare", "0"]) == 4
-    assert "no transition was found, and there may be one" in capsys.readouterr().out
+    assert run(["transition", now, then, "--spare", "0"]) == 3
+    assert "none of the 3 states that can be reached" in flat(capsys.readouterr().out)
+    assert run(["transition", now, then, "--time-limit", "0"]) == 4
+    assert "no transition was found in time" in capsys.readouterr().err
     assert run(["transition", now, then, "--spare", "0", "--floor", "chat=0", "-q"]) == 0
     assert not out.exists()
 

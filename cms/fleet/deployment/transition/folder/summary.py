@@ -105,7 +105,6 @@ def _headline(transition: Transition, floor: str, timed: Schedule) -> str:
     if not moves:
         return said + "nothing to do"
     kept, spare = transition.kept, transition.spare
-    least = "the least" if spare.is_least else "whether fewer do is not known"
     running = sum(transition.start.kinds().values())
     most = f"at most {kept.most}"
     if kept.count == kept.most and kept.proof is not Proof.NONE:
@@ -113,9 +112,8 @@ def _headline(transition: Transition, floor: str, timed: Schedule) -> str:
         most = f"the most possible, {word}"
     return (
         f"{said}{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}, "
-        f"{in_words(timed.makespan_s)} (assumed); {spare.count} spare "
-        f"GPU{'s' * (spare.count != 1)} ({least}); {kept.count} of {running} "
-        f"instance{'s' * (running != 1)} stay{'s' * (running == 1)} ({most})"
+        f"{in_words(timed.makespan_s)} (assumed); {spare}; {kept.count} of "
+        f"{running} instance{'s' * (running != 1)} stay{'s' * (running == 1)} ({most})"
     )
 
 
