@@ -12,9 +12,9 @@ import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
 from cms.files.folders import write_folder
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Seen, difference
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Seen, State, difference
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import Transition, lowest_capacity, transition
+from cms.fleet.deployment.transition import Transition, lowest_capacity, reversal, transition
 from cms.fleet.deployment.transition.folder import (
     FolderOptions,
     folder_of,
@@ -283,6 +283,17 @@ def test_what_is_known_on_the_way_leaves_out_places_of_two_services() -> None:
     assert restarted
     assert not restarted & {(card.name, each.start) for card, each in known.instances()}
     assert {kind.work for kind in kinds} >= {each.work for _, each in found.target.instances()}
+
+
+def test_the_way_back_borrows_no_gpu_for_what_does_not_come_back() -> None:
+    hollow = FleetGpu("n", 0, A30, instances=(Instance("1g.6gb", 0, state=State.HOLLOW),))
+    now = Deployment((FleetNode("n", (hollow,)),))
+    found = transition(now, now.with_gpus({("n", 0): hollow.with_instances(())}))
+    assert isinstance(found, Transition)
+    assert len(found.actions) == 1
+    back = reversal(found)
+    assert (back.actions, back.spare.count) == ((), 0)
+    assert "It is proved as well: 0 actions" in folder_of(found).files["README.md"]
 
 
 def test_what_the_scripts_cannot_do_is_refused() -> None:
