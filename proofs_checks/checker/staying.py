@@ -52,9 +52,6 @@ def most_by_prices(of: Transition) -> int:
         raise Fault("there are no prices of what is kept")
     points, instances, gpus = of.kept.prices
     ground = ground_of(of)
-    for name, price in [*points.items(), *instances.items(), *gpus.items()]:
-        if price < 0:
-            raise Fault(f"the price of {show(name)} is below 0")
     if unknown := [name for name in points if not ground.wanted[name]]:
         raise Fault(f"{show(unknown[0])} has a price, and the target has none")
     used = Counter(
