@@ -10,8 +10,8 @@ from fractions import Fraction
 from ...errors import AlgorithmError, InvalidProblem
 from ...values.names import nearest
 from ..deployment import Deployment
+from ..deployment.recounting import recounted
 from ..deployment.transition import Durations, Impossible, Transition, schedule, transition
-from ..deployment.transition.floors import recounted
 from .changing import Change, change_to, gpus_at_work
 from .deciding import Decision, decide
 from .forecast import Forecast
