@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,15 @@ from ..deployment.transition import Durations
 from .forecast import Forecast, Latest
 from .path import NoPath, fewest
 from .playing import Played, empty_fleet, play
-from .policies import POLICIES, Forecasting, Policy, clairvoyant
+from .policies import (
+    POLICIES,
+    Always,
+    DayNight,
+    Forecasting,
+    Policy,
+    Threshold,
+    clairvoyant,
+)
 from .scene import Scene
 
 __all__ = ["CONTENDERS", "Compared", "compare", "contender", "roomy_fleet"]
@@ -24,8 +32,15 @@ __all__ = ["CONTENDERS", "Compared", "compare", "contender", "roomy_fleet"]
 _REPLAN_COSTS = (0, 4, 8, 16)
 #: What is played, by name: those that need nothing but the trace, ours, and those who know it.
 CONTENDERS = (
-    *POLICIES, "forecast", "latest", *(f"clairvoyant-{cost}" for cost in _REPLAN_COSTS)
+    "never", "always_regrouped", "always", "day_night", "threshold", "forecast", "latest",
+    *(f"clairvoyant-{cost}" for cost in _REPLAN_COSTS)
 )  # fmt: skip
+#: Those that change to the plan as it was made: others' systems, and what ours is held against.
+_REGROUPED: Mapping[str, Callable[[], Policy]] = {
+    "always_regrouped": lambda: Always("always, regrouped"),
+    "day_night": DayNight,
+    "threshold": Threshold,
+}
 
 
 @dataclass(frozen=True)
@@ -83,8 +98,11 @@ def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scen
     InvalidOption
         If there is none of this name.
     """
-    if name in POLICIES:
+    if name in POLICIES and name not in _REGROUPED:
         return POLICIES[name](), scene
+    if name in _REGROUPED:
+        terms = replace(scene.terms, regrouped=True)
+        return _REGROUPED[name](), replace(scene, terms=terms)
     if name == "forecast":
         return Forecasting(forecast, f"forecast ({forecast.name})"), scene
     if name == "latest":

@@ -170,7 +170,7 @@ def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene
         scene.terms, horizon_s=horizon, replan_cost=replan_cost, restart_cost=Fraction(0),
         hysteresis=Fraction(0),
     )  # fmt: skip
-    name = f"clairvoyant, a re-plan costs {float(replan_cost):g}"
+    name = f"clairvoyant, re-plan at {float(replan_cost):g}"
     return Forecasting(Known(scene.trace), name), replace(scene, terms=terms)
 
 

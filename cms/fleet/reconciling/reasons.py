@@ -159,7 +159,7 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
             name: number_to_json(getattr(tick.terms, name))
             for name in ("every_s", "lead_s", "horizon_s", "replan_cost", "restart_cost",
                          "hysteresis")
-        },
+        } | {"regrouped": tick.terms.regrouped},
         "short": list(found.short),
         "keep": None if found.keep is None else _path_to_json(tick, found.keep),
         "change": None if found.change is None else _path_to_json(tick, found.change),

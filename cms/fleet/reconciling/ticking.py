@@ -148,8 +148,9 @@ def reconcile(
         way = _nothing(now)
     else:
         way = change_to(
-            now, found.plan.plan, durations=durations, max_parallel=max_parallel, cancel=cancel
-        )
+            now, found.plan.plan, regrouped=terms.regrouped, durations=durations,
+            max_parallel=max_parallel, cancel=cancel,
+        )  # fmt: skip
     if isinstance(way, Impossible):
         return way
     return Tick(now, history, terms, forecast, windows, found, way, durations)

@@ -47,8 +47,8 @@ def policies_report(scene: Scene, found: Sequence[Compared]) -> Iterator[Rendera
     found : sequence of Compared
     """
     rows = table(
-        "policy", ">GPU hours", ">re-plans", ">starts (temporary)", ">worst spare", ">longest",
-        ">shortage", ">to the least",
+        "policy", ">GPU hours", ">re-plans", ">starts (+temp.)", ">spare", ">longest",
+        ">shortage", ">to least",
     )  # fmt: skip
     for each in found:
         own = each.played
@@ -62,10 +62,11 @@ def policies_report(scene: Scene, found: Sequence[Compared]) -> Iterator[Rendera
     hours = shown(scene.count * scene.terms.every_s / 3600)
     yield text(
         f"{hours} h from {scene.trace.said(scene.first)} on, {shown(100 * scene.planner.margin)} % "
-        "margin; GPU hours of plans, what changes borrow besides is in --json. Longest: of the "
-        "transitions, by assumed durations. Shortage: while some service had less than its rate. "
-        "To the least: GPU hours above the fewest that any windows planned with their rates known "
-        "and as many re-plans take; below 0 %, plans had no room for what came."
+        "margin; GPU hours of plans, what changes borrow besides is in --json. Starts: of "
+        "instances, and of those that went again (temp.). Spare: the most GPUs that a change "
+        "borrowed. Longest: of the changes, by assumed durations. Shortage: while some service had "
+        "less than its rate. To least: GPU hours above the fewest that any windows with their "
+        "rates known and as many re-plans take; below 0 %, plans had no room for what came."
     )
     for each in found:
         for why in each.played.refused:
