@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import Durations
     from cms.fleet.hardware import Gpu
-    from cms.fleet.reconciling import Forecast, Planner, Rates, Terms
+    from cms.fleet.reconciling import Forecast, Planner, Rates, Terms, Tick
     from cms.fleet.serving import OperatingPoint
 
 
@@ -44,6 +44,8 @@ class Asked:
     forecast : Forecast
     durations : Durations or None
     max_parallel : int or None
+    actuator : str
+        What cuts the GPUs.
     """
 
     services: Path
@@ -57,6 +59,7 @@ class Asked:
     forecast: Forecast
     durations: Durations | None
     max_parallel: int | None
+    actuator: str
 
     def planner(self, session: Session, rates: Rates, now: Deployment | None) -> Planner:
         """Build the planner of the services, on the GPUs that there are."""
@@ -150,3 +153,20 @@ def gpu_hours(text: str, option: str) -> Fraction:
         return exact(text.strip(), "the GPU hours")
     except CmsError as fault:
         raise usage_error(str(fault), option) from None
+
+
+def folder_files(tick: Tick, asked: Asked) -> dict[str, str]:
+    """Return the files of a tick: its transition's folder, and ``decision.json``, why it is so.
+
+    Who goes on gets a folder, too, without steps: what an earlier tick wrote there has been done,
+    and must not stay to be run again.
+    """
+    from cms.files.layout import document_text
+    from cms.fleet.deployment.transition.folder import FolderOptions, folder_of
+    from cms.fleet.reconciling import tick_to_json
+
+    how = FolderOptions(asked.actuator, "100 %", asked.durations, asked.max_parallel)
+    document = tick_to_json(tick)
+    del document["transition"]  # it is beside it
+    files = dict(folder_of(tick.way.transition, how).files)
+    return files | {"decision.json": document_text(lambda: document, "decision.json")}

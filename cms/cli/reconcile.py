@@ -12,8 +12,8 @@ from cms.errors import CmsError, InvalidProblem
 
 from . import options
 from .catalogue import gpu_keys
-from .fleets import MaxAge, read_fleet, refuse_stale_now
-from .rates import Asked, gpu_hours, refuse_stale_rates, seconds
+from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
+from .rates import Asked, folder_files, gpu_hours, refuse_stale_rates, seconds
 from .searching import heard
 from .session import (
     Exit,
@@ -23,6 +23,7 @@ from .session import (
     report_error,
     session_of,
 )
+from .transition import Actuator, DurationsFile, MaxParallel
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -147,28 +148,23 @@ _Play = Annotated[
         "--play", metavar="TIME", help="How much of a trace's end is played; before is history."
     ),
 ]
-_Durations = Annotated[
-    Path | None,
-    typer.Option(
-        "--durations", metavar="FILE", help="Your own seconds of actions, in JSON or YAML."
-    ),
-]
-_MaxParallel = Annotated[
-    int | None,
-    typer.Option(
-        "--max-parallel", metavar="N", min=1, help="At most N actions at once.  [default: all]"
-    ),
-]
 _TimeLimit = Annotated[
     str,
     typer.Option("--time-limit", metavar="SECONDS", help="Of each plan; 'none' for no limit."),
 ]
-_Transition = Annotated[
+_Regrouped = Annotated[
+    bool,
+    typer.Option(
+        "--regrouped",
+        help="Change to the plan as it was made, not to the one on as few GPUs that keeps most.",
+    ),
+]
+_Folder = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FILE",
-        help="Also write the transition, one without actions to go on; of a trace, the table. '-' "
-        "prints the whole answer as JSON.",
+        "--output", "-o", metavar="DIR",
+        help="The transition's folder to write, one without steps to go on; of a trace, the file "
+        "of the table. '-' prints the answer as JSON.",
     ),
 ]  # fmt: skip
 
@@ -193,11 +189,14 @@ def reconcile(
     restart_cost: _RestartCost = "0.05",
     hysteresis: _Hysteresis = "2%",
     play: _Play = "24h",
-    durations: _Durations = None,
-    max_parallel: _MaxParallel = None,
+    regrouped: _Regrouped = False,
+    actuator: Actuator = "nvidia-smi",
+    durations: DurationsFile = None,
+    max_parallel: MaxParallel = None,
     time_limit: _TimeLimit = "60",
     max_age: MaxAge = "15min",
-    output: _Transition = None,
+    output: _Folder = None,
+    force: Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
@@ -208,7 +207,12 @@ def reconcile(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"))
+    if trace is not None:
+        refuse_unwritable((output, "--output"))
+    elif output is not None:
+        from cms.files.folders import refuse_folder
+
+        refuse_folder(output, force=force)
     refuse_two_readers(
         (now, "NOW"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
         (operating_points, "--operating-points"), (durations, "--durations"),
@@ -228,13 +232,13 @@ def reconcile(
             seconds(every, "--every"), seconds(lead, "--lead"), seconds(horizon, "--horizon"),
             gpu_hours(replan_cost, "--replan-cost"),
             gpu_hours(restart_cost, "--restart-cost"),
-            options.share(hysteresis, "--hysteresis"),
+            options.share(hysteresis, "--hysteresis"), regrouped,
         )  # fmt: skip
         asked = Asked(
             services, operating_points, gpu, rule, options.costs(cost),
             options.share(margin, "--margin"), options.time_limit(time_limit), terms,
             forecast_of(forecast), None if durations is None else read_durations(durations),
-            max_parallel,
+            max_parallel, actuator,
         )  # fmt: skip
         path = trace or rates
         assert path is not None
@@ -246,9 +250,13 @@ def reconcile(
     with session.interrupts.abortable():
         today = read_fleet(now)
         refuse_stale_now(session, today, max_age)
+        if output is not None:
+            from cms.fleet.deployment.transition.folder import actuator_of
+
+            actuator_of(actuator).refuse(today)
         refuse_stale_rates(path, known, max_age)
         planner = asked.planner(session, known, today)
-    return _answered(session, lambda: _tick(session, today, known, planner, asked, output))
+    return _answered(session, lambda: _tick(session, today, known, planner, asked, (output, force)))
 
 
 def _answered(session: Session, call: Any) -> int:
@@ -274,15 +282,15 @@ def _tick(
     rates: Rates,
     planner: Planner,
     asked: Asked,
-    output: Path | None,
+    to: tuple[Path | None, bool],
 ) -> int:
-    from cms.fleet.deployment.transition import Impossible, transition_to_json
+    from cms.fleet.deployment.transition import Impossible
     from cms.fleet.reconciling import tick_to_json
 
     found = heard(session, lambda: _decided(session, now, rates, planner, asked))
     if isinstance(found, Impossible):
         return _refuse(session, found)
-    tick = found
+    tick, (output, force) = found, to
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.reconciling import tick_report
@@ -290,7 +298,8 @@ def _tick(
         return tick_report(tick)
 
     session.show(lambda: tick_to_json(tick), report, str, None, None)
-    session.write(lambda: transition_to_json(tick.way.transition), output)
+    if output is not None:
+        session.write_folder(folder_files(tick, asked), output, force=force)
     return Exit.ANSWER
 
 
@@ -351,10 +360,11 @@ def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Pa
 
 
 def _played(session: Session, scene: Scene, asked: Asked) -> list[Compared]:
-    from cms.fleet.reconciling import compare
+    from cms.fleet.reconciling import CONTENDERS, compare
 
     found = []
-    for each in compare(scene, asked.forecast, durations=asked.durations):
+    names = tuple(name for name in CONTENDERS if name != asked.forecast.name)
+    for each in compare(scene, asked.forecast, names, durations=asked.durations):
         session.note(f"played: {each.played.policy}")
         found.append(each)
         if session.interrupts.pressed:

@@ -9,12 +9,14 @@ from fractions import Fraction
 
 from ...errors import AlgorithmError, InvalidProblem
 from ...values.names import nearest
+from ...values.numbers import shown
 from ..deployment import Deployment
 from ..deployment.recounting import recounted
 from ..deployment.transition import Durations, Impossible, Transition, schedule, transition
 from .changing import Change, change_to, gpus_at_work
 from .deciding import Decision, decide
 from .forecast import Forecast
+from .path import NoPath
 from .rates import Rates, said_time
 from .scene import Terms
 from .windows import Planner, Windows
@@ -142,7 +144,10 @@ def reconcile(
     now = recounted(now, empty.services, empty.rule)
     windows = terms.windows(forecast, history.of(names), planner)
     cost = planner.cost_of(gpus_at_work(now))
-    found = decide(windows, _has(now, planner), cost, terms.hysteresis)
+    try:
+        found = decide(windows, _has(now, planner), cost, terms.hysteresis)
+    except NoPath as fault:
+        raise NoPath(fault.at, _no_plan(windows, history, terms, fault.at)) from None
     way: Change | Impossible
     if found.keeps or found.plan is None:
         way = _nothing(now)
@@ -154,6 +159,21 @@ def reconcile(
     if isinstance(way, Impossible):
         return way
     return Tick(now, history, terms, forecast, windows, found, way, durations)
+
+
+def _no_plan(windows: Windows, history: Rates, terms: Terms, at: int) -> str:
+    """Say for which rates there is no plan, and when."""
+    first, last = (
+        said_time(history.end_s + moment * terms.every_s, history.is_clock)
+        for moment in (at, at + 1)
+    )
+    needs = windows.needs(at, at + 1)
+    rates = ", ".join(f"{name} {shown(round(rate))}" for name, rate in needs.items())
+    return (
+        f"no plan on the GPUs there are serves the rates from {first} to {last}, with the margin "
+        f"in items/s: {rates}; add GPUs to what runs, lower the margin, or look with cms plan "
+        "where it fails"
+    )
 
 
 def _nothing(now: Deployment) -> Change:
