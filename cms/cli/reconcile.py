@@ -150,7 +150,9 @@ _Play = Annotated[
 ]
 _TimeLimit = Annotated[
     str,
-    typer.Option("--time-limit", metavar="SECONDS", help="Of each plan; 'none' for no limit."),
+    typer.Option(
+        "--time-limit", metavar="SECONDS", help="Of each plan, and of the way; 'none' for no limit."
+    ),
 ]
 _Regrouped = Annotated[
     bool,
@@ -310,7 +312,8 @@ def _decided(
 
     return decide(
         now, rates, planner, asked.forecast, asked.terms, durations=asked.durations,
-        max_parallel=asked.max_parallel, cancel=session.interrupts.cancel,
+        max_parallel=asked.max_parallel, time_limit=asked.time_limit,
+        cancel=session.interrupts.cancel,
     )  # fmt: skip
 
 

@@ -108,7 +108,8 @@ def change_to(
 
     found: Transition | Impossible | None = None
     if not regrouped:
-        near = nearest(now, plan, time_limit=time_limit, cancel=cancel, seed=seed)
+        half = None if time_limit is None else time_limit / 2  # what is left is for the way
+        near = nearest(now, plan, time_limit=half, cancel=cancel, seed=seed)
         if isinstance(near, Unplaceable):
             return Impossible(near.reasons, near.proof)
         found = way(near.wanted)

@@ -84,6 +84,7 @@ def reconcile(
     *,
     durations: Durations | None = None,
     max_parallel: int | None = None,
+    time_limit: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Tick | Impossible:
     """Decide whether to go on with what runs, and plan the way where not.
@@ -104,6 +105,8 @@ def reconcile(
     durations : Durations, optional
     max_parallel : int, optional
         At most so many actions at once.
+    time_limit : float, optional
+        Seconds to find the way; plans have the planner's own limit.
     cancel : threading.Event, optional
 
     Returns
@@ -154,7 +157,7 @@ def reconcile(
     else:
         way = change_to(
             now, found.plan.plan, regrouped=terms.regrouped, durations=durations,
-            max_parallel=max_parallel, cancel=cancel,
+            max_parallel=max_parallel, time_limit=time_limit, cancel=cancel,
         )  # fmt: skip
     if isinstance(way, Impossible):
         return way
