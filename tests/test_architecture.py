@@ -44,6 +44,7 @@ LAYERS = (
     "cms.fleet.hardware",
     "cms.fleet.serving",
     "cms.fleet.deployment",
+    "cms.fleet.reconciling",
     "cms.fleet.simulation",
     "cms.fleet.report",
     "cms.cli",

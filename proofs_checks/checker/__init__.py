@@ -4,8 +4,8 @@ It imports nothing of this package, only Python's standard library, so that a mi
 hide here. It is plain on purpose, and made to be read: ``reading``, ``problem``, ``schedule``,
 ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in this order, and
 ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``,
-``executions``, ``replay`` for what runs where. All numbers are exact; there is no tolerance
-anywhere. ``docs/files.md`` describes the documents.
+``executions``, ``room``, ``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where.
+All numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
 or any multiset of total size at most a capacity. Each block serves one job and covers as much of

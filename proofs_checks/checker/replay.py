@@ -13,9 +13,9 @@ any number at once, for any time. Of all moments of all executions it is require
    moment by moment where that is too rough and there are few).
 
 Beside that nothing foreign is touched, the end is the target, and what the file says of itself is
-true: temporary actions, kept instances, borrowed GPUs. Why the floors are what they are, that fewer
-spare GPUs would not do, and that no more could be kept is not in the file: the last is granted
-where no two sides have more in common.
+true: temporary actions, kept instances, borrowed GPUs, and that fewer spare GPUs would not do
+(``necessity.py``). Why the floors are what they are and that no more could be kept is not in the
+file: the latter is granted where no two sides have more in common.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from .executions import (
     removal_faults,
 )
 from .fleet import Instance
+from .necessity import necessity_faults
 from .reading import ZERO, show
 from .sequence import Replay
 from .transition import Transition, read_transition
@@ -83,8 +84,13 @@ def _claim_faults(of: Transition, replay: Replay) -> list[str]:
         faults.append(f"{kept} instances are said to be kept, of at most {most}")
     count, least, reason = of.spare
     ends = max(of.start.in_use, of.target.in_use)
-    if least > count or (least and not reason):
+    if least > count or len({bool(least), bool(reason), of.proof is not None}) > 1:
         faults.append(f"at least {least} spare GPUs are said to be needed, of {count}: no reason")
+    elif of.proof is not None:
+        why = necessity_faults(of, of.proof, ends + least - 1)
+        faults += [
+            f"that fewer than {least} spare GPUs will not do is not proved: {w}" for w in why
+        ]
     used = most_in_use(of, replay)
     if used > ends + count:
         faults.append(f"{used} GPUs can be in use at once, {ends} and {count} spare ones may be")
@@ -144,9 +150,9 @@ def _words(
         )
         words.append(f"{kept} instances are kept; that no more than {most} could be {word}")
     count, least, _ = of.spare
-    words.append(f"{count} spare GPUs")
+    words.append(f"{count} spare GPUs" + ("" if least == count else ", not proved the least"))
     if least:
-        words.append(f"that fewer than {least} would not do is taken from the file")
+        words.append(f"that fewer than {least} would not do is proved")
     return words + taken_words(taken)
 
 

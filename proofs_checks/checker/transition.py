@@ -30,6 +30,36 @@ class Action(NamedTuple):
     is_temporary: bool
 
 
+Prices = dict[tuple[str, str], Fraction]
+
+
+class Fixed(NamedTuple):
+    """A point of which it is said that its instances never stop, or that none ever begins.
+
+    ``prices`` are of instances, by device and profile. Without them all uses of the room are to be
+    tried.
+    """
+
+    point: str
+    prices: Prices | None
+
+
+class Frozen(NamedTuple):
+    """What is said never to stop and never to begin; ``end``: prices of devices' profiles."""
+
+    of_target: bool
+    stays: list[Fixed]
+    never: list[Fixed]
+    end: Prices | None
+
+
+class Exhausted(NamedTuple):
+    """How many states are said to be reached by so many actions and no fewer."""
+
+    of_target: bool
+    states: list[int]
+
+
 class Side(NamedTuple):
     """A deployment: its services and its GPUs."""
 
@@ -55,6 +85,7 @@ class Transition:
     kept: tuple[int, int, str]
     spare: tuple[int, int, str]
     borrowed: list[str]
+    proof: Frozen | Exhausted | None
 
 
 def read_transition(document: object) -> tuple[Transition, list[str], int]:
@@ -96,7 +127,7 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         actions.append(action)
         after.append(waits)
     kept = record(fields["kept"], "kept", "count most proof")
-    spare = record(fields["spare"], "spare", "count least reason borrowed")
+    spare = record(fields["spare"], "spare", "count least reason borrowed proof")
     counts = [
         integer(part[key], f"{key} of {what}")
         for part, key, what in (
@@ -109,8 +140,44 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         (counts[0], counts[1], one_of(_PROOFS, kept["proof"], "the proof of kept")),
         (counts[2], counts[3], as_a(str, spare["reason"], "the reason of spare")),
         [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
+        None if spare["proof"] is None else _proof(spare["proof"], points),
     )  # fmt: skip
     return found, faults, taken
+
+
+def _proof(value: object, points: Mapping[str, Point]) -> Frozen | Exhausted:
+    kind = as_a(dict, value, "the proof of spare").get("kind")
+    if one_of(("frozen", "exhausted"), kind, "the kind of the proof") == "exhausted":
+        fields = record(value, "the proof", "kind of states")
+        of = one_of(("counts", "target"), fields["of"], "of of the proof") == "target"
+        states = as_a(list, fields["states"], "states of the proof")
+        return Exhausted(of, [integer(each, "states of the proof", least=1) for each in states])
+    fields = record(value, "the proof", "kind of stays never end")
+    of = one_of(("counts", "target"), fields["of"], "of of the proof") == "target"
+    stays, never = (
+        [_fixed(each, f"{key} of the proof", points) for each in as_a(list, fields[key], key)]
+        for key in ("stays", "never")
+    )
+    return Frozen(of, stays, never, _prices(fields["end"], "end of the proof"))
+
+
+def _fixed(value: object, what: str, points: Mapping[str, Point]) -> Fixed:
+    fields = record(value, what, "point prices")
+    point = one_of(points, fields["point"], f"a point that {what} has")
+    return Fixed(point, _prices(fields["prices"], f"the prices of {what}"))
+
+
+def _prices(value: object, what: str) -> Prices | None:
+    if value is None:
+        return None
+    prices: Prices = {}
+    for each in as_a(list, value, what):
+        own = record(each, f"one of {what}", "gpu profile price")
+        gpu, profile = (as_a(str, own[key], f"a {key} of {what}") for key in ("gpu", "profile"))
+        if (gpu, profile) in prices:
+            raise Fault(f"{what} has {show(profile)} twice")
+        prices[gpu, profile] = number(own["price"], "the price of", profile)
+    return prices
 
 
 def _points(side: Side) -> set[str]:

@@ -100,7 +100,8 @@ def transition(
         "floors": {name: {"rps": rps, "reason": "asked for"} for name, rps in floors.items()},
         "actions": actions,
         "kept": {"count": kept, "most": kept, "proof": "checked"},
-        "spare": {"count": spare, "least": 0, "reason": "", "borrowed": list(borrowed)},
+        "spare": {"count": spare, "least": 0, "reason": "", "borrowed": list(borrowed),
+                  "proof": None},
     }  # fmt: skip
     copied: Document = json.loads(json.dumps(document))  # so that no two parts are one object
     return copied

@@ -83,7 +83,7 @@ def test_what_is_found_is_said() -> None:
         "the lowest floor of a service that stays is 1 of the smaller rate, of chat",
         "the least above a floor is 10 items/s, of chat",
         "0 instances are kept of 0, and both sides have no more in common",
-        "1 spare GPUs",
+        "1 spare GPUs, not proved the least",
     ]
 
 

@@ -73,7 +73,7 @@ BRANCHED = {
 WITH_BRANCHES = changed(SOLUTION, "certificate", "tree", to=BRANCHED)
 
 
-@pytest.mark.parametrize("name", ["problem", "solution", "plan", "deployment"])
+@pytest.mark.parametrize("name", ["problem", "solution", "plan", "deployment", "transition"])
 def test_a_schema_is_a_schema(name: str) -> None:
     Draft202012Validator.check_schema(SCHEMAS[f"{name}.schema.json"])
 
@@ -98,7 +98,7 @@ def fields_in(schema: Any) -> Iterator[str]:
             yield from fields_in(part)
 
 
-@pytest.mark.parametrize("name", ["problem", "solution", "plan", "deployment"])
+@pytest.mark.parametrize("name", ["problem", "solution", "plan", "deployment", "transition"])
 def test_every_field_of_a_schema_is_in_the_documentation(name: str) -> None:
     text = (DOCS / "files.md").read_text("utf-8")
     fields = set(fields_in(SCHEMAS[f"{name}.schema.json"]))

@@ -217,13 +217,18 @@ def best_prices(
     duals = program.prices(terms, limits)
     if duals is None:
         return None
+    # of what does not run nothing can be kept, and keeping it costs no GPU anything
+    absent: dict[object, Fraction] = {
+        at: Fraction(1) for at in range(len(demand.kinds)) if at not in kept
+    }
 
     def rounded(name: str, to: int) -> dict[object, Fraction]:
         return {what: Fraction(round(abs(duals[at]) * to), to) for what, at in rows[name].items()}
 
     found: tuple[Prices, int] | None = None
     for to in _DENOMINATORS:
-        prices = Prices(rounded("kind", to), rounded("block", to), rounded("gpu", to))  # type: ignore[arg-type]
+        kinds = absent | rounded("kind", to)
+        prices = Prices(kinds, rounded("block", to), rounded("gpu", to))  # type: ignore[arg-type]
         if gpus is not None:
             bound = gpus_needed(spots, demand, gpus, prices.blocks)
         elif room is not None:

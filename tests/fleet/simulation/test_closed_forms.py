@@ -57,6 +57,19 @@ def test_one_at_a_time_in_equal_times_waits_as_pollaczek_and_khinchine_say(load:
     assert abs(mean / (10 * MS) - float(1 + rho / (2 * (1 - rho)))) < 3 * error / (10 * MS)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("load", ["0.5", "0.8", "0.9"])
+def test_ten_million_requests_wait_as_pollaczek_and_khinchine_say(load: str) -> None:
+    from cms.fleet.simulation.compiled import advance as compiled
+
+    rho, requests = Fraction(load), 10**7
+    state = new_state(stations_of([instance(ns=MS)]), np.ones(1, dtype=np.int64), requests + 1)
+    found = latencies(state, poisson(1000 * rho, requests, seed=7), compiled)
+    mean, error = mean_and_error(found, parts=100)
+    assert abs(mean / MS - float(1 + rho / (2 * (1 - rho)))) < 3 * error / MS
+    assert error < MS / 20
+
+
 class Exponential:
     """Batch times that are drawn anew whenever one is looked up."""
 

@@ -145,12 +145,17 @@ def test_a_floor_that_nothing_meets_is_impossible_and_says_why() -> None:
     assert found.proof is Proof.CHECKED
 
 
-def test_without_a_gpu_to_borrow_none_is_found() -> None:
+def test_without_a_gpu_to_borrow_it_is_proved_impossible() -> None:
     now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")))
     then = _one(Instance("2g.12gb", 0, work("a", "2g.12gb")))
     found = transition(now, then)
     assert isinstance(found, Impossible)
-    assert found.proof is Proof.NONE
+    assert found.proof is Proof.CHECKED
+    assert found.reasons == (
+        "with 0 spare GPUs: no 2g.12gb of a can ever begin: with the first, 1 x 2g.12gb are "
+        "needed, more than the 0 that every slot that could become free can hold",
+        "lower floors or more GPUs are needed",
+    )
     lower = transition(now, then, floor=0)
     assert isinstance(lower, Transition)
 

@@ -10,7 +10,7 @@ from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .files import read_transition, transition_from_json, transition_to_json, write_transition
 from .floors import floors_of
-from .model import Action, Floor, Kept, Spare, Transition, What
+from .model import Action, Exhausted, Fixed, Floor, Frozen, Kept, Spare, Transition, What
 from .planning import Impossible, transition
 from .reversal import reversal
 
@@ -24,6 +24,9 @@ __all__ = [
     "floors_of",
     "Kept",
     "Spare",
+    "Frozen",
+    "Fixed",
+    "Exhausted",
     "check_transition",
     "Durations",
     "read_durations",

@@ -16,6 +16,7 @@ from ..checking import check_deployment, check_gpu
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
 from .model import Action, Transition, What
+from .necessity import spare_fault
 from .order import predecessors, rewrites, temporaries
 
 __all__ = ["check_transition"]
@@ -55,7 +56,7 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     found += _gpus(transition)
     found += _kept(transition)
     found += _said(transition)
-    return tuple(found)
+    return tuple(found or _necessity(transition))
 
 
 def _waits(actions: tuple[Action, ...]) -> Iterator[Violation]:
@@ -276,12 +277,23 @@ def _kept(transition: Transition) -> Iterator[Violation]:
         yield Violation("kept", "the transition", has, f"at most {transition.kept.most}")
 
 
+def _necessity(transition: Transition) -> Iterator[Violation]:
+    """Look over the proof that fewer spare GPUs will not do, of a transition without faults."""
+    spare = transition.spare
+    if spare.proof is not None:
+        least = most_gpus(transition.start, transition.target) + spare.least
+        if fault := spare_fault(transition, least - 1):
+            has = f"a proof that {spare.least} spare GPUs are needed: {fault}"
+            yield Violation("spare", "the transition", has, "one that holds")
+
+
 def _said(transition: Transition) -> Iterator[Violation]:
     """Compare what it says of spare GPUs and of temporary instances with its actions."""
     spare = transition.spare
-    if spare.least > spare.count or (spare.least and not spare.reason):
+    claims = bool(spare.least), bool(spare.reason), spare.proof is not None
+    if spare.least > spare.count or len({*claims}) > 1:
         has = f"{spare.count} spare GPUs, {spare.least} of them needed"
-        yield Violation("spare", "the transition", has, "a reason for as many or fewer")
+        yield Violation("spare", "the transition", has, "a reason and a proof of as many or fewer")
     free = [{c.name for c in side.free_gpus()} for side in (transition.start, transition.target)]
     lent = free[0] & free[1] & {action.name for action in transition.actions if action.adds}
     if {*spare.borrowed} != lent:

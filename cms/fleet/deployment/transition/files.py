@@ -26,7 +26,8 @@ from ..node_files import (
     points_to_json,
     read_parts,
 )
-from .model import Action, Floor, Kept, Spare, Transition, What
+from .model import Action, Floor, Kept, Transition, What
+from .spare_files import spare_from_json, spare_to_json
 
 __all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
 
@@ -84,7 +85,7 @@ def transition_to_json(transition: Transition) -> dict[str, Any]:
         for each in part
     )
     devices = {**start.devices, **target.devices}
-    kept, spare = transition.kept, transition.spare
+    kept = transition.kept
     return {
         **head("cms-transition"),
         "rule": None if rule is None else rule.to_json(),
@@ -111,12 +112,7 @@ def transition_to_json(transition: Transition) -> dict[str, Any]:
             for action in transition.actions
         ],
         "kept": {"count": kept.count, "most": kept.most, "proof": kept.proof.value},
-        "spare": {
-            "count": spare.count,
-            "least": spare.least,
-            "reason": spare.reason,
-            "borrowed": list(spare.borrowed),
-        },
+        "spare": spare_to_json(transition.spare, names),
     }
 
 
@@ -154,7 +150,6 @@ def transition_from_json(
     )  # fmt: skip
     parts = read_parts(fields, rule)
     kept = fields["kept"].object(("count", "most", "proof"))
-    spare = fields["spare"].object(("count", "least", "reason", "borrowed"))
     floors = {}
     for name, entry in fields["floors"].entries():
         floor = entry.object(("rps", "reason"))
@@ -164,12 +159,7 @@ def transition_from_json(
         _side(fields["target"], parts),
         FrozenMap(floors),
         tuple(_action(entry, parts) for entry in fields["actions"].array()),
-        Spare(
-            spare["count"].integer(),
-            spare["least"].integer(),
-            spare["reason"].text(),
-            tuple(entry.text() for entry in spare["borrowed"].array()),
-        ),
+        spare_from_json(fields["spare"], parts.works),
         Kept(
             kept["count"].integer(),
             kept["most"].integer(),

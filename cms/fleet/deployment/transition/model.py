@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 from ....solving.solution import Proof
 from ....values.numbers import shown
-from ..instance import Instance, Mode
+from ..instance import Instance, Mode, Work
 from ..model import Deployment
 
-__all__ = ["Action", "Floor", "Kept", "Spare", "Transition", "What"]
+__all__ = ["Action", "Exhausted", "Fixed", "Floor", "Frozen", "Kept", "Spare", "Transition", "What"]
 
 
 class What(StrEnum):
@@ -136,6 +137,67 @@ class Kept:
     proof: Proof
 
 
+class Fixed(NamedTuple):
+    """Work whose instances can never stop, or that can never begin.
+
+    Attributes
+    ----------
+    work : Work
+    prices : Mapping[(str, str), Fraction] or None
+        Of instances of a profile of a GPU: at these the cheapest ones that give what is missing of
+        the floors when the first instance stops or begins, with that which begins, are worth more
+        than all the room there is. None: all uses of the room were tried.
+    """
+
+    work: Work
+    prices: Mapping[tuple[str, str], Fraction] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Why too few spare GPUs will not do: what can never stop or begin is in the way.
+
+    See :mod:`~cms.fleet.deployment.transition.frozen`.
+
+    Parameters
+    ----------
+    stays : tuple of Fixed
+        No instance that does such work at the start ever stops.
+    never : tuple of Fixed
+        No instance ever begins such work, which none does at the start.
+    end : Mapping[(str, str), Fraction] or None
+        Prices of instances, at which the rest of what is wanted is worth more
+        than all the room beside those that stay. None: something wanted can never begin, it can be
+        counted, or all uses of the room were tried.
+    places : bool
+        Whether it is shown of the target as it stands; otherwise of every deployment with the
+        target's instances on no more GPUs of each type.
+    """
+
+    stays: tuple[Fixed, ...]
+    never: tuple[Fixed, ...] = ()
+    end: Mapping[tuple[str, str], Fraction] | None = None
+    places: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """Why too few spare GPUs will not do: all that can be reached was seen.
+
+    See :mod:`~cms.fleet.deployment.transition.exhaustion`.
+
+    Parameters
+    ----------
+    states : tuple of int
+        How many states are reached by so many actions and no fewer: first the start, 1.
+    places : bool
+        As for `Frozen`.
+    """
+
+    states: tuple[int, ...]
+    places: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Spare:
     """How many GPUs are needed beyond the larger of before and after.
@@ -149,17 +211,28 @@ class Spare:
         Why it is impossible with fewer, in words; empty if nothing is claimed.
     borrowed : tuple of str
         The GPUs that are empty before and after, and used meanwhile.
+    proof : Frozen or Exhausted, optional
+        That `least` - 1 will not do; None if `least` is 0.
     """
 
     count: int
     least: int = 0
     reason: str = ""
     borrowed: tuple[str, ...] = ()
+    proof: Frozen | Exhausted | None = None
 
     @property
     def is_least(self) -> bool:
         """Whether fewer are proved not to do."""
         return self.count == self.least
+
+    def __str__(self) -> str:
+        what = f"{self.count} spare GPU{'s' * (self.count != 1)}"
+        if self.is_least:
+            return f"{what} (the least)"
+        if self.least:
+            return f"{what} (found; at least {self.least} proved necessary)"
+        return f"{what} (found, not proved least)"
 
 
 @dataclass(frozen=True)
@@ -202,5 +275,5 @@ class Transition:
         kept, spare = self.kept, self.spare
         return (
             f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; "
-            f"{kept.count} instances kept of at most {kept.most}; {spare.count} spare GPUs"
+            f"{kept.count} instances kept of at most {kept.most}; {spare}"
         )

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf
 from typing import Literal
 
@@ -22,7 +23,8 @@ from ..wishes import Wishes, wishes_of
 from .checking import check_transition, most_gpus
 from .durations import Durations
 from .floors import floors_of, recounted
-from .model import Action, Floor, Kept, Spare, Transition
+from .model import Action, Exhausted, Floor, Frozen, Kept, Spare, Transition
+from .necessity import Necessity
 from .order import temporaries
 from .ordering import sequences
 from .shortening import shortened
@@ -32,6 +34,8 @@ __all__ = ["Impossible", "arrived", "checked", "transition"]
 
 #: So many actions more are taken for less time.
 _MORE_ACTIONS = 2
+#: Where it is impossible, these shares of the floors are tried, each from so many beginnings more.
+_LOWER, _TRIES = tuple(Fraction(tenths, 10) for tenths in (9, 8, 7, 5)), 3
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,13 @@ class Impossible:
     proof : Proof
         ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
         and there may be one.
+    necessity : Frozen or Exhausted, optional
+        What proves that the GPUs that may be used are too few, if that is why.
     """
 
     reasons: tuple[str, ...]
     proof: Proof
+    necessity: Frozen | Exhausted | None = None
 
     def __str__(self) -> str:
         what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"
@@ -87,7 +94,8 @@ def transition(
         Shares of single services.
     spare : int or "auto"
         At most so many GPUs are borrowed beyond the larger of the numbers before and after;
-        "auto" takes as few as are found to do.
+        "auto" takes as few as are found to do. `Transition.spare` says how many are proved to be
+        needed.
     as_grouped : bool, default False
         Whether GPUs are to hold what the plan's groups have.
     wishes : Wishes, optional
@@ -107,8 +115,9 @@ def transition(
     Returns
     -------
     Transition or Impossible
-        A transition has passed `check_transition`. Its `start` has supplies counted by the
-        target's rule and limits.
+        What is impossible on the GPUs that may be used is proved so, or was only not found. A
+        transition has passed `check_transition`. Its `start` has supplies counted by the target's
+        rule and limits.
 
     Raises
     ------
@@ -145,10 +154,16 @@ def transition(
     before = most_gpus(goal.start, goal.target)
     free = len(fleet.cards) - before
     most = free if spare == "auto" else min(free, spare)
+    exact = isinstance(to, Deployment)
+    needed = Necessity(goal.start, goal.target, asked, before, places=exact)
     for count in range(most + 1):
         found = sequences(
             fleet, before + count, seed=seed, restarts=restarts, durations=durations, limits=limits
         )
+        if not found and not limits.over:
+            way = needed.look(count, limits)
+            if way is not None and (exact or goal.is_late) and _arrives(goal, way):
+                found = [way]
         if found:
             fewest = min(map(len, found))
             done = [
@@ -159,13 +174,40 @@ def transition(
             actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
             target, kept = arrived(goal.start, goal.target, actions)
             most_kept = Kept(kept, max(kept, goal.kept.most), goal.kept.proof)
-            return checked(goal.start, target, asked, actions, count, most_kept)
+            return checked(goal.start, target, asked, actions, needed.spare(count), most_kept)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
+    if most in needed.proofs:
+        would_do = _what_would_do(goal, asked, before + most, seed, limits)
+        return Impossible((needed.words(most), would_do), Proof.CHECKED, needed.proofs[most])
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
     return Impossible(tuple(reasons), Proof.NONE)
+
+
+def _what_would_do(
+    goal: _Goal, asked: Mapping[str, Floor], most: int, seed: int, limits: Limits
+) -> str:
+    """Look for floors that are low enough."""
+    for lower in _LOWER:
+        if limits.over:
+            break
+        floors = {name: replace(each, rps=each.rps * lower) for name, each in asked.items()}
+        fleet = Fleet(goal.start, goal.target, floors, goal.is_late)
+        if sequences(fleet, most, seed=seed, restarts=_TRIES, limits=limits):
+            return f"with {shown(lower * 100)} % of the floors there is one"
+    return "lower floors or more GPUs are needed"
+
+
+def _arrives(goal: _Goal, actions: Sequence[Action]) -> bool:
+    """Whether actions end with what is wanted, on as many GPUs of each type."""
+    there, _ = arrived(goal.start, goal.target, actions)
+    ends = (
+        (side.kinds(), Counter(card.gpu.key for card in side.used_gpus()))
+        for side in (there, goal.target)
+    )
+    return next(ends) == next(ends)
 
 
 @dataclass(frozen=True)
@@ -218,10 +260,14 @@ def checked(
     target: Deployment,
     floors: Mapping[str, Floor],
     actions: Sequence[Action],
-    spare: int,
+    spare: int | Spare,
     kept: Kept,
 ) -> Transition:
-    """Return a transition that has passed the check; one that has not is a defect."""
+    """Return a transition that has passed the check; one that has not is a defect.
+
+    Of `spare`, a number or what is proved of it, the GPUs borrowed are put in here.
+    """
+    needed = Spare(spare) if isinstance(spare, int) else spare
     both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
     borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
     temporary, _ = temporaries(start, actions)
@@ -230,7 +276,7 @@ def checked(
         target,
         floors,
         tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
-        Spare(spare, borrowed=borrowed),
+        replace(needed, borrowed=borrowed),
         kept,
     )
     faults = check_transition(done)

@@ -1,0 +1,100 @@
+"""What a transition says of its spare GPUs, with its proof, as a part of a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from ....files.layout import number_to_json
+from ....files.node import Node
+from ....values.frozen import FrozenMap
+from ..instance import Work
+from .model import Exhausted, Fixed, Frozen, Spare
+
+__all__ = ["spare_from_json", "spare_to_json"]
+
+_Prices: TypeAlias = Mapping[tuple[str, str], Fraction]
+
+
+def spare_to_json(spare: Spare, names: Mapping[Work, str]) -> dict[str, Any]:
+    """Write what is said of spare GPUs."""
+    return {
+        "count": spare.count,
+        "least": spare.least,
+        "reason": spare.reason,
+        "borrowed": list(spare.borrowed),
+        "proof": None if spare.proof is None else _proof_to_json(spare.proof, names),
+    }
+
+
+def _proof_to_json(proof: Frozen | Exhausted, names: Mapping[Work, str]) -> dict[str, Any]:
+    of = "target" if proof.places else "counts"
+    if isinstance(proof, Exhausted):
+        return {"kind": "exhausted", "of": of, "states": list(proof.states)}
+    stays, never = (
+        [{"point": names[each.work], "prices": _prices_to_json(each.prices)} for each in part]
+        for part in (proof.stays, proof.never)
+    )
+    end = _prices_to_json(proof.end)
+    return {"kind": "frozen", "of": of, "stays": stays, "never": never, "end": end}
+
+
+def _prices_to_json(prices: _Prices | None) -> list[dict[str, Any]] | None:
+    if prices is None:
+        return None
+    return [
+        {"gpu": gpu, "profile": profile, "price": number_to_json(price)}
+        for (gpu, profile), price in sorted(prices.items())
+    ]
+
+
+def spare_from_json(node: Node, works: Mapping[str, Work]) -> Spare:
+    """Read what is said of spare GPUs.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong.
+    """
+    fields = node.object(("count", "least", "reason", "borrowed", "proof"))
+    proof = fields["proof"]
+    return Spare(
+        fields["count"].integer(),
+        fields["least"].integer(),
+        fields["reason"].text(),
+        tuple(entry.text() for entry in fields["borrowed"].array()),
+        None if proof.value is None else _proof(proof, works),
+    )
+
+
+def _proof(node: Node, works: Mapping[str, Work]) -> Frozen | Exhausted:
+    kind = node.at("kind").one_of(("frozen", "exhausted"))
+    keys = ("states",) if kind == "exhausted" else ("stays", "never", "end")
+    fields = node.object(("kind", "of", *keys))
+    places = fields["of"].one_of(("counts", "target")) == "target"
+    if kind == "exhausted":
+        counts = tuple(entry.integer(minimum=1) for entry in fields["states"].array())
+        return Exhausted(counts, places)
+    stays, never = (
+        tuple(_fixed(entry, works) for entry in fields[key].array()) for key in ("stays", "never")
+    )
+    return Frozen(stays, never, _prices(fields["end"]), places)
+
+
+def _fixed(node: Node, works: Mapping[str, Work]) -> Fixed:
+    fields = node.object(("point", "prices"))
+    return Fixed(works[fields["point"].one_of(works)], _prices(fields["prices"]))
+
+
+def _prices(node: Node) -> _Prices | None:
+    if node.value is None:
+        return None
+    found: dict[tuple[str, str], Fraction] = {}
+    for entry in node.array():
+        fields = entry.object(("gpu", "profile", "price"))
+        block = fields["gpu"].text(), fields["profile"].text()
+        if block in found:
+            raise entry.error(f"{entry.label} is a second price of {block[1]}", expected="one")
+        found[block] = fields["price"].number()
+    return FrozenMap(found)

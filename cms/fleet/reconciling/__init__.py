@@ -1,0 +1,70 @@
+"""Rates that change: when to plan again, for which window, and what that saves on a trace.
+
+Imports the deployment and its transitions; never a simulation, a report or an algorithm's module.
+"""
+
+from __future__ import annotations
+
+from .changing import Change, change_to
+from .courses import Courses
+from .deciding import Decision, decide
+from .forecast import FORECASTS, Daily, Forecast, Known, Latest, forecast_of
+from .path import NoPath, Path, Start, fewest, shortest
+from .playing import Played, empty_fleet, play
+from .policies import (
+    POLICIES,
+    Always,
+    DayNight,
+    Forecasting,
+    Never,
+    Policy,
+    Threshold,
+    clairvoyant,
+)
+from .rates import Gap, Rates
+from .reading import read_rates
+from .scene import Scene, Terms
+from .windows import Envelopes, Planner, Windows
+
+__all__ = [
+    # rates
+    "Rates",
+    "Gap",
+    "read_rates",
+    "Courses",
+    # what is to come
+    "Forecast",
+    "FORECASTS",
+    "forecast_of",
+    "Daily",
+    "Latest",
+    "Known",
+    # windows, and the best times to plan again
+    "Planner",
+    "Envelopes",
+    "Windows",
+    "Start",
+    "Path",
+    "NoPath",
+    "shortest",
+    "fewest",
+    # one tick
+    "Terms",
+    "Decision",
+    "decide",
+    "Change",
+    "change_to",
+    # a whole trace
+    "Scene",
+    "Policy",
+    "POLICIES",
+    "Never",
+    "Always",
+    "Forecasting",
+    "Threshold",
+    "DayNight",
+    "clairvoyant",
+    "Played",
+    "empty_fleet",
+    "play",
+]

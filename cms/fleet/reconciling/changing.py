@@ -1,0 +1,114 @@
+"""From what runs to a plan, by a checked transition; the one place that decides how."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..deployment import Deployment, wanted_of
+from ..deployment.placed import has_our_work
+from ..deployment.transition import (
+    Durations,
+    Impossible,
+    Schedule,
+    Transition,
+    schedule,
+    transition,
+)
+from ..serving.plan import Plan
+
+__all__ = ["Change", "change_to", "gpus_at_work"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A way from what runs to a plan.
+
+    Parameters
+    ----------
+    transition : Transition
+        It has passed `check_transition`.
+    schedule : Schedule
+        When each action is done, by assumed durations.
+    """
+
+    transition: Transition
+    schedule: Schedule
+
+    @property
+    def starts(self) -> int:
+        """How many instances with work start, those that go again left out."""
+        return self._starts(temporary=False)
+
+    @property
+    def temporary(self) -> int:
+        """How many instances start that go again."""
+        return self._starts(temporary=True)
+
+    def _starts(self, *, temporary: bool) -> int:
+        return sum(
+            each.work is not None
+            for action in self.transition.actions
+            if action.is_temporary is temporary
+            for each in action.adds
+        )
+
+    @property
+    def seconds(self) -> Fraction:
+        """How long it takes, by assumed durations."""
+        return self.schedule.makespan_s
+
+
+def change_to(
+    now: Deployment,
+    plan: Plan,
+    *,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Change | Impossible:
+    """Find the way from what runs to a plan's instances, so that most of what runs is kept.
+
+    Which instances share a GPU is chosen anew (`cms.fleet.deployment.place`); every service keeps
+    the smaller of its old and its new rate at every moment.
+
+    Parameters
+    ----------
+    now : Deployment
+    plan : Plan
+    durations : Durations, optional
+    max_parallel : int, optional
+        At most so many actions at once.
+    seed : int
+    time_limit : float or None
+        Seconds.
+    cancel : threading.Event, optional
+
+    Returns
+    -------
+    Change or Impossible
+    """
+    found = transition(
+        now,
+        wanted_of(plan),
+        durations=durations,
+        max_parallel=max_parallel,
+        seed=seed,
+        time_limit=time_limit,
+        cancel=cancel,
+    )
+    if isinstance(found, Impossible):
+        return found
+    return Change(found, schedule(found, durations, max_parallel))
+
+
+def gpus_at_work(deployment: Deployment) -> dict[str, int]:
+    """Count the GPUs of each type that something of ours works on."""
+    found: dict[str, int] = {}
+    for card in deployment.gpus():
+        if has_our_work(card):
+            found[card.gpu.key] = found.get(card.gpu.key, 0) + 1
+    return found

@@ -1,0 +1,256 @@
+"""What rates are to be reckoned with: a named object that can be replaced, as a queueing rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+from ...errors import InvalidOption, InvalidProblem
+from ...files.layout import number_to_json
+from ...values.names import nearest
+from ...values.numbers import Number, exact, shown
+from .courses import Courses
+from .rates import DAY_S, Rates
+
+__all__ = ["FORECASTS", "Daily", "Forecast", "Known", "Latest", "forecast_of"]
+
+
+@runtime_checkable
+class Forecast(Protocol):
+    """What foresees rates. Implement it to bring another one.
+
+    Examples
+    --------
+    >>> isinstance(FORECASTS["daily"], Forecast)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """What answers and messages call it."""
+        ...
+
+    def courses(self, history: Rates, steps: int) -> Courses:
+        """Return rates from the last moment of the history on, for so many steps.
+
+        The first is what was observed then. It may see fewer steps, but at least one.
+
+        Raises
+        ------
+        InvalidProblem
+            If the history does not say enough; nothing is made up.
+        """
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The forecast as a JSON object with at least its ``name``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Daily:
+    """The same time of earlier days, times how busy it has been lately.
+
+    A service's rate at a time is foreseen as q(t) x level. q(t) is a quantile of its rates at this
+    time of earlier days (the smallest one that so many of them do not exceed); the level is the sum
+    of its rates over the recent time up to now, over the sum of q then. A day has 24 hours, so
+    that on the two days a year with another number a service that follows the clock is foreseen an
+    hour early or late.
+
+    Parameters
+    ----------
+    quantile : number, default 0.75
+        > 0 and <= 1.
+    recent_s : number, default 10,800
+        Seconds up to now, this moment included, that the level is taken of.
+
+    Examples
+    --------
+    >>> step, rates = Fraction(43_200), [4, 6, 4, 6, 8]
+    >>> history = Rates(Fraction(0), step, {"chat": tuple(map(Fraction, rates))})
+    >>> Daily(recent_s=0).courses(history, 1).rates_rps["chat"]
+    (Fraction(8, 1), Fraction(12, 1))
+    """
+
+    quantile: Fraction = Fraction(3, 4)
+    recent_s: Fraction = Fraction(10_800)
+    name: str = field(default="daily", init=False)
+
+    def __init__(self, quantile: Number = Fraction(3, 4), recent_s: Number = 10_800) -> None:
+        share = exact(quantile, "the quantile of the forecast", error=InvalidOption)
+        if not 0 < share <= 1:
+            raise InvalidOption(
+                f"the quantile of the forecast is {shown(share)}; expected a number > 0 and <= 1"
+            )
+        object.__setattr__(self, "quantile", share)
+        recent = exact(recent_s, "the recent time of the forecast", error=InvalidOption)
+        object.__setattr__(self, "recent_s", recent)
+        object.__setattr__(self, "name", "daily")
+
+    def courses(self, history: Rates, steps: int) -> Courses:
+        """See :class:`Forecast`; every moment foreseen must be known of at least one earlier day.
+
+        Where earlier days had nothing at all lately and now there is something, there is no level:
+        then no less than now is foreseen.
+        """
+        day = Fraction(DAY_S) / history.step_s
+        if day.denominator != 1:
+            raise InvalidProblem(
+                f"a step of the rates is {shown(history.step_s)} s, which is no part of a day; "
+                "expected one, so that earlier days have the same times"
+            )
+        now = _now(history)
+        return Courses(
+            history.step_s,
+            {
+                name: (now[name], *self._foreseen(history, name, int(day), steps))
+                for name in history.services
+            },
+        )
+
+    def _foreseen(self, history: Rates, name: str, day: int, steps: int) -> list[Fraction]:
+        last = history.count - 1
+        seen = usual = Fraction(0)
+        for at in range(max(0, last - int(self.recent_s / history.step_s)), last + 1):
+            rate, before = history.rates_rps[name][at], self._usual(history, name, day, at)
+            if rate is not None and before is not None:
+                seen, usual = seen + rate, usual + before
+        found = []
+        for at in range(last + 1, last + 1 + steps):
+            rate = self._usual(history, name, day, at)
+            if rate is None:
+                raise InvalidProblem(
+                    f"no earlier day says what {name} has at {history.said(at)}: rates are known "
+                    f"from {history.said(0)} to {history.said(last)}; give those of a day more, or "
+                    "ask for the forecast 'latest', which foresees no change"
+                )
+            now = history.rates_rps[name][last] or Fraction(0)
+            found.append(rate * seen / usual if usual else max(rate, now))
+        return found
+
+    def _usual(self, history: Rates, name: str, day: int, at: int) -> Fraction | None:
+        own = history.rates_rps[name]
+        earlier = range(at - day, -1, -day)
+        known = sorted(r for r in (own[e] for e in earlier if e < len(own)) if r is not None)
+        return known[ceil(self.quantile * len(known)) - 1] if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            "name": self.name,
+            "quantile": number_to_json(self.quantile),
+            "recent_s": number_to_json(self.recent_s),
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"the {shown(self.quantile)} quantile of the same time of earlier days, times the "
+            f"level of the last {shown(self.recent_s / 3600)} h"
+        )
+
+
+@dataclass(frozen=True)
+class Latest:
+    """Rates stay as they are: no change is foreseen, and none is kept room for but the margin.
+
+    Examples
+    --------
+    >>> history = Rates(Fraction(0), Fraction(60), {"chat": (Fraction(4), Fraction(6))})
+    >>> Latest().courses(history, 2).rates_rps["chat"]
+    (Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
+    """
+
+    name: str = field(default="latest", init=False)
+
+    def courses(self, history: Rates, steps: int) -> Courses:
+        """See :class:`Forecast`."""
+        now = _now(history)
+        return Courses(history.step_s, {name: (now[name],) * (steps + 1) for name in now})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {"name": self.name}
+
+    def __str__(self) -> str:
+        return "rates stay as they are"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rates that are known beforehand, as on a trace: the forecast of the clairvoyant.
+
+    Parameters
+    ----------
+    trace : Rates
+        Without gaps from the moment on at which something is foreseen.
+    """
+
+    trace: Rates
+    name: str = field(default="known", init=False)
+
+    def courses(self, history: Rates, steps: int) -> Courses:
+        """See :class:`Forecast`; the trace's end is the last that is seen."""
+        first = int((history.end_s - self.trace.start_s) / self.trace.step_s)
+        own = self.trace.of(history.services).between(first, first + steps)
+        known = {
+            name: tuple(rate for rate in rates if rate is not None)
+            for name, rates in own.rates_rps.items()
+        }
+        return Courses(self.trace.step_s, known)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {"name": self.name}
+
+    def __str__(self) -> str:
+        return "the rates that come"
+
+
+#: The forecasts we know, by name.
+FORECASTS: Mapping[str, Forecast] = MappingProxyType({"daily": Daily(), "latest": Latest()})
+
+
+def forecast_of(text: str | Forecast) -> Forecast:
+    """Find a forecast by its name; ``daily:0.9`` has another quantile.
+
+    Raises
+    ------
+    InvalidOption
+        If there is none of this name; the message lists them.
+
+    Examples
+    --------
+    >>> print(forecast_of("daily:0.9"))
+    the 0.9 quantile of the same time of earlier days, times the level of the last 3 h
+    """
+    if not isinstance(text, str):
+        return text
+    name, colon, quantile = text.partition(":")
+    if name == "daily" and colon:
+        return Daily(quantile)
+    if text in FORECASTS:
+        return FORECASTS[text]
+    raise InvalidOption(
+        f"there is no forecast {text!r}; expected daily, daily:QUANTILE or latest"
+        f"{nearest(text, FORECASTS)}"
+    )
+
+
+def _now(history: Rates) -> dict[str, Fraction]:
+    """The rates at the last moment; a service without one is somebody to ask about."""
+    found = {}
+    for name, own in history.rates_rps.items():
+        if own[-1] is None:
+            last = max((at for at, rate in enumerate(own) if rate is not None), default=None)
+            known = "never" if last is None else f"last at {history.said(last)}"
+            why = next((g.reason for g in reversed(history.gaps) if g.service == name), "no value")
+            raise InvalidProblem(
+                f"the rate of {name} is not known at {history.said(history.count - 1)} ({why}), "
+                f"{known}; expected one at the last moment, which is now"
+            )
+        found[name] = own[-1]
+    return found

@@ -1,0 +1,218 @@
+"""The best times to plan again: a shortest path over windows, of which few need to be planned.
+
+A path is a sequence of windows without holes. Windows that were not planned stand with a bound
+from below; the shortest path under these bounds is found, its windows are planned, and so on until
+all of them are. Then no other path is shorter, since each is at least as long as under the bounds:
+the answer, ties included, is the one that planning every window would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias
+
+from ...errors import CmsError
+
+__all__ = ["NoPath", "Path", "Priced", "Start", "fewest", "shortest"]
+
+#: A path's length, then what decides between paths of one length: how many windows, where they end.
+_Key: TypeAlias = "tuple[Fraction, int, tuple[int, ...]]"
+
+
+class Priced(Protocol):
+    """Windows between moments 0 to `count`, each with a cost that may yet be a bound."""
+
+    @property
+    def count(self) -> int:
+        """The last moment."""
+        ...
+
+    def cost(self, a: int, b: int) -> Fraction | None:
+        """A window's cost if it was asked, else a bound from below; None if it is endless."""
+        ...
+
+    def is_asked(self, a: int, b: int) -> bool:
+        """Whether a window's cost is known."""
+        ...
+
+    def ask(self, a: int, b: int) -> object:
+        """Find a window's cost."""
+        ...
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a path may begin.
+
+    Parameters
+    ----------
+    at : int
+        The moment.
+    cost : Fraction
+        Of what comes before.
+    enter : callable
+        From the end of the first window to the cost of going over to it.
+    """
+
+    at: int
+    cost: Fraction
+    enter: Callable[[int], Fraction]
+
+
+@dataclass(frozen=True)
+class Path:
+    """Windows one after the other.
+
+    Parameters
+    ----------
+    cost : Fraction
+        Of windows and changes.
+    windows : tuple of (int, int)
+        Moments from which and until which each lasts.
+    begin : int
+        Where the first one begins.
+    """
+
+    cost: Fraction
+    windows: tuple[tuple[int, int], ...]
+    begin: int
+
+
+class NoPath(CmsError):
+    """No plan serves some moment, whatever the windows.
+
+    Attributes
+    ----------
+    at : int
+        The first such moment.
+    """
+
+    def __init__(self, at: int) -> None:
+        super().__init__(f"no plan serves the rates from moment {at} to the next")
+        self.at = at
+
+
+def shortest(
+    windows: Priced, starts: Sequence[Start], between: Callable[[int, int, int], Fraction]
+) -> Path:
+    """Find the best way on from one of some beginnings, and plan its windows.
+
+    Parameters
+    ----------
+    windows : Priced
+    starts : sequence of Start
+    between : callable
+        From a, b, c to the cost of going over from window (a, b) to window (b, c).
+
+    Returns
+    -------
+    Path
+        Of the shortest, one with the fewest windows; of those, the one whose ends come first.
+
+    Raises
+    ------
+    NoPath
+        If there is none.
+
+    Notes
+    -----
+    O(n^3) steps for n moments, each time some windows were planned.
+    """
+    costs: dict[tuple[int, int, int], Fraction] = {}
+
+    def change(a: int, b: int, c: int) -> Fraction:
+        if (a, b, c) not in costs:
+            costs[a, b, c] = between(a, b, c)
+        return costs[a, b, c]
+
+    def find() -> tuple[_Key, int] | None:
+        ways = _ways(windows, change)
+        best: tuple[_Key, int] | None = None
+        for start in starts:
+            if start.at == windows.count:
+                key: _Key = start.cost, 0, ()
+                best = min(best, (key, start.at)) if best else (key, start.at)
+            for b in range(start.at + 1, windows.count + 1):
+                if (way := ways.get((start.at, b))) is not None:
+                    key = way[0] + start.cost + start.enter(b), way[1], way[2]
+                    best = min(best, (key, start.at)) if best else (key, start.at)
+        return best
+
+    return _settled(windows, find)
+
+
+def _ways(
+    windows: Priced, change: Callable[[int, int, int], Fraction]
+) -> dict[tuple[int, int], _Key]:
+    """The shortest way on from each window, itself included."""
+    last = windows.count
+    ways: dict[tuple[int, int], _Key] = {}
+    for b in range(last, 0, -1):
+        for a in range(b):
+            cost = windows.cost(a, b)
+            if cost is None:
+                continue
+            rest: _Key | None = (Fraction(0), 0, ()) if b == last else None
+            for c in range(b + 1, last + 1):
+                if (way := ways.get((b, c))) is not None:
+                    key = way[0] + change(a, b, c), way[1], way[2]
+                    rest = key if rest is None or key < rest else rest
+            if rest is not None:
+                ways[a, b] = rest[0] + cost, rest[1] + 1, (b, *rest[2])
+    return ways
+
+
+def fewest(windows: Priced, most: int) -> Path:
+    """Find the windows that cost least if there may be no more than so many; changes cost nothing.
+
+    Parameters
+    ----------
+    windows : Priced
+    most : int
+        At least 1.
+
+    Raises
+    ------
+    NoPath
+        If there is none.
+    """
+    last = windows.count
+
+    def find() -> tuple[_Key, int] | None:
+        rests: list[_Key | None] = [None] * last + [(Fraction(0), 0, ())]
+        for _ in range(min(most, last)):
+            longer = list(rests)
+            for a in range(last):
+                for b in range(a + 1, last + 1):
+                    rest, cost = rests[b], windows.cost(a, b)
+                    if rest is not None and cost is not None:
+                        key = rest[0] + cost, rest[1] + 1, (b, *rest[2])
+                        known = longer[a]
+                        longer[a] = key if known is None or key < known else known
+            rests = longer
+        return None if rests[0] is None else (rests[0], 0)
+
+    return _settled(windows, find)
+
+
+def _settled(windows: Priced, find: Callable[[], tuple[_Key, int] | None]) -> Path:
+    """Find a path, plan its windows, and again, until all windows of the path are planned."""
+    while True:
+        found = find()
+        if found is None:
+            raise NoPath(_first_hole(windows))
+        (cost, _, ends), begin = found
+        firsts = (begin, *ends[:-1])
+        used = tuple(zip(firsts, ends, strict=False))
+        open_ones = [each for each in used if not windows.is_asked(*each)]
+        if not open_ones:
+            return Path(cost, used, begin)
+        for each in open_ones:
+            windows.ask(*each)
+
+
+def _first_hole(windows: Priced) -> int:
+    """The first moment whose shortest window has no plan; longer ones have none either."""
+    return next((a for a in range(windows.count) if windows.cost(a, a + 1) is None), 0)

@@ -1,0 +1,213 @@
+"""A policy on a trace: what it takes, how often it changes, and how long something was short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...errors import CmsError
+from ..deployment import Deployment, FleetGpu, FleetNode, Unplaceable, place, wanted_of
+from ..deployment.transition import Durations, Impossible
+from ..hardware import Gpu
+from ..serving.plan import Plan
+from .changing import change_to, gpus_at_work
+from .courses import Courses
+from .policies import Policy, Running
+from .scene import Scene
+
+__all__ = ["Played", "empty_fleet", "play"]
+
+_NODE = "fleet"
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a policy on a trace.
+
+    Parameters
+    ----------
+    policy : str
+    gpu_hours : Fraction
+        Of the plans, each from its decision on; GPUs with costs count what they cost.
+    change_gpu_hours : Fraction
+        Of GPUs beyond these while one deployment became another.
+    replans : int
+        How often the plan changed; the first one is none.
+    starts, temporary : int
+        Instances started in changes, and besides those that went again.
+    worst_spare : int
+        The most GPUs that a change borrowed.
+    longest_s : Fraction
+        The longest change, by assumed durations.
+    shortage_s : Fraction
+        Seconds in which some service had less than its rate.
+    refused : tuple of str
+        Changes that were wished and not possible, and why.
+    steps : tuple of (Fraction, int)
+        From when on, in seconds of the part that is played, so many GPUs were planned.
+    """
+
+    policy: str
+    gpu_hours: Fraction
+    change_gpu_hours: Fraction
+    replans: int
+    starts: int
+    temporary: int
+    worst_spare: int
+    longest_s: Fraction
+    shortage_s: Fraction
+    refused: tuple[str, ...]
+    steps: tuple[tuple[Fraction, int], ...]
+
+
+def empty_fleet(gpus: Mapping[str, int], devices: Mapping[str, Gpu]) -> Deployment:
+    """Return one node with empty GPUs."""
+    cards: list[FleetGpu] = []
+    for key, number in gpus.items():
+        cards += [FleetGpu(_NODE, len(cards) + i, devices[key]) for i in range(number)]
+    return Deployment((FleetNode(_NODE, tuple(cards)),))
+
+
+def play(
+    policy: Policy, scene: Scene, fleet: Deployment, *, durations: Durations | None = None
+) -> Played:
+    """Play a policy on a trace; every change is a transition that has passed the check.
+
+    Parameters
+    ----------
+    policy : Policy
+    scene : Scene
+    fleet : Deployment
+        Empty GPUs, enough for all plans and what changes borrow.
+    durations : Durations, optional
+
+    Raises
+    ------
+    CmsError
+        If the first plan does not fit.
+    """
+    end_s = scene.count * scene.terms.every_s
+    plan = policy.first(scene)
+    placed = place(wanted_of(plan), fleet)
+    if isinstance(placed, Unplaceable):
+        raise CmsError(f"the first plan of {policy.name} does not fit: {placed}")
+    stage = _Stage(placed.deployment, plan, scene, durations)
+    for at_s in policy.moments(scene):
+        wished = policy.then(scene, at_s, stage.running(at_s))
+        if wished is not None:
+            stage.change(wished, at_s)
+    stage.account(end_s)
+    shortage = shortage_s(scene.courses, stage.capacity, end_s)
+    return Played(
+        policy.name, stage.gpu_hours, stage.change_hours, stage.replans, stage.starts,
+        stage.temporary, stage.worst_spare, stage.longest_s, shortage, tuple(stage.refused),
+        tuple(stage.steps),
+    )  # fmt: skip
+
+
+@dataclass
+class _Stage:
+    """What runs, and what was counted so far."""
+
+    deployment: Deployment
+    plan: Plan
+    scene: Scene
+    durations: Durations | None
+    since_s: Fraction = Fraction(0)
+    busy_until_s: Fraction = Fraction(0)
+    gpu_hours: Fraction = Fraction(0)
+    change_hours: Fraction = Fraction(0)
+    replans: int = 0
+    starts: int = 0
+    temporary: int = 0
+    worst_spare: int = 0
+    longest_s: Fraction = Fraction(0)
+    refused: list[str] = field(default_factory=list)
+    steps: list[tuple[Fraction, int]] = field(default_factory=list)
+    #: Of each service: from when on it has so many items per second.
+    capacity: dict[str, list[tuple[Fraction, Fraction]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for service in self.scene.planner.services:
+            has = self.deployment.capacity(service.name)
+            self.capacity[service.name] = [(Fraction(0), has)]
+        self.steps.append((Fraction(0), self._gpus))
+
+    @property
+    def _gpus(self) -> int:
+        return sum(gpus_at_work(self.deployment).values())
+
+    @property
+    def _cost(self) -> Fraction:
+        return self.scene.planner.cost_of(gpus_at_work(self.deployment))
+
+    def running(self, at_s: Fraction) -> Running:
+        """What a policy is told."""
+        has = {name: steps[-1][1] for name, steps in self.capacity.items()}
+        return Running(self.plan, has, self._cost, at_s < self.busy_until_s)
+
+    def account(self, at_s: Fraction) -> None:
+        """Count what ran until now."""
+        self.gpu_hours += self._cost * (at_s - self.since_s) / 3600
+        self.since_s = at_s
+
+    def change(self, plan: Plan, at_s: Fraction) -> None:
+        """Go over to another plan."""
+        found = change_to(self.deployment, plan, durations=self.durations)
+        if isinstance(found, Impossible):
+            self.refused.append(f"at {float(at_s / 3600):.1f} h: {found}")
+            return
+        self.account(at_s)
+        begin, before = max(at_s, self.busy_until_s), self._gpus
+        done = found.transition
+        self.deployment, self.plan = done.target, plan
+        for name, steps in self.capacity.items():
+            for after_s, has in found.schedule.capacity(done, name):
+                steps.append((begin + after_s, has))
+        most = max(before, self._gpus) + done.spare.count
+        self.change_hours += (most - self._gpus) * found.seconds / 3600
+        self.busy_until_s = begin + found.seconds
+        self.replans += 1
+        self.starts += found.starts
+        self.temporary += found.temporary
+        self.worst_spare = max(self.worst_spare, done.spare.count)
+        self.longest_s = max(self.longest_s, found.seconds)
+        self.steps.append((at_s, self._gpus))
+
+
+def shortage_s(
+    courses: Courses, capacity: Mapping[str, Iterable[tuple[Fraction, Fraction]]], end_s: Fraction
+) -> Fraction:
+    """Return the seconds in which some service has less than its rate, exactly.
+
+    Rates go straight from step to step, capacities are steps.
+    """
+    parts: list[tuple[Fraction, Fraction]] = []
+    for name, steps in capacity.items():
+        known = [*steps]
+        for (begin, has), after in zip(known, [*known[1:], (end_s, Fraction(0))], strict=True):
+            parts += _short(courses, name, has, begin, min(after[0], end_s))
+    total, reached = Fraction(0), Fraction(0)
+    for begin, end in sorted(parts):
+        total += max(Fraction(0), end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _short(
+    courses: Courses, name: str, has: Fraction, begin: Fraction, end: Fraction
+) -> Iterable[tuple[Fraction, Fraction]]:
+    """The parts of a time in which a rate is above what there is."""
+    step = courses.step_s
+    own = courses.rates_rps[name]
+    for at in range(int(begin / step), min(courses.steps, int(end / step) + 1)):
+        low, high = max(begin, at * step), min(end, (at + 1) * step)
+        if low >= high or max(own[at], own[at + 1]) <= has:
+            continue
+        first, last = (courses.at(name, each / step) for each in (low, high))
+        if first > has and last > has:
+            yield low, high
+        elif first > has or last > has:
+            crossing = low + (high - low) * (has - first) / (last - first)
+            yield (low, crossing) if first > has else (crossing, high)

@@ -1,0 +1,277 @@
+"""Policies: when to plan again and for which rates. Ours, and those it is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil
+from types import MappingProxyType
+from typing import Protocol
+
+from ..serving.plan import Plan
+from .deciding import decide
+from .forecast import Forecast, Known
+from .path import NoPath, Start, shortest
+from .scene import Scene
+
+__all__ = [
+    "POLICIES",
+    "Always",
+    "DayNight",
+    "Forecasting",
+    "Never",
+    "Policy",
+    "Running",
+    "Threshold",
+    "clairvoyant",
+]
+
+
+@dataclass(frozen=True)
+class Running:
+    """What a policy knows of what runs.
+
+    Parameters
+    ----------
+    plan : Plan
+        The last one.
+    has_rps : Mapping[str, Fraction]
+        Items per second of each service, once the last change is done.
+    gpu_cost : Fraction
+        What its GPUs cost together.
+    is_changing : bool
+        Whether the last change is still under way.
+    """
+
+    plan: Plan
+    has_rps: Mapping[str, Fraction]
+    gpu_cost: Fraction
+    is_changing: bool
+
+
+class Policy(Protocol):
+    """What decides on a trace. Implement it to try another one."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    def first(self, scene: Scene) -> Plan:
+        """Return the plan to begin with."""
+        ...
+
+    def moments(self, scene: Scene) -> Iterable[Fraction]:
+        """Return when it looks again, in seconds from the beginning."""
+        ...
+
+    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
+        """Return what to change to now, or None to go on."""
+        ...
+
+
+def _each_moment(scene: Scene) -> list[Fraction]:
+    return [moment * scene.terms.every_s for moment in range(1, scene.count)]
+
+
+def _window(scene: Scene, a: int, b: int) -> Plan:
+    windows = scene.windows()
+    found = windows.ask(a, b)
+    if found.cost is None:
+        raise NoPath(a)
+    return found.plan
+
+
+@dataclass(frozen=True)
+class Never:
+    """One plan for the highest rates of the whole trace."""
+
+    name: str = "one plan for the peak"
+
+    def first(self, scene: Scene) -> Plan:
+        """See :class:`Policy`."""
+        return _window(scene, 0, scene.count)
+
+    def moments(self, scene: Scene) -> Iterable[Fraction]:
+        """See :class:`Policy`."""
+        return ()
+
+    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
+        """See :class:`Policy`."""
+        return None
+
+
+@dataclass(frozen=True)
+class Always:
+    """A new plan at each moment, for the highest rates until the next, which it knows."""
+
+    name: str = "always"
+
+    def first(self, scene: Scene) -> Plan:
+        """See :class:`Policy`."""
+        return _window(scene, 0, 1)
+
+    def moments(self, scene: Scene) -> Iterable[Fraction]:
+        """See :class:`Policy`."""
+        return _each_moment(scene)
+
+    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
+        """See :class:`Policy`."""
+        moment = int(at_s / scene.terms.every_s)
+        return _window(scene, moment, moment + 1)
+
+
+@dataclass(frozen=True)
+class Forecasting:
+    """Ours: the shortest path over the rates foreseen, its first window, and patience.
+
+    Parameters
+    ----------
+    forecast : Forecast
+    name : str
+    """
+
+    forecast: Forecast
+    name: str = "forecast"
+
+    def first(self, scene: Scene) -> Plan:
+        """See :class:`Policy`."""
+        windows = scene.terms.windows(self.forecast, scene.history(0), scene.planner)
+        start = Start(0, Fraction(0), lambda b: Fraction(0))
+        path = shortest(
+            windows, [start], lambda a, b, c: windows.between(windows.needs(a, b), b, c)
+        )
+        return windows.ask(*path.windows[0]).plan
+
+    def moments(self, scene: Scene) -> Iterable[Fraction]:
+        """See :class:`Policy`."""
+        return _each_moment(scene)
+
+    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
+        """See :class:`Policy`."""
+        history = scene.history(int(at_s / scene.terms.every_s))
+        windows = scene.terms.windows(self.forecast, history, scene.planner)
+        found = decide(windows, running.has_rps, running.gpu_cost, scene.terms.hysteresis)
+        return None if found.keeps or found.plan is None else found.plan.plan
+
+
+def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene]:
+    """Return the policy that knows all rates to the end, on terms under which it is the optimum.
+
+    Parameters
+    ----------
+    scene : Scene
+    replan_cost : Fraction
+        GPU hours of a change.
+    """
+    horizon = scene.count * scene.terms.every_s
+    terms = replace(
+        scene.terms, horizon_s=horizon, replan_cost=replan_cost, restart_cost=Fraction(0),
+        hysteresis=Fraction(0),
+    )  # fmt: skip
+    name = f"clairvoyant, a re-plan costs {float(replan_cost):g}"
+    return Forecasting(Known(scene.trace), name), replace(scene, terms=terms)
+
+
+@dataclass
+class Threshold:
+    """What gpulet does: moving averages, and a new plan when one has left its band.
+
+    Every period an exponentially weighted average of each rate is brought up to date; beyond a
+    threshold to either side of what was planned for, it is planned again, for the averages and the
+    margin. The new deployment is prepared beside the old one, which serves meanwhile; nothing else
+    is begun before that is done. S. Choi et al., USENIX ATC '22; the period of 20 s is remembered
+    and not read there, weight and threshold are ours.
+
+    Parameters
+    ----------
+    period_s, weight, threshold : Fraction
+        The newest rate's share of the average; the share of the planned rate.
+    """
+
+    period_s: Fraction = Fraction(20)
+    weight: Fraction = Fraction(1, 4)
+    threshold: Fraction = Fraction(1, 20)
+    name: str = "threshold (gpulet)"
+    _averages: dict[str, Fraction] = field(default_factory=dict, repr=False)
+    _planned: dict[str, Fraction] = field(default_factory=dict, repr=False)
+
+    def first(self, scene: Scene) -> Plan:
+        """See :class:`Policy`."""
+        courses = scene.courses
+        self._averages = {name: own[0] for name, own in courses.rates_rps.items()}
+        return self._plan(scene)
+
+    def moments(self, scene: Scene) -> Iterable[Fraction]:
+        """See :class:`Policy`."""
+        end = scene.count * scene.terms.every_s
+        return [number * self.period_s for number in range(1, ceil(end / self.period_s))]
+
+    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
+        """See :class:`Policy`."""
+        courses = scene.courses
+        left = False
+        for name, average in self._averages.items():
+            rate = courses.at(name, at_s / courses.step_s)
+            # to thousandths, so that numbers do not grow longer with every period
+            new = Fraction(round(1000 * (average + self.weight * (rate - average))), 1000)
+            self._averages[name] = new
+            left |= abs(new - self._planned[name]) > self.threshold * self._planned[name]
+        return self._plan(scene) if left and not running.is_changing else None
+
+    def _plan(self, scene: Scene) -> Plan:
+        self._planned = dict(self._averages)
+        found = scene.planner.plan(self._planned)
+        if found.cost is None:
+            raise NoPath(0)
+        return found.plan
+
+
+@dataclass
+class DayNight:
+    """What MIG-serving is shown with: two plans, for the day and for the night.
+
+    Twelve hours in a row are the day, the other twelve the night; which hours is chosen for the
+    fewest GPU hours over the whole trace, which it knows. C. Tan et al., MIG-serving, 2021.
+    """
+
+    name: str = "day and night (MIG-serving)"
+    _switch: tuple[int, ...] = field(default=(), repr=False)
+    _plans: tuple[Plan, ...] = field(default=(), repr=False)
+
+    def first(self, scene: Scene) -> Plan:
+        """See :class:`Policy`."""
+        half = int(Fraction(12 * 3600) / scene.terms.every_s)
+        windows, count = scene.windows(), scene.count
+        best: tuple[Fraction, int, tuple[Plan, Plan]] | None = None
+        for begin in range(max(1, count - half + 1)):
+            end = min(begin + half, count)
+            day = scene.planner.plan(windows.rates(begin, end))
+            parts = [windows.rates(a, b) for a, b in ((0, begin), (end, count)) if a < b]
+            parts = parts or [windows.rates(0, count)]
+            night = scene.planner.plan({n: max(p[n] for p in parts) for n in parts[0]})
+            if day.cost is None or night.cost is None:
+                continue
+            cost = day.cost * (end - begin) + night.cost * (count - end + begin)
+            if best is None or cost < best[0]:
+                best = cost, begin, (day.plan, night.plan)
+        if best is None:
+            raise NoPath(0)
+        _, begin, plans = best
+        self._switch, self._plans = (begin, min(begin + half, count)), plans
+        return plans[0] if begin == 0 else plans[1]
+
+    def moments(self, scene: Scene) -> Iterable[Fraction]:
+        """See :class:`Policy`."""
+        return [at * scene.terms.every_s for at in self._switch if 0 < at < scene.count]
+
+    def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
+        """See :class:`Policy`."""
+        return self._plans[0 if at_s == self._switch[0] * scene.terms.every_s else 1]
+
+
+#: Those that need nothing but the trace, by name.
+POLICIES: Mapping[str, Callable[[], Policy]] = MappingProxyType(
+    {"never": Never, "always": Always, "threshold": Threshold, "day_night": DayNight}
+)

@@ -1,0 +1,171 @@
+"""Observed rates on even steps of time; what was not observed is a gap, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from ...errors import InvalidProblem
+from ...values.frozen import FrozenMap
+from ...values.numbers import shown
+
+__all__ = ["DAY_S", "Gap", "Rates", "said_time"]
+
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Moments at which a service's rate is not known.
+
+    Parameters
+    ----------
+    service : str
+    first_s, last_s : Fraction
+        The first and the last of them.
+    reason : str
+        ``no value``, ``counter reset``.
+    """
+
+    service: str
+    first_s: Fraction
+    last_s: Fraction
+    reason: str
+
+    def said(self, is_clock: bool) -> str:
+        """Say it with its times: ``chat: no value from ... to ...``."""
+        first, last = (said_time(each, is_clock) for each in (self.first_s, self.last_s))
+        when = f"at {first}" if first == last else f"from {first} to {last}"
+        return f"{self.service}: {self.reason} {when}"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of services at even steps of time.
+
+    Parameters
+    ----------
+    start_s : Fraction
+        The first moment, in seconds: since 1970 in UTC if `is_clock`, else since some beginning.
+    step_s : Fraction
+        From one moment to the next, > 0.
+    rates_rps : Mapping[str, tuple of Fraction or None]
+        Items per second of each service at each moment; None where it is not known.
+    is_clock : bool, default False
+        Whether times are of a clock.
+    gaps : tuple of Gap
+        Why rates are not known; found here where nothing is given.
+
+    Raises
+    ------
+    InvalidProblem
+        If services have different numbers of moments, or none.
+
+    Examples
+    --------
+    >>> rates = Rates(Fraction(0), Fraction(60), {"chat": (Fraction(3), None, Fraction(5))})
+    >>> print(rates)
+    1 service, 3 moments, every 60 s from 0 s to 120 s
+    >>> [gap.said(rates.is_clock) for gap in rates.gaps]
+    ['chat: no value at 60 s']
+    """
+
+    start_s: Fraction
+    step_s: Fraction
+    rates_rps: Mapping[str, tuple[Fraction | None, ...]]
+    is_clock: bool = False
+    gaps: tuple[Gap, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts = {len(own) for own in self.rates_rps.values()}
+        if len(counts) != 1 or not min(counts):
+            raise InvalidProblem("rates are for one or more moments, alike for all services")
+        object.__setattr__(self, "rates_rps", FrozenMap(self.rates_rps))
+        if not self.gaps:
+            object.__setattr__(self, "gaps", tuple(self._no_values()))
+
+    def _no_values(self) -> Iterable[Gap]:
+        for name, own in self.rates_rps.items():
+            for first, last in runs_of(at for at, rate in enumerate(own) if rate is None):
+                yield Gap(name, self.time_s(first), self.time_s(last), "no value")
+
+    @property
+    def count(self) -> int:
+        """How many moments there are."""
+        return len(next(iter(self.rates_rps.values())))
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services' names."""
+        return tuple(self.rates_rps)
+
+    @property
+    def end_s(self) -> Fraction:
+        """The last moment."""
+        return self.time_s(self.count - 1)
+
+    def time_s(self, at: int) -> Fraction:
+        """Return a moment by its number, from 0."""
+        return self.start_s + at * self.step_s
+
+    def said(self, at: int) -> str:
+        """Say a moment: ``2026-11-23 10:15:00Z`` or ``900 s``."""
+        return said_time(self.time_s(at), self.is_clock)
+
+    def between(self, first: int, last: int) -> Rates:
+        """Return the moments from one number to another, both included."""
+        own = {name: rates[first : last + 1] for name, rates in self.rates_rps.items()}
+        begin, end = self.time_s(first), self.time_s(last)
+        gaps = tuple(
+            replace(gap, first_s=max(begin, gap.first_s), last_s=min(end, gap.last_s))
+            for gap in self.gaps
+            if gap.first_s <= end and gap.last_s >= begin
+        )
+        return Rates(begin, self.step_s, own, self.is_clock, gaps)
+
+    def of(self, names: Iterable[str]) -> Rates:
+        """Return the rates of some services, in their order."""
+        own = {name: self.rates_rps[name] for name in names}
+        gaps = tuple(gap for gap in self.gaps if gap.service in own)
+        return replace(self, rates_rps=own, gaps=gaps)
+
+    def __str__(self) -> str:
+        services, moments = len(self.services), self.count
+        return (
+            f"{services} service{'s' * (services != 1)}, {moments} moment{'s' * (moments != 1)}, "
+            f"every {shown(self.step_s)} s from {self.said(0)} to {self.said(moments - 1)}"
+        )
+
+
+def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of numbers that follow each other.
+
+    Examples
+    --------
+    >>> runs_of([1, 2, 3, 7, 9, 10])
+    [(1, 3), (7, 7), (9, 10)]
+    """
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
+
+
+def said_time(time_s: Fraction, is_clock: bool) -> str:
+    """Say a time: of a clock in UTC, else in seconds.
+
+    Examples
+    --------
+    >>> said_time(Fraction(1764000000), True), said_time(Fraction(90), False)
+    ('2025-11-24 16:00:00Z', '90 s')
+    """
+    if not is_clock:
+        return f"{shown(time_s)} s"
+    moment = datetime.fromtimestamp(int(time_s), UTC)
+    rest = time_s - int(time_s)
+    return f"{moment:%Y-%m-%d %H:%M:%S}{f'.{int(rest * 1000):03d}' if rest else ''}Z"

@@ -1,0 +1,116 @@
+"""Rates from a CSV table: long (``time,service,rate_rps``) or wide (a column a service)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ...errors import FileError
+from ...files.source import Source
+from ...files.tables import Cell, Table, TableRow, read_table
+from .rates import Rates
+from .sampling import Sample, on_even_steps
+from .times import Clock, NoTime, moment_of
+
+__all__ = ["rates_from_table"]
+
+_LONG = ("service", "rate_rps")
+
+
+def rates_from_table(source: Source) -> Rates:
+    """Read rates from a CSV table.
+
+    Parameters
+    ----------
+    source : Source
+        Columns ``time,service,rate_rps``; or ``time`` and a column for each service. Empty cells,
+        ``NaN`` and ``-`` are rates that are not known.
+
+    Raises
+    ------
+    FileError
+        With line and column: a rate that is negative or no number, a time that is none, times that
+        go back, are there twice or have zones only here and there, ...
+
+    Examples
+    --------
+    >>> print(rates_from_table(Source("rates.csv", "time,chat,code\\n0,5,6.5\\n60,7,\\n")))
+    2 services, 2 moments, every 60 s from 0 s to 60 s
+    """
+    table = read_table(source, ("time",), _LONG)
+    there = [name for name in _LONG if name in table.columns]
+    clock = _OneClock()
+    samples: dict[str, list[Sample]] = {}
+    if len(there) == 1:
+        raise FileError(
+            source.name,
+            f"there is a column {there[0]!r} and none {({*_LONG} - {*there}).pop()!r}",
+            line=table.header.line,
+            expected="time,service,rate_rps, or time and a column for each service",
+        )
+    if there:
+        for row in table:
+            at = clock.time_of(row["time"])
+            own = samples.setdefault(row["service"].word(), [])
+            own.append(_sample(at, row["rate_rps"]))
+    else:
+        _fill_from_columns(table, clock, samples)
+    return on_even_steps(samples, clock.is_clock, lambda what: _too_few(source, table, what))
+
+
+def _fill_from_columns(table: Table, clock: _OneClock, samples: dict[str, list[Sample]]) -> None:
+    names = [name for name in table.columns if name != "time"]
+    if not names:
+        raise FileError(
+            table.header.source.name,
+            "the only column is 'time'",
+            line=table.header.line,
+            expected="a column for each service beside it",
+        )
+    for row in table:
+        at = clock.time_of(row["time"])
+        for name in names:
+            samples.setdefault(name, []).append(_sample(at, row[name]))
+
+
+def _sample(at: Fraction, cell: Cell) -> Sample:
+    def refuse(what: str, expected: str, fix: str) -> FileError:
+        return cell.row.error(what, expected=expected, fix=fix)
+
+    return Sample(at, None if cell.is_missing else cell.number(), refuse)
+
+
+class _OneClock:
+    """Reads the times of a table, which are all meant in one way."""
+
+    def __init__(self) -> None:
+        self.first: tuple[Clock, TableRow] | None = None
+
+    @property
+    def is_clock(self) -> bool:
+        return self.first is not None and self.first[0] is not Clock.SECONDS
+
+    def time_of(self, cell: Cell) -> Fraction:
+        try:
+            moment = moment_of(cell.text)
+        except NoTime as fault:
+            raise cell.error(f"time is {cell.text!r}", expected=str(fault)) from None
+        if self.first is None:
+            self.first = moment.clock, cell.row
+        known, row = self.first
+        if moment.clock is not known:
+            raise cell.error(
+                f"time {cell.text!r} is {moment.clock.value}, that of line {row.line} is "
+                f"{known.value}",
+                expected="times of one kind",
+                fix="give every time its zone: 2026-11-23T10:15:00Z",
+            )
+        return moment.at_s
+
+
+def _too_few(source: Source, table: Table, what: str) -> FileError:
+    return FileError(
+        source.name,
+        what,
+        line=table.rows[0].line,
+        expected="two moments or more, and not more than a million rates",
+    )

@@ -1,0 +1,146 @@
+"""A trace and the terms on which policies are tried on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+
+from ...errors import InvalidOption, InvalidProblem
+from ...values.numbers import shown
+from .courses import Courses
+from .forecast import Forecast, Known
+from .rates import Rates
+from .windows import Envelopes, Planner, Windows
+
+__all__ = ["Scene", "Terms"]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How often plans may change, how far is looked ahead, and what changes cost.
+
+    Parameters
+    ----------
+    every_s : Fraction
+        From one moment at which plans may change to the next.
+    lead_s : Fraction
+        What a change may take: plans are made for so much longer.
+    horizon_s : Fraction
+        How far is looked ahead.
+    replan_cost, restart_cost : Fraction
+        GPU hours of a change, and of each start of an instance.
+    hysteresis : Fraction
+        See `decide`.
+
+    Raises
+    ------
+    InvalidOption
+        If the horizon is shorter than `every_s`.
+    """
+
+    every_s: Fraction = Fraction(3600)
+    lead_s: Fraction = Fraction(1800)
+    horizon_s: Fraction = Fraction(4 * 3600)
+    replan_cost: Fraction = Fraction(4)
+    restart_cost: Fraction = Fraction(1, 20)
+    hysteresis: Fraction = Fraction(1, 50)
+
+    def __post_init__(self) -> None:
+        if self.every_s <= 0:
+            raise InvalidOption("plans may change every 0 s; expected a time > 0")
+        if self.horizon_s < self.every_s:
+            raise InvalidOption(
+                f"the horizon is {shown(self.horizon_s)} s, shorter than the "
+                f"{shown(self.every_s)} s from one plan to the next; expected at least as long"
+            )
+
+    def steps(self, step_s: Fraction) -> int:
+        """How many steps of rates there are from one moment to the next.
+
+        Raises
+        ------
+        InvalidOption
+            If they do not come out even.
+        """
+        steps = self.every_s / step_s
+        if steps.denominator != 1:
+            raise InvalidOption(
+                f"plans may change every {shown(self.every_s)} s, and rates are there every "
+                f"{shown(step_s)} s; expected a multiple of that"
+            )
+        return int(steps)
+
+    def windows(self, forecast: Forecast, history: Rates, planner: Planner) -> Windows:
+        """Return the windows ahead of the last moment of a history."""
+        every, lead = self.steps(history.step_s), self.lead_s / history.step_s
+        moments = int(self.horizon_s / self.every_s)
+        courses = forecast.courses(history, moments * every + ceil(lead))
+        most = Envelopes(courses, every, lead, moments)
+        return Windows(most, planner, self.replan_cost, self.restart_cost)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The part of a trace that is played, what is known before it, and the terms.
+
+    Parameters
+    ----------
+    trace : Rates
+        Without gaps in the part that is played.
+    first : int
+        The moment from which on it is played; all before is history.
+    planner : Planner
+    terms : Terms
+
+    Raises
+    ------
+    InvalidProblem
+        If a rate of the part that is played is not known, or it is shorter than one change.
+    """
+
+    trace: Rates
+    first: int
+    planner: Planner
+    terms: Terms
+
+    def __post_init__(self) -> None:
+        part = self.trace.between(self.first, self.trace.count - 1)
+        if part.gaps:
+            raise InvalidProblem(
+                f"the trace has a gap: {part.gaps[0].said(self.trace.is_clock)}"
+                f"{f', and {len(part.gaps) - 1} more' * (len(part.gaps) > 1)}; expected every rate "
+                "of the part that is played"
+            )
+        if self.count < 1:
+            raise InvalidProblem(
+                f"the trace is {shown((part.count - 1) * part.step_s)} s long, shorter than the "
+                f"{shown(self.terms.every_s)} s from one plan to the next"
+            )
+
+    @property
+    def every(self) -> int:
+        """Steps of the trace from one moment at which plans may change to the next."""
+        return self.terms.steps(self.trace.step_s)
+
+    @property
+    def count(self) -> int:
+        """How many times `every` the part that is played lasts."""
+        return (self.trace.count - 1 - self.first) // self.every
+
+    @cached_property
+    def courses(self) -> Courses:
+        """The rates of the part that is played."""
+        return Known(self.trace).courses(self.history(0), self.count * self.every)
+
+    def history(self, moment: int) -> Rates:
+        """Return what is known at a moment of the part that is played."""
+        return self.trace.between(0, self.first + moment * self.every)
+
+    def windows(self, replan_cost: Fraction = Fraction(0)) -> Windows:
+        """Return the windows of the part that is played, its rates known."""
+        lead = self.terms.lead_s / self.trace.step_s
+        return Windows(
+            Envelopes(self.courses, self.every, lead, self.count), self.planner, replan_cost
+        )

@@ -1,0 +1,89 @@
+"""Times as tables of rates write them: seconds, or a date and a clock with its zone."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
+from fractions import Fraction
+from typing import NamedTuple
+
+from ...files.numerals import number_in
+
+__all__ = ["Clock", "Moment", "NoTime", "moment_of"]
+
+_CLOCK = re.compile(
+    r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d))?",
+    re.ASCII,
+)
+#: From here on seconds are of a clock: since 1970, in 2001 and later.
+_UNIX = 10**9
+#: Seconds since 1970 are as many in the year 5138; what is more is milliseconds.
+_LATEST = 10**11
+
+
+class Clock(Enum):
+    """How a time is meant."""
+
+    SECONDS = "seconds since some beginning"
+    UNIX = "seconds since 1970"
+    ZONED = "a date and time with a zone"
+    NAIVE = "a date and time without a zone"
+
+
+class Moment(NamedTuple):
+    """A time in seconds, since 1970 unless they are since some beginning."""
+
+    at_s: Fraction
+    clock: Clock
+
+
+class NoTime(ValueError):
+    """A text is no time; the message says what was expected."""
+
+
+def moment_of(text: str) -> Moment:
+    """Read a time.
+
+    Parameters
+    ----------
+    text : str
+        ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15+01:00``; without a
+        zone it is taken as UTC, which the clock says.
+
+    Raises
+    ------
+    NoTime
+        If it is none of these.
+
+    Examples
+    --------
+    >>> moment_of("90").at_s, moment_of("1970-01-01T01:00:30+01:00").at_s
+    (Fraction(90, 1), Fraction(30, 1))
+    """
+    number = number_in(text)
+    if number is not None:
+        return _of_number(number)
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        raise NoTime("seconds, or a date and time: 2026-11-23T10:15:00Z")
+    day, minute, second, rest, utc, sign, hours, minutes = match.groups()
+    try:
+        zone = UTC
+        if sign is not None:
+            away = int(hours) * 60 + int(minutes)
+            zone = timezone(timedelta(minutes=-away if sign == "-" else away))
+        moment = datetime.fromisoformat(f"{day} {minute}{second or ':00'}").replace(tzinfo=zone)
+    except ValueError:
+        raise NoTime("a date and time that exist") from None
+    whole = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    at_s = Fraction(whole.days * 86_400 + whole.seconds) + Fraction(f"0.{rest or 0}")
+    return Moment(at_s, Clock.ZONED if utc or sign else Clock.NAIVE)
+
+
+def _of_number(number: Fraction) -> Moment:
+    if number < 0:
+        raise NoTime("seconds >= 0")
+    if number >= _LATEST:
+        raise NoTime("seconds; these look like milliseconds or less: divide them")
+    return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)

@@ -1,0 +1,101 @@
+"""Days of changing rates: services of the published scenarios whose rates go in daily waves.
+
+What policies of planning again are tried on. Seeded, and the same on every
+machine: a rate is rounded to tenths of an item per second.
+
+Examples
+--------
+>>> from instances.days import draw
+>>> drawn = draw(services=3, days=1, seed=1)
+>>> print(drawn.services[0])
+densenet169-S2 (densenet169): 1066.6 items/s within 216.5 ms
+>>> len(drawn.rates_rps[drawn.services[0].name]), drawn.step_s
+(25, 3600)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import pi, sin
+
+from cms.fleet.serving.operating_point import OperatingPoint
+from cms.fleet.serving.service import Service
+from cms.values.numbers import format_exact
+
+from . import published
+
+__all__ = ["Days", "draw"]
+
+_DAY_S = 86_400
+#: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
+_LEAST_SWING, _MOST_SWING, _NOISE = 0.2, 0.8, 0.03
+#: Rates of the published scenarios times this: then 16 services of seed 0 take 30 GPUs at the peak.
+_FACTOR = 2.0
+
+
+@dataclass(frozen=True)
+class Days:
+    """Services, and their rates at even steps over some days.
+
+    Parameters
+    ----------
+    services : tuple of Service
+        Their rates are the highest of all.
+    operating_points : tuple of OperatingPoint
+    rates_rps : Mapping[str, tuple of Fraction]
+        Of each service at 0, `step_s`, 2 `step_s`, ..., the last moment of the last day included.
+    step_s : int
+        Seconds.
+    """
+
+    services: tuple[Service, ...]
+    operating_points: tuple[OperatingPoint, ...]
+    rates_rps: Mapping[str, tuple[Fraction, ...]]
+    step_s: int
+
+    def csv(self) -> str:
+        """Return the rates as a CSV table, ``time,service,rate_rps``, times in seconds."""
+        lines = ["time,service,rate_rps"]
+        for at in range(len(next(iter(self.rates_rps.values())))):
+            for name, rates in self.rates_rps.items():
+                lines.append(f"{at * self.step_s},{name},{format_exact(rates[at])}")
+        return "\n".join(lines) + "\n"
+
+
+def draw(*, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0) -> Days:
+    """Draw services and their rates.
+
+    Each service is one of the 61 of S1 to S6 (its model and its limit), its rate a wave with a
+    period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
+    each step. Every day has the same waves.
+
+    Parameters
+    ----------
+    services : int
+        At most 61.
+    days : int
+    step_s : int
+        Seconds between rates; a divisor of a day's.
+    seed : int
+    """
+    chance = random.Random(seed)
+    pool = [
+        (name, each) for name in (f"S{number}" for number in range(1, 7))
+        for each in published.scenario(name).services
+    ]  # fmt: skip
+    drawn, rates = [], {}
+    for scenario, each in chance.sample(pool, services):
+        swing, phase = chance.uniform(_LEAST_SWING, _MOST_SWING), chance.uniform(0, 2 * pi)
+        mean = float(each.rate_rps) * _FACTOR
+        own = []
+        for at in range(days * _DAY_S // step_s + 1):
+            wave = 1 + swing * sin(2 * pi * at * step_s / _DAY_S + phase)
+            own.append(Fraction(max(0, round(10 * mean * wave * chance.gauss(1, _NOISE))), 10))
+        name = f"{each.name}-{scenario}"
+        drawn.append(Service(name, each.model, max(own), each.latency_limit_ms))
+        rates[name] = tuple(own)
+    points = published.scenario("S1").operating_points
+    return Days(tuple(drawn), points, rates, step_s)

@@ -1,0 +1,145 @@
+"""Deciding at a moment, and policies on a trace, held against the offline optimum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cms.errors import InvalidOption, InvalidProblem
+from cms.fleet import Service, gpu
+from cms.fleet.deployment import check_deployment, place, wanted_of
+from cms.fleet.deployment.transition import check_transition
+from cms.fleet.reconciling import (
+    Always,
+    Courses,
+    DayNight,
+    Forecasting,
+    Latest,
+    Never,
+    Planner,
+    Policy,
+    Rates,
+    Scene,
+    Start,
+    Terms,
+    Threshold,
+    change_to,
+    clairvoyant,
+    decide,
+    empty_fleet,
+    fewest,
+    play,
+    shortest,
+)
+from cms.fleet.reconciling.changing import Change, gpus_at_work
+from cms.fleet.reconciling.playing import shortage_s
+from cms.fleet.serving import OperatingPoint
+
+HOUR = Fraction(3600)
+CARD = gpu("a30-24gb")
+POINTS = [
+    OperatingPoint("m", CARD.key, "1g.6gb", 1, 1, 10, 5),
+    OperatingPoint("m", CARD.key, "2g.12gb", 1, 1, 22, 5),
+    OperatingPoint("m", CARD.key, "4g.24gb", 1, 1, 45, 5),
+]
+PLANNER = Planner(
+    [Service("a", "m", 0, 100), Service("b", "m", 0, 100)], POINTS, [CARD], margin="0.05",
+    rule="plain",
+)  # fmt: skip
+FLEET = empty_fleet({CARD.key: 24}, {CARD.key: CARD})
+TERMS = Terms(replan_cost=Fraction(1), restart_cost=Fraction(0))
+rows = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), min_size=3, max_size=7)
+
+
+def scene(given_rows: list[tuple[int, int]], terms: Terms = TERMS) -> Scene:
+    own = {
+        name: tuple(map(Fraction, rates))
+        for name, rates in zip("ab", zip(*given_rows, strict=True), strict=True)
+    }
+    return Scene(Rates(Fraction(0), HOUR, own), 0, PLANNER, terms)
+
+
+@settings(max_examples=8)
+@given(rows, st.integers(0, 6))
+def test_the_clairvoyant_is_the_offline_optimum_and_nobody_is_cheaper(
+    given_rows: list[tuple[int, int]], cost: int
+) -> None:
+    place_of, fixed = scene(given_rows), Fraction(cost)
+    zero = Start(0, Fraction(0), lambda b: Fraction(0))
+    best = shortest(place_of.windows(), [zero], lambda a, b, c: fixed).cost
+    policy, terms = clairvoyant(place_of, fixed)
+    ours = play(policy, terms, FLEET)
+    assert ours.gpu_hours + fixed * ours.replans == best
+    assert ours.longest_s > TERMS.lead_s or ours.shortage_s == 0
+    others: list[Policy] = [Never(), Always(), DayNight()]
+    for other in others:
+        theirs = play(other, place_of, FLEET)
+        assert theirs.gpu_hours + fixed * theirs.replans >= best
+        assert theirs.gpu_hours >= fewest(place_of.windows(), theirs.replans + 1).cost
+
+
+@settings(max_examples=8)
+@given(rows, rows.map(lambda each: each[0]))
+def test_after_its_own_change_it_goes_on(
+    given_rows: list[tuple[int, int]], before: tuple[int, int]
+) -> None:
+    windows = scene(given_rows).windows(Fraction(1))
+    start = PLANNER.plan(dict(zip("ab", map(Fraction, before), strict=True))).plan
+    now = place(wanted_of(start), FLEET).deployment  # type: ignore[union-attr]
+    for _ in range(2):
+        has = {name: now.capacity(name) for name in "ab"}
+        found = decide(windows, has, PLANNER.cost_of(gpus_at_work(now)))
+        if found.keeps:
+            break
+        assert found.plan is not None
+        change = change_to(now, found.plan.plan)
+        assert isinstance(change, Change)
+        assert not check_transition(change.transition)
+        now = change.transition.target
+        assert not check_deployment(now)
+    assert found.keeps
+
+
+def test_what_is_short_now_is_replaced_whatever_that_costs() -> None:
+    windows = scene([(100, 10)] * 3).windows(Fraction(1000))
+    assert decide(windows, {"a": Fraction(105), "b": Fraction(11)}, Fraction(9)).keeps
+    found = decide(windows, {"a": Fraction(99), "b": Fraction(11)}, Fraction(9), Fraction(1))
+    assert not found.keeps
+    assert found.short == ("a",)
+
+
+def test_others_on_a_trace_that_rises_and_falls() -> None:
+    up_and_down = [(20 + 15 * min(h, 8 - h), 40) for h in range(9)]
+    threshold = play(Threshold(), scene(up_and_down), FLEET)
+    assert threshold.replans > 2
+    assert threshold.shortage_s > 0
+    latest = play(Forecasting(Latest()), scene(up_and_down), FLEET)
+    assert latest.replans >= 1
+    assert latest.steps[0][0] == 0
+    assert latest.gpu_hours < play(Never(), scene(up_and_down), FLEET).gpu_hours
+
+
+def test_shortage_is_counted_exactly_and_once() -> None:
+    courses = Courses(Fraction(10), {"a": (Fraction(0), Fraction(10)), "b": (Fraction(8),) * 2})
+    capacity = {
+        "a": [(Fraction(0), Fraction(6))],
+        "b": [(Fraction(0), Fraction(9)), (Fraction(5), Fraction(7))],
+    }
+    assert shortage_s(courses, {"a": capacity["a"]}, Fraction(10)) == 4
+    assert shortage_s(courses, capacity, Fraction(10)) == 5
+
+
+def test_terms_and_traces_that_cannot_be_meant_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="shorter than the 3600 s from one plan"):
+        Terms(horizon_s=Fraction(60))
+    with pytest.raises(InvalidOption, match="expected a multiple of that"):
+        scene([(1, 1)] * 3, replace(TERMS, every_s=Fraction(5000))).count  # noqa: B018
+    with pytest.raises(InvalidProblem, match="shorter than the 7200 s"):
+        scene([(1, 1)] * 2, replace(TERMS, every_s=Fraction(7200)))
+    gap = Rates(Fraction(0), HOUR, {"a": (Fraction(1), None), "b": (Fraction(1), Fraction(1))})
+    with pytest.raises(InvalidProblem, match="the trace has a gap: a: no value at 3600 s"):
+        Scene(gap, 0, PLANNER, TERMS)

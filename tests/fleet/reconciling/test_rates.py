@@ -1,0 +1,147 @@
+"""Reading observed rates: what is taken as it is, what is named, what is refused."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError
+from cms.files.node import Node
+from cms.files.source import Source
+from cms.fleet.reconciling.prometheus import rates_from_matrix
+from cms.fleet.reconciling.rates import Rates
+from cms.fleet.reconciling.rates_table import rates_from_table
+from cms.fleet.reconciling.reading import read_rates
+from cms.fleet.reconciling.times import Clock, moment_of
+
+LONG = "time,service,rate_rps\n"
+
+
+def table(text: str) -> Rates:
+    return rates_from_table(Source("rates.csv", text))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("0,chat,5\n60,chat,-1\n", "rate_rps is \"-1\", expected a number >= 0"),
+        ("60,chat,5\n0,chat,1\n", "chat at 0 s comes after 60 s, expected times that ascend"),
+        ("0,chat,5\n0,chat,1\n60,chat,2\n", "chat is there twice at 0 s"),
+        ("0,chat,5\n", "there is only one moment"),
+        ("0,chat,5\n60,chat,5\n90,chat,5\n130,chat,5\n", "between the steps of 30 s"),
+        ("noon,chat,5\n", "time is 'noon', expected seconds, or a date and time"),
+        ("2026-02-30 10:00Z,chat,5\n", "a date and time that exist"),
+        ("1764000000000,chat,5\n", "these look like milliseconds"),
+        ("2026-11-23T10:00Z,chat,5\n2026-11-23T11:00,chat,5\n", "times of one kind"),
+        ("0,chat,5\n2026-11-23T11:00,chat,5\n", "times of one kind"),
+        ("0,,5\n", "expected a name"),
+        ("0,chat,5\n1,chat,5\n9999999,chat,5\n", "9999999 s in steps of 1 s"),
+    ],
+)  # fmt: skip
+def test_a_table_that_cannot_be_meant_is_refused_with_its_line(rows: str, said: str) -> None:
+    with pytest.raises(FileError) as caught:
+        table(LONG + rows)
+    assert said in str(caught.value)
+    assert caught.value.line is not None
+
+
+def test_zones_are_heeded() -> None:
+    rates = table(LONG + "2026-11-23T10:00:00+01:00,chat,5\n2026-11-23 09:30:00Z,chat,6\n")
+    assert str(rates).endswith("every 1800 s from 2026-11-23 09:00:00Z to 2026-11-23 09:30:00Z")
+
+
+@given(st.datetimes(min_value=datetime(1971, 1, 1)))
+def test_a_date_without_a_zone_is_utc_and_says_so(when: Any) -> None:
+    at_s, clock = moment_of(when.isoformat(sep=" "))
+    assert clock is Clock.NAIVE
+    known = when.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    assert at_s == Fraction(known.days * 86400 + known.seconds) + Fraction(
+        known.microseconds, 10**6
+    )
+
+
+@given(
+    st.lists(
+        st.lists(st.none() | st.integers(0, 999), min_size=2, max_size=2), min_size=2, max_size=9
+    )
+)
+def test_wide_and_long_tables_say_the_same(rows: list[list[int | None]]) -> None:
+    wide, long = "time,a,b\n", LONG
+    for at, row in enumerate(rows):
+        wide += f"{60 * at},{','.join('' if r is None else str(r) for r in row)}\n"
+        for name, rate in zip("ab", row, strict=True):
+            long += f"{60 * at},{name},{'' if rate is None else rate}\n"
+    one, other = table(wide), table(long)
+    assert one == other
+    assert one.rates_rps["a"] == tuple(None if row[0] is None else Fraction(row[0]) for row in rows)
+    named = sum(int((gap.last_s - gap.first_s) / 60) + 1 for gap in one.gaps)
+    assert named == sum(rate is None for row in rows for rate in row)
+
+
+def test_rows_that_lack_are_gaps_and_nothing_stands_in_for_them() -> None:
+    rates = table(LONG + "0,chat,5\n60,chat,6\n240,chat,9\n0,code,1\n")
+    assert rates.rates_rps["chat"] == (5, 6, None, None, 9)
+    assert [gap.said(False) for gap in rates.gaps] == [
+        "code: no value from 60 s to 240 s", "chat: no value from 120 s to 180 s",
+    ]  # fmt: skip
+
+
+def test_half_of_a_long_table_is_refused() -> None:
+    with pytest.raises(FileError, match="a column 'service' and none 'rate_rps'"):
+        table("time,service,rate\n0,chat,5\n")
+    with pytest.raises(FileError, match="the only column is 'time'"):
+        table("time\n0\n")
+
+
+def matrix(*series: dict[str, Any], **changes: Any) -> Node:
+    return Node(
+        {"status": "success", "data": {"resultType": "matrix", "result": [*series]}, **changes}
+    )
+
+
+def one(values: list[list[Any]], **labels: str) -> dict[str, Any]:
+    return {"metric": {"service": "chat", **labels}, "values": values}
+
+
+def test_a_range_query_is_taken_as_it_is(tmp_path: Any) -> None:
+    text = json.dumps(
+        matrix(one([[1764000000.5, "5.5"], [1764000060.5, "NaN"], [1764000120.5, "7"]])).value
+    )
+    path = tmp_path / "answer.json"
+    path.write_text(text)
+    rates = read_rates(path)
+    assert rates.rates_rps["chat"] == (Fraction(11, 2), None, 7)
+    assert rates.gaps[0].said(True) == "chat: no value at 2025-11-24 16:01:00.500Z"
+
+
+def test_counters_become_rates_and_their_resets_are_named() -> None:
+    values = [[0, "100"], [60, "160"], [120, "30"], [180, "90"]]
+    rates = rates_from_matrix(matrix(one(values, __name__="requests_total")))
+    assert rates.rates_rps["chat"] == (1, None, 1)
+    assert [gap.reason for gap in rates.gaps] == ["counter reset (160 to 30)"]
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (matrix(), "the result has no series"),
+        (matrix(status="error"), 'status is "error", expected "success"'),
+        (Node({"resultType": "vector", "result": []}), "ask /api/v1/query_range"),
+        (matrix(one([[0, "1"], [60, "1"]]), one([[0, "2"]])), "a second series of 'chat'"),
+        (matrix({"metric": {"job": "x"}, "values": []}), "its labels are: job"),
+        (matrix(one([[0, "1"], [60, "-2"]])), "expected a number >= 0"),
+        (matrix(one([[60, "1"], [0, "2"]])), "times that ascend"),
+        (matrix(one([[0, "1"]])), "there is only one moment"),
+        (Node([1]), "the answer of a Prometheus range query"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_cannot_be_meant_is_refused(document: Node, said: str) -> None:
+    with pytest.raises(FileError) as caught:
+        rates_from_matrix(document)
+    assert said in str(caught.value)
