@@ -17,7 +17,7 @@ from .keeping import Demand
 from .programs import Limits, Program
 from .spots import Column, Spot
 
-__all__ = ["Prices", "best_prices", "gpus_needed", "most_kept", "room_missing"]
+__all__ = ["Prices", "best_prices", "gpus_needed", "most_kept", "room_missing", "worth"]
 
 Block = tuple[str, str]
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
@@ -87,7 +87,7 @@ def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
     for key, price in prices.gpus.items():
         total += price * demand.gpus[key]
     for spot in spots:
-        total += len(spot.cards) * _worth(spot, prices)
+        total += len(spot.cards) * worth(spot, prices)
     return floor(total)
 
 
@@ -100,7 +100,7 @@ def gpus_needed(
     """
     prices = Prices({}, blocks, {key: Fraction(1)})
     mine = [spot for spot in spots if spot.gpu.key == key]
-    saved = sum((len(spot.cards) * _worth(spot, prices) for spot in mine), Fraction(0))
+    saved = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
     return max(0, ceil(_asked(demand, key, blocks) - saved))
 
 
@@ -113,7 +113,7 @@ def room_missing(
     """
     prices = Prices({}, blocks, {})
     mine = [spot for spot in spots if spot.gpu.key == key]
-    held = sum((len(spot.cards) * _worth(spot, prices) for spot in mine), Fraction(0))
+    held = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
     return _asked(demand, key, blocks) - held
 
 
@@ -124,7 +124,7 @@ def _asked(demand: Demand, key: str, blocks: Mapping[Block, Fraction]) -> Fracti
     )
 
 
-def _worth(spot: Spot, prices: Prices) -> Fraction:
+def worth(spot: Spot, prices: Prices) -> Fraction:
     """What the best use of one GPU is worth."""
     key = spot.gpu.key
     price = prices.gpus.get(key, Fraction(0))
