@@ -25,7 +25,7 @@ from .durations import Durations
 from .model import Action, What
 from .rules import Choice, Cover, choices, clear, cover, do, drop, fill, is_blind, rest
 from .state import Fleet
-from .way import Way
+from .way import Manner, Way
 
 __all__ = ["sequences"]
 
@@ -74,42 +74,35 @@ def sequences(
     for attempt in range(1 + restarts):
         if len(found) >= wanted or (attempt and limits.over):
             break
-        by = rng if attempt else None
-        way = _in_time(begin, by, durations, limits, side_by_side=attempt % 2 == 0)
+        manner = Manner(rng if attempt > 1 else None, room_first=attempt % 2 == 1)
+        way = _in_time(begin.copy(manner), durations, limits, side_by_side=attempt % 4 < 2)
         if not way.is_done and not found:
-            way, few = _one_by_one(begin, by, limits)
+            way, few = _one_by_one(begin.copy(manner), limits)
             nearly = nearly or few
         if way.is_done:
             found.append(without_needless(fleet, way.actions))
     if not found and nearly is not None:
-        last = _searched(nearly, limits)
+        last = _searched(nearly.copy(Manner()), limits)
         if last is not None:
             found.append(without_needless(fleet, last.actions))
     return found
 
 
-def _in_time(
-    begin: Way,
-    rng: random.Random | None,
-    durations: Durations,
-    limits: Limits,
-    *,
-    side_by_side: bool,
-) -> Way:
+def _in_time(way: Way, durations: Durations, limits: Limits, *, side_by_side: bool) -> Way:
     """Go by the rules as time goes by: what can begin now begins now, side by side.
 
     Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
     is returned is done, or nothing goes on. `side_by_side`: whether covers of several positions are
     made at once.
     """
-    way, now, done = begin.copy(), 0, 0
+    now, done = 0, 0
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
     while not limits.over:
-        choice = next(_now(way, rng), None)
+        choice = next(_now(way), None)
         if choice is None and not due:
             reserved: set[int] = set()
-            for found in cover(way, rng) if way.entries else ():
+            for found in cover(way) if way.entries else ():
                 services = _taken(way, found)
                 if reserved.isdisjoint(services) and _is_still_good(way, found):
                     reserved |= services
@@ -118,7 +111,7 @@ def _in_time(
                     if not side_by_side:
                         break
             if not due:
-                choice = next(drop(way, rng), None)
+                choice = next(drop(way), None)
                 if choice is None:
                     break
         if choice is not None:
@@ -135,12 +128,12 @@ def _in_time(
     return way
 
 
-def _now(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def _now(way: Way) -> Iterator[Choice]:
     if not way.entries:
         yield from rest(way)
         return
-    yield from fill(way, rng)
-    for choice in clear(way, rng):
+    yield from fill(way)
+    for choice in clear(way):
         # what a position gets is decided when it is free
         yield choice._replace(position=-1) if choice.goes else choice
 
@@ -195,14 +188,14 @@ def _is_still_good(way: Way, choice: Choice) -> bool:
     return True
 
 
-def _one_by_one(begin: Way, rng: random.Random | None, limits: Limits) -> tuple[Way, Way | None]:
+def _one_by_one(way: Way, limits: Limits) -> tuple[Way, Way | None]:
     """Go by the rules, each action ended before the next begins; also where few GPUs were left."""
-    way, few, steps = begin.copy(), None, 0
+    few, steps = None, 0
     while not limits.over:
         if few is None and steps % 8 == 0 and _left(way) <= _FEW_GPUS:
             few = way.copy()
         steps += 1
-        choice = next(choices(way, rng), None)
+        choice = next(choices(way), None)
         if choice is None:
             break
         do(way, choice)
@@ -250,7 +243,7 @@ def _key(way: Way) -> object:
 
 def _every(way: Way) -> Iterator[Choice]:
     """Iterate over all choices, also those that the rules would not make."""
-    yield from choices(way, None)
+    yield from choices(way)
     positions = way.fleet.positions
     for number, entry in way.entries.items():
         if entry is None:

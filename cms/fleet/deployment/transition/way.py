@@ -5,14 +5,36 @@ GPUs are values that are replaced, never changed: a copy of a state is cheap.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..instance import Instance
 from .model import Action, What
 from .state import Entry, Fleet, Item, made
 
-__all__ = ["Way"]
+__all__ = ["Manner", "Way"]
+
+
+class Manner(NamedTuple):
+    """How choices are made where several are as good.
+
+    Attributes
+    ----------
+    rng : random.Random or None
+        None: always the best by the rules.
+    room_first : bool
+        Whether a free position goes to the service that frees most room soonest, instead of the one
+        that waits most.
+    """
+
+    rng: random.Random | None = None
+    room_first: bool = False
+
+    def noise(self, by: float) -> float:
+        """Return a factor from 1 to 1 + `by`; 1 where nothing is random."""
+        return 1.0 if self.rng is None else 1.0 + by * self.rng.random()
 
 
 class Way:
@@ -34,10 +56,11 @@ class Way:
         By service: what is being created, and counts only for how much still has to come.
     busy : set of int
         GPUs on which nothing can begin now.
+    manner : Manner
     """
 
-    def __init__(self, fleet: Fleet, most: int) -> None:
-        self.fleet, self.most = fleet, most
+    def __init__(self, fleet: Fleet, most: int, manner: Manner = Manner()) -> None:  # noqa: B008
+        self.fleet, self.most, self.manner = fleet, most, manner
         self.cards = list(fleet.firsts)
         self.slack = [-floor for floor in fleet.floor]
         self.old = [0] * len(fleet.services)
@@ -57,9 +80,10 @@ class Way:
             self.open_on[position.gpu] = (*self.open_on.get(position.gpu, ()), number)
             self.entries[number] = fleet.entry(self.cards[position.gpu], position)
 
-    def copy(self) -> Way:
+    def copy(self, manner: Manner | None = None) -> Way:
         """Return the same state, to go on from in another way."""
         other = object.__new__(Way)
+        other.manner = self.manner if manner is None else manner
         other.fleet, other.most, other.in_use = self.fleet, self.most, self.in_use
         other.cards, other.slack, other.old = self.cards[:], self.slack[:], self.old[:]
         other.need = [dict(each) for each in self.need]
