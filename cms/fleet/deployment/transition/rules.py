@@ -101,7 +101,7 @@ def clear(way: Way) -> Iterator[Choice]:
     for number, gone in _in_the_way(way):
         if way.can_miss(_supplied(gone)):
             found.append((_waste(way, gone) * way.manner.noise(1.0), len(gone), number, gone))
-    if way.manner.rng is None and len(found) > 1:
+    if not way.manner.is_random and len(found) > 1:
         found.sort(key=itemgetter(0, 1))
     elif found:
         found.sort(key=itemgetter(0))

@@ -24,7 +24,7 @@ def waits(way: Way, uses: Iterable[int]) -> dict[int, tuple[float, int]]:
         value = way.urgency(use.service)
         if manner.room_first and use.supply and value > -1.0:
             value = _freed(way, number, goes.get(use.service, ()))
-        found[number] = value * manner.noise(0.5), use.supply
+        found[number] = value * manner.weight(use.service), use.supply
     return found
 
 

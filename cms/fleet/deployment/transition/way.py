@@ -5,36 +5,15 @@ GPUs are values that are replaced, never changed: a copy of a state is cheap.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..instance import Instance
+from .manner import Manner
 from .model import Action, What
 from .state import Entry, Fleet, Item, made
 
-__all__ = ["Manner", "Way"]
-
-
-class Manner(NamedTuple):
-    """How choices are made where several are as good.
-
-    Attributes
-    ----------
-    rng : random.Random or None
-        None: always the best by the rules.
-    room_first : bool
-        Whether a free position goes to the service that frees most room soonest, instead of the one
-        that waits most.
-    """
-
-    rng: random.Random | None = None
-    room_first: bool = False
-
-    def noise(self, by: float) -> float:
-        """Return a factor from 1 to 1 + `by`; 1 where nothing is random."""
-        return 1.0 if self.rng is None else 1.0 + by * self.rng.random()
+__all__ = ["Way"]
 
 
 class Way:
@@ -59,8 +38,8 @@ class Way:
     manner : Manner
     """
 
-    def __init__(self, fleet: Fleet, most: int, manner: Manner = Manner()) -> None:  # noqa: B008
-        self.fleet, self.most, self.manner = fleet, most, manner
+    def __init__(self, fleet: Fleet, most: int, manner: Manner | None = None) -> None:
+        self.fleet, self.most, self.manner = fleet, most, manner or Manner()
         self.cards = list(fleet.firsts)
         self.slack = [-floor for floor in fleet.floor]
         self.old = [0] * len(fleet.services)
