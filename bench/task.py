@@ -30,6 +30,7 @@ class Kind(StrEnum):
     ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
     with a yardstick that alternates with it. ``REPLAY`` sends a service's requests through a loop,
     ``PROMISE`` those of a plan's services to their instances.
+    ``CHANGE`` plans a transition from one deployment to the next.
     """
 
     SOLVE = "solve"
@@ -40,6 +41,7 @@ class Kind(StrEnum):
     COLD = "cold"
     REPLAY = "replay"
     PROMISE = "promise"
+    CHANGE = "change"
 
 
 class Method(Protocol):

@@ -12,6 +12,7 @@ from cms.solving.arguments import available_cores
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
+from .changing import run_change
 from .comparing import run_cold, run_warm
 from .promising import run_promise
 from .replaying import run_replay
@@ -29,6 +30,7 @@ _RUNS: dict[Kind, Run] = {
     Kind.COLD: run_cold,
     Kind.REPLAY: run_replay,
     Kind.PROMISE: run_promise,
+    Kind.CHANGE: run_change,
 }
 
 

@@ -65,11 +65,11 @@ def exchange_and_compact(
     target, kept = arrived(start, placed.deployment, walk.actions)
     floors = floors_of(start, target, floor)
     before = max(len(start.used_gpus()), len(target.used_gpus()))
-    _, actions = shortened(
+    found = shortened(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
     )
     most = Kept(kept, sum((start.kinds() & Counter(wanted.counts)).values()), Proof.NONE)
-    return checked(start, target, floors, actions, walk.most - before, most)
+    return checked(start, target, floors, found.actions, found.gpus - before, most)
 
 
 def _emptied(start: Deployment) -> Mapping[tuple[str, int], FleetGpu]:

@@ -171,10 +171,11 @@ def transition(
                 for each in found
                 if len(each) <= fewest + _MORE_ACTIONS
             ]
-            actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
-            target, kept = arrived(goal.start, goal.target, actions)
+            best = min(done, key=lambda each: (each.milliseconds, len(each.actions)))
+            target, kept = arrived(goal.start, goal.target, best.actions)
             most_kept = Kept(kept, max(kept, goal.kept.most), goal.kept.proof)
-            return checked(goal.start, target, asked, actions, needed.spare(count), most_kept)
+            borrowed = needed.spare(best.gpus - before)
+            return checked(goal.start, target, asked, best.actions, borrowed, most_kept)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     if most in needed.proofs:
