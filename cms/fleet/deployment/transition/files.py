@@ -10,10 +10,10 @@ from ....files.documents import check_head, head, read_document, register_format
 from ....files.layout import number_to_json, write_document
 from ....files.node import Node
 from ....files.source import StrPath
-from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
 from ...serving.part_files import SERVICE_KEYS, device_to_json, service_from_json, service_to_json
 from ...serving.queueing import QueueingRule
+from ...serving.service import Service
 from ..instance import Mode, Work
 from ..model import Deployment
 from ..node_files import (
@@ -26,8 +26,8 @@ from ..node_files import (
     points_to_json,
     read_parts,
 )
-from .model import Action, Floor, Kept, Transition, What
-from .spare_files import spare_from_json, spare_to_json
+from .model import Action, Floor, Transition, What
+from .proof_files import kept_from_json, kept_to_json, spare_from_json, spare_to_json
 
 __all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
 
@@ -85,7 +85,6 @@ def transition_to_json(transition: Transition) -> dict[str, Any]:
         for each in part
     )
     devices = {**start.devices, **target.devices}
-    kept = transition.kept
     return {
         **head("cms-transition"),
         "rule": None if rule is None else rule.to_json(),
@@ -111,7 +110,7 @@ def transition_to_json(transition: Transition) -> dict[str, Any]:
             }
             for action in transition.actions
         ],
-        "kept": {"count": kept.count, "most": kept.most, "proof": kept.proof.value},
+        "kept": kept_to_json(transition.kept, names),
         "spare": spare_to_json(transition.spare, names),
     }
 
@@ -148,31 +147,46 @@ def transition_from_json(
             "floors", "actions", "kept", "spare",
         )
     )  # fmt: skip
-    parts = read_parts(fields, rule)
-    kept = fields["kept"].object(("count", "most", "proof"))
+    before = {each.name: each for each in _services(fields["start"].at("services"))}
+    parts = read_parts(fields, rule, before)
     floors = {}
     for name, entry in fields["floors"].entries():
         floor = entry.object(("rps", "reason"))
         floors[name] = Floor(floor["rps"].number(), floor["reason"].text())
-    return Transition(
+    found = Transition(
         _side(fields["start"], parts),
         _side(fields["target"], parts),
         FrozenMap(floors),
         tuple(_action(entry, parts) for entry in fields["actions"].array()),
         spare_from_json(fields["spare"], parts.works),
-        Kept(
-            kept["count"].integer(),
-            kept["most"].integer(),
-            Proof(kept["proof"].one_of([each.value for each in Proof])),
-        ),
+        kept_from_json(fields["kept"], parts.works),
     )
+    _require_no_old_work(node, found, parts)
+    return found
+
+
+def _require_no_old_work(node: Node, of: Transition, parts: Parts) -> None:
+    """What counts under the old limits alone may go, and not come."""
+    comes = [each.work for _, each in of.target.instances()]
+    comes += [each.work for action in of.actions for each in action.adds]
+    for work in dict.fromkeys(comes):
+        if work is None or parts.rule is None or not work.supply_rps:
+            continue
+        if not parts.rule.supply(parts.services[work.service], work.point):
+            raise node.error(
+                f"{node.label}: {work} comes or is in the target, and the limit of "
+                f"{work.service!r} does not admit its point",
+                expected="work within the target's limits",
+            )
+
+
+def _services(node: Node) -> tuple[Service, ...]:
+    return tuple(service_from_json(entry, entry.object(SERVICE_KEYS)) for entry in node.array())
 
 
 def _side(node: Node, parts: Parts) -> Deployment:
     fields = node.object(("services", "nodes"))
-    services = tuple(
-        service_from_json(entry, entry.object(SERVICE_KEYS)) for entry in fields["services"].array()
-    )
+    services = _services(fields["services"])
     nodes = tuple(node_from_json(entry, parts) for entry in fields["nodes"].array())
     try:
         return Deployment(nodes, services, parts.rule)
