@@ -12,6 +12,7 @@ from cms.solving.arguments import available_cores
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
+from .changing import run_change
 from .comparing import run_cold, run_warm
 from .playing import run_day
 from .promising import run_promise
@@ -31,6 +32,7 @@ _RUNS: dict[Kind, Run] = {
     Kind.REPLAY: run_replay,
     Kind.PROMISE: run_promise,
     Kind.DAY: run_day,
+    Kind.CHANGE: run_change,
 }
 
 

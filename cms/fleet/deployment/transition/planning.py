@@ -173,15 +173,16 @@ def transition(
                 for each in found
                 if len(each) <= fewest + _MORE_ACTIONS
             ]
-            actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
-            target, kept = arrived(goal.start, goal.target, actions)
+            best = min(done, key=lambda each: (each.milliseconds, len(each.actions)))
+            target, kept = arrived(goal.start, goal.target, best.actions)
             stays = goal.kept
             if stays.places:
                 stays = replace(stays, count=kept)
             else:
                 bound = stays.most, stays.proof
                 stays = proved_kept(goal.start, target, kept, bound, limits)
-            return checked(goal.start, target, asked, actions, needed.spare(count), stays)
+            borrowed = needed.spare(best.gpus - before)
+            return checked(goal.start, target, asked, best.actions, borrowed, stays)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     if most in needed.proofs:
