@@ -119,6 +119,28 @@ def test_a_thousand_pairs_of_two_gpus() -> None:
     assert sum(_agrees(seed) for seed in range(1000)) >= 980
 
 
+def test_what_is_still_starting_holds_no_floor() -> None:
+    """All that can be reached is looked for as if it ran; no way may rest on that."""
+
+    def side(*held: Instance) -> Deployment:
+        card = FleetGpu("n", 0, A30, instances=held)
+        services = tuple(Service(name, name, 20, 1000) for name in "ab"[: len(held)])
+        return Deployment((FleetNode("n", (card,)),), services, RULES["half"])
+
+    runs, begins, comes = (
+        Instance("2g.12gb", at, work(service, "2g.12gb"), state=state)
+        for at, service, state in (
+            (0, "a", State.RUNNING), (2, "a", State.STARTING), (0, "b", State.RUNNING),
+        )
+    )  # fmt: skip
+    found = transition(side(runs, begins), side(comes, replace(begins, state=State.RUNNING)))
+    assert isinstance(found, Impossible)
+    assert found.proof is Proof.NONE
+    assert "1 instance is still starting" in str(found)
+    once = side(runs, replace(begins, state=State.RUNNING))
+    assert isinstance(transition(once, side(comes, once.nodes[0].gpus[0].instances[1])), Transition)
+
+
 @pytest.mark.parametrize("seed", [4, 8, 15])
 def test_more_gpus_never_make_it_impossible(seed: int) -> None:
     spares = []
