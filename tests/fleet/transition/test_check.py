@@ -46,7 +46,7 @@ def test_no_wait_can_be_left_out(step: int) -> None:
             fewer = tuple(other for other in action.after if other != before)
             assert kinds(changed(found, at, after=fewer)) & {"floor", "layout", "wait", "gpus"}
             left_out += 1
-    assert left_out > 10
+    assert left_out > 4
 
 
 def _raised(found: Transition) -> Transition:
