@@ -127,8 +127,10 @@ def _share(gpu: int) -> Callable[[Way], None]:
     return lambda way: way.share(gpu)
 
 
-def _restart(gpu: int, at: int, use: Use) -> Callable[[Way], None]:
-    return lambda way: way.work(gpu, at, use, stays=True)
+def _in(gpu: int, at: int, thing: Thing, use: Use, *, stays: bool) -> Change:
+    return Change(
+        lambda way: way.work(gpu, at, use, stays=stays), (thing,), frozenset((gpu,))
+    )  # fmt: skip
 
 
 def _stopped(way: Way, turn: Turn) -> tuple[Thing, ...]:
@@ -167,8 +169,7 @@ def _missed(way: Way, rng: _Random) -> bool:
 def _in_place(way: Way) -> Iterator[Change]:
     for gpu, at, thing in way.places():
         if thing.pool >= 0 and thing.supply:
-            do = _restart(gpu, at, way.best(thing.pool))
-            yield Change(do, (thing,), frozenset((gpu,)))
+            yield _in(gpu, at, thing, way.best(thing.pool), stays=True)
 
 
 def _waste(way: Way, gone: Iterable[Thing]) -> float:
@@ -181,7 +182,10 @@ def _waste(way: Way, gone: Iterable[Thing]) -> float:
 
 def _covered(way: Way, rng: _Random) -> bool:
     found = []
-    for number, change in enumerate(chain(_in_place(way), _whole(way, rng, is_empty=False))):
+    whole = list(_whole(way, rng, is_empty=False))
+    # covers of a node take whole nodes: first for what needs them
+    in_place = () if way.goal.by_node and whole else _in_place(way)
+    for number, change in enumerate(chain(in_place, whole)):
         if way.in_use + change.fills <= way.most:
             weight = way.goal.supplies.weight
             lacks = way.lacks(change.gone)
@@ -204,6 +208,7 @@ def _covered(way: Way, rng: _Random) -> bool:
 
 def _cover(way: Way, change: Change, rng: _Random) -> bool:
     """Have something else do what a change takes below the floors."""
+    way.lending = ""
     while lacks := way.lacks(change.gone):
         service, lack = max(lacks.items(), key=lambda each: each[1])
         if not (
@@ -249,7 +254,7 @@ def _free_gpu(way: Way, lacks: dict[int, int], fills: int) -> bool:
         card = way.goal.cards[gpu]
         if held or gpu in kept or card.mode is not Mode.MIG:
             continue
-        if way.goal.by_node and card.node in nodes:  # which would be drained, now and at the end
+        if way.goal.by_node and card.node in nodes - {way.lending}:  # it would be drained
             continue
         profiles = frozenset(
             name for key, name in way.goal.covers
@@ -293,9 +298,12 @@ def _lent(
 
 def _leave(way: Way) -> bool:
     """Stop or clear what can be missed and nothing is to come in place of."""
+    nodes: dict[object, list[int]] = {}
     for gpu in sorted(way.singles):
-        if way.can_miss(way.held[gpu]):
-            way.cut(gpu, -1)
+        nodes.setdefault(way.goal.cards[gpu].node if way.goal.by_node else gpu, []).append(gpu)
+    for gpus in nodes.values():
+        if way.can_miss(chain.from_iterable(way.held[gpu] for gpu in gpus)):
+            way.clear(gpus)
             return True
     if way.contents or way.turns or way.shared:
         return False

@@ -57,9 +57,11 @@ class Way:
         self.singles = {n for n in goal.singles if self.held[n]}
         self.turns: set[Turn] = set(goal.turns)
         self.shared = set(goal.shared)
+        #: The node of which GPUs are being cut for covers, and in which turn.
+        self.lending, self._lent_in = "", 0
         self.actions: list[Action] = []
         self.groups: list[int] = []
-        self._turn = 0
+        self._turn = self._turns = 0
 
     def copy(self) -> Way:
         """Return the same state, to go on from in another way."""
@@ -159,11 +161,31 @@ class Way:
                 things.append(self.goal.supplies.thing(new, stays=True))
         self._rewrite(gpu, things, mode)
 
+    def _next_turn(self) -> None:
+        self._turns += 1
+        self._turn = self._turns
+
     def lend(self, gpu: int, instances: Sequence[Instance]) -> None:
-        """Cut a free GPU for instances that go again."""
+        """Cut a free GPU for instances that go again; with `by_node` those of a node together."""
+        node = self.goal.cards[gpu].node
+        if self.goal.by_node:
+            if node != self.lending:
+                self._next_turn()
+                self.lending, self._lent_in = node, self._turn
+            self._turn = self._lent_in
         things = [self.goal.supplies.thing(each) for each in instances]
         self._rewrite(gpu, things, self.goal.cards[gpu].mode)
         self.singles.add(gpu)
+        self._turn = 0
+
+    def clear(self, gpus: Iterable[int]) -> None:
+        """Clear GPUs together."""
+        if self.goal.by_node:
+            self._next_turn()
+        for gpu in gpus:
+            self._rewrite(gpu, (), self.goal.cards[gpu].mode)
+            self.singles.discard(gpu)
+        self._turn = 0
 
     def _rewrite(self, gpu: int, things: Sequence[Thing], mode: Mode) -> None:
         held = self.held[gpu]
@@ -174,7 +196,7 @@ class Way:
     def turn(self, turn: Turn) -> None:
         """Have a whole node cut anew: all that is on it stops, and what is to be there comes."""
         self.turns.discard(turn)
-        self._turn = len(self.goal.turns) - len(self.turns)
+        self._next_turn()
         # what is filled is in use while what is cleared still is
         for gpu, content in sorted(
             turn.contents, key=lambda pair: (bool(self.held[pair[0]]), pair)
