@@ -28,6 +28,7 @@ from .plan import plan
 from .session import Exit, Session, report_error, session_of
 from .simulate import simulate
 from .solve import solve
+from .transition import transition
 from .verify import verify
 
 __all__ = ["application", "run"]
@@ -47,7 +48,7 @@ application = typer.Typer(
 )
 _COMMANDS = (
     init, plan, capacity, simulate, solve, check,
-    observe, place, diff, export, verify, gpus, algorithms,
+    observe, place, diff, transition, export, verify, gpus, algorithms,
 )  # fmt: skip
 for _command in _COMMANDS:
     application.command(epilog=_EPILOG)(_command)

@@ -23,13 +23,22 @@ _File = Annotated[
     Path,
     typer.Argument(
         metavar="problem.json",
-        help="A problem file, or a plan or deployment by itself; '-' is standard input.",
+        help="A problem file, or a plan, deployment or transition; '-' is standard input.",
     ),
 ]
 _Solution = Annotated[
     Path | None, typer.Argument(metavar="solution.json", help="A solution of that problem.")
 ]
 _MOST_SHOWN = 20
+#: What `check_transition` goes through.
+_RECHECKED = (
+    "every action can be done where it stands, and touches nothing of another's",
+    "the target is reached, and legal",
+    "in every execution that respects the waits all floors hold",
+    "all layouts are legal",
+    "and no more GPUs are in use than said",
+    "the instances kept, counted",
+)
 
 
 def check(
@@ -40,7 +49,7 @@ def check(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Recheck a solution, plan or deployment exactly: every demand, every bound, every place."""
+    """Recheck a solution, plan, deployment or transition exactly: demands, bounds, places."""
     from cms.files import problem_from_json, read_problem, solution_from_json
     from cms.files.documents import read_document
     from cms.files.shortages import refuse_other_shortage
@@ -56,6 +65,8 @@ def check(
             kind, document = open_document(problem)
             if kind == "cms-deployment":
                 return _check_deployment(session, document, output)
+            if kind == "cms-transition":
+                return _check_transition(session, document, output)
             plan = _open_plan(problem, kind, document)
             # not with the plan's own reader, which stops at the first thing that does not hold
             posed, told = problem_from_json(plan.at("problem")), plan.at("solution")
@@ -93,12 +104,22 @@ def _check_deployment(session: Session, document: Node, output: Path | None) -> 
     found = deployment_from_json(document)
     faults = list(check_deployment(found))
     if found.plan is not None:
-        # wishes may have asked for more than the plan, which is none the worse for it
+        # wishes may have asked for more than the plan, and a plan near what ran has other
+        # instances: none the worse where they supply all that was planned for
         wanted, there = wanted_of(found.plan), found.kinds()
+        supplied = {
+            service.name: sum(
+                n * kind.work.supply_rps
+                for kind, n in there.items()
+                if kind.work.service == service.name
+            )
+            for service in wanted.services
+        }
+        demands = {job.name: job.demand for job in found.plan.serving.problem.jobs}
         faults += [
             Violation("count", "the deployment", f"{there[kind]} x {kind}", f"{count}, as planned")
             for kind, count in wanted.counts.items()
-            if there[kind] < count
+            if there[kind] < count and supplied[kind.work.service] < demands[kind.work.service]
         ]
         answer = solution_from_json(document.at("plan").at("solution"))
         faults += faults_of(found.plan.serving.problem, answer)
@@ -113,6 +134,27 @@ def _check_deployment(session: Session, document: Node, output: Path | None) -> 
     elif not session.quiet:
         of = "" if found.plan is None else f"; its plan: {verdict(found.plan.solution, 'GPU')}"
         session.print_text(fault_lines("not valid", faults) or f"valid: {found}{of}\n")
+    session.write(lambda: said, output)
+    return Exit.FAILED if faults else Exit.ANSWER
+
+
+def _check_transition(session: Session, document: Node, output: Path | None) -> int:
+    """Recheck a transition: its actions, and the worst of all executions that it allows."""
+    from cms.fleet.deployment.transition import check_transition, transition_from_json
+
+    found = transition_from_json(document)
+    faults = check_transition(found)
+    said = {
+        "valid": not faults,
+        "actions": len(found.actions),
+        "rechecked": list(_RECHECKED),
+        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
+    }
+    if session.json:
+        session.print_json(lambda: said)
+    elif not session.quiet:
+        whole = f"valid: {found}\nrechecked, exactly: {'; '.join(_RECHECKED)}\n"
+        session.print_text(fault_lines("not valid", list(faults)) or whole)
     session.write(lambda: said, output)
     return Exit.FAILED if faults else Exit.ANSWER
 

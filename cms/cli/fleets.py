@@ -88,11 +88,20 @@ def read_fleet(path: Path) -> Deployment:
 
 
 def read_known(path: Path) -> Deployment:
-    """Read what is meant to run: a deployment, or a plan's kinds of instances.
+    """Read what is meant to run: a deployment, a plan's kinds of instances, or a transition's.
+
+    Of a transition: what is anywhere on the way; nothing where a place serves several services.
 
     A plan has no nodes; each kind of instance stands on a GPU of a node that cannot be.
     """
     kind, document = open_document(path)
+    if kind == "cms-transition":
+        from cms.fleet.deployment.transition import transition_from_json
+        from cms.fleet.deployment.transition.folder import on_the_way
+
+        known, works = on_the_way(transition_from_json(document))
+        kinds = _of_kinds(known, works, known.devices)
+        return replace(known, nodes=(*known.nodes, *kinds.nodes))
     if kind != "cms-plan":
         return _deployment(document)
     from cms.fleet.deployment import Deployment, wanted_of

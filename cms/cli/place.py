@@ -155,7 +155,7 @@ def place(
 
     if isinstance(found, Unplaceable):
         more = heard(session, lambda: _what_would_do(session, wanted, fleet, found, how))
-        return _refuse(session, found, more)
+        return refuse(session, found, more)
 
     def report() -> Iterable[RenderableType]:
         from rich.text import Text
@@ -287,7 +287,7 @@ def _grown(fleet: Deployment, wanted: Wanted, key: str, more: int) -> Deployment
     return replace(fleet, nodes=(*fleet.nodes, FleetNode(name, cards)))
 
 
-def _refuse(session: Session, found: Unplaceable, more: str) -> int:
+def refuse(session: Session, found: Unplaceable, more: str) -> int:
     """Say why nothing could be placed; no file is written, since there is no deployment."""
     document = {
         "placed": False,

@@ -14,6 +14,8 @@ from cms.values.names import nearest
 
 from . import options
 from .catalogue import find_gpu, gpu_keys
+from .fleets import MaxAge
+from .near import ExtraGpus, Near, read_near, show_nearest
 from .published import load_published, names_of
 from .searching import Search, lacking, search, spread
 from .session import refuse_two_readers, refuse_unwritable, session_of
@@ -197,6 +199,9 @@ def plan(
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
+    near: Near = None,
+    extra_gpus: ExtraGpus = None,
+    max_age: MaxAge = "15min",
     method: options.Method = "auto",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
@@ -211,7 +216,8 @@ def plan(
 ) -> int:
     """Serve services on as few GPUs as possible, with a proved bound.
 
-    Give the two CSV files, or --published NAME.
+    Give the two CSV files, or --published NAME. With --near: of all plans on as few GPUs the one
+    that keeps most of what runs, placed.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -223,9 +229,10 @@ def plan(
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
         (services, "--services"), (operating_points, "--operating-points"),
-        (load_curves, "--load-curves"), (start, "--start"),
+        (load_curves, "--load-curves"), (start, "--start"), (near, "--near"),
     )  # fmt: skip
     with session.interrupts.abortable():
+        now = read_near(session, near, extra_gpus, max_age)
         if published is not None:
             if services or operating_points:
                 raise options.usage_error("give --published or the two files, not both")
@@ -237,13 +244,21 @@ def plan(
     solution = search(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
     )
+    from cms.fleet.serving import Plan, plan_to_json
+
+    if now is not None:
+        if solution.cost is not None:
+            return show_nearest(
+                session, now, Plan(serving, solution), title, extra_gpus, (how.time_limit, seed),
+                (output, picture),
+            )  # fmt: skip
+        session.warn("the plan has no schedule, so nothing can be placed")
+        output = picture = None
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
     grown = None
     if shown and spread_slack and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
-    from cms.fleet.serving import Plan, plan_to_json
-
     made = Plan(serving, solution)
 
     def report() -> Iterable[RenderableType]:

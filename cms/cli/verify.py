@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 #: The deployment in a folder of `cms export`.
 TARGET = "target.json"
+#: What a folder of `cms transition` has: its document, and the folder of its steps.
+TRANSITION, STEPS = "transition.json", "steps"
 
 _Against = Annotated[
     Path,
     typer.Option(
         "--against", metavar="TARGET",
-        help="The deployment that should be there, or a folder of 'cms export'.",
+        help="The deployment that should be there, a folder of 'cms export' or 'cms transition', "
+        "or one of its steps: DIR/steps/07.",
     ),
 ]  # fmt: skip
 
@@ -51,8 +54,7 @@ def verify(
     with session.interrupts.abortable():
         from cms.fleet.deployment.verifying import UNKNOWN_OWNER, verify
 
-        path = _target(against)
-        target = read_fleet(path)
+        path, target = _meant(against)
         found, warnings = seen(sources, node, without_places(target), gpu, service_label)
         for warning in warnings:
             session.warn(warning)
@@ -85,6 +87,23 @@ def verify(
 def _unknown(found: Deployment, gpus: set[str], owner: str) -> int:
     every = found.instances()
     return sum(card.name in gpus and each.owner == owner for card, each in every)
+
+
+def _meant(against: Path) -> tuple[Path, Deployment]:
+    """What should be there, and the file that says so."""
+    steps = against.parent
+    document = steps.resolve().parent / TRANSITION
+    if against.is_dir() or steps.name != STEPS or not document.is_file():
+        path = _target(against)
+        return path, read_fleet(path)
+    from cms.fleet.deployment.transition import read_transition
+    from cms.fleet.deployment.transition.folder import state_after
+
+    name = against.name.removesuffix(".sh").removesuffix(".json")
+    found = state_after(read_transition(document), name)
+    if found is None:
+        raise FileError(against, "there is no such step", expected="a step of the transition: 01")
+    return against, found
 
 
 def _target(against: Path) -> Path:

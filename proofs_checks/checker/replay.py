@@ -14,8 +14,8 @@ any number at once, for any time. Of all moments of all executions it is require
 
 Beside that nothing foreign is touched, the end is the target, and what the file says of itself is
 true: temporary actions, kept instances, borrowed GPUs, and that fewer spare GPUs would not do
-(``necessity.py``). Why the floors are what they are and that no more could be kept is not in the
-file: the latter is granted where no two sides have more in common.
+(``necessity.py``) and no more could be kept (``staying.py``). Why the floors are what they are is
+not in the file.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .fleet import Instance
 from .necessity import necessity_faults
 from .reading import ZERO, show
 from .sequence import Replay
+from .staying import in_common, kept_faults
 from .transition import Transition, read_transition
 
 
@@ -77,11 +78,12 @@ def _claim_faults(of: Transition, replay: Replay) -> list[str]:
         for at, action in enumerate(of.actions)
         if (says := action.is_temporary) != (at in replay.temporary) and at not in replay.unsure
     ]
-    kept, most, _ = of.kept
+    kept, most = of.kept[:2]
     if kept != replay.kept:
         faults.append(f"{kept} instances are said to be kept, and {replay.kept} are")
     if kept > most:
         faults.append(f"{kept} instances are said to be kept, of at most {most}")
+    faults += kept_faults(of)
     count, least, reason = of.spare
     ends = max(of.start.in_use, of.target.in_use)
     if least > count or len({bool(least), bool(reason), of.proof is not None}) > 1:
@@ -106,20 +108,6 @@ def _claim_faults(of: Transition, replay: Replay) -> list[str]:
     return faults
 
 
-def _in_common(of: Transition) -> int:
-    """Count what both sides have of each kind: no transition keeps more."""
-    kinds = [
-        Counter(
-            (card.device.key, card.device.name_of(each.profile), each.point)
-            for card in side.cards.values()
-            for each in card.held
-            if each.point is not None and each.owner is None
-        )
-        for side in (of.start, of.target)
-    ]
-    return sum((kinds[0] & kinds[1]).values())
-
-
 def _words(
     of: Transition, lowest: Mapping[str, tuple[Fraction, Sequence[int]]], taken: int
 ) -> list[str]:
@@ -141,12 +129,12 @@ def _words(
         words.append(
             f"the least above a floor is {show(min(slack)[0])} items/s, of {min(slack)[1]}"
         )
-    kept, most, proof = of.kept
-    if most >= _in_common(of):
+    kept, most, proof = of.kept[:3]
+    if of.kept.prices is None and most >= in_common(of, places=of.kept.of_target):
         words.append(f"{kept} instances are kept of {most}, and both sides have no more in common")
     else:
         word = {"solver": "rests on a solver's word", "none": "is not proved"}.get(
-            proof, "is taken from the file"
+            proof, "is proved by prices"
         )
         words.append(f"{kept} instances are kept; that no more than {most} could be {word}")
     count, least, _ = of.spare

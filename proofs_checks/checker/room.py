@@ -65,8 +65,8 @@ def more(of: Shape, held: Held) -> tuple[tuple[str, int], ...]:
 
 
 @cache
-def fillings(of: Shape, held: Held) -> frozenset[tuple[tuple[str, int], ...]]:
-    """List the numbers of instances of each profile that can be added at once, until none fits."""
+def layouts(of: Shape, held: Held) -> frozenset[Held]:
+    """List all that can be there, what is held with it, until nothing more fits."""
     found = set()
     seen = {held}
     border = [held]
@@ -74,14 +74,21 @@ def fillings(of: Shape, held: Held) -> frozenset[tuple[tuple[str, int], ...]]:
         here = border.pop()
         come = more(of, here)
         if not come:
-            added = Counter(name for name, _ in here) - Counter(name for name, _ in held)
-            found.add(tuple(sorted(added.items())))
+            found.add(here)
         for each in come:
             after = here | {each}
             if after not in seen:
                 seen.add(after)
                 border.append(after)
     return frozenset(found)
+
+
+@cache
+def fillings(of: Shape, held: Held) -> frozenset[tuple[tuple[str, int], ...]]:
+    """List the numbers of instances of each profile that can be added at once, until none fits."""
+    before = Counter(name for name, _ in held)
+    every = (Counter(name for name, _ in here) - before for here in layouts(of, held))
+    return frozenset(tuple(sorted(added.items())) for added in every)
 
 
 def dearest(of: Shape, held: Held, worth: Mapping[str, Fraction]) -> Fraction:

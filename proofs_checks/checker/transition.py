@@ -60,6 +60,19 @@ class Exhausted(NamedTuple):
     states: list[int]
 
 
+class Kept(NamedTuple):
+    """How many instances are said to be kept, of at most how many, and why not more.
+
+    ``prices``: of instances that go on by point, of instances by device and profile, of devices.
+    """
+
+    number: int
+    most: int
+    proof: str
+    of_target: bool
+    prices: tuple[dict[str, Fraction], Prices, dict[str, Fraction]] | None
+
+
 class Side(NamedTuple):
     """A deployment: its services and its GPUs."""
 
@@ -82,7 +95,7 @@ class Transition:
     floors: dict[str, Fraction]
     actions: list[Action]
     before: list[int]
-    kept: tuple[int, int, str]
+    kept: Kept
     spare: tuple[int, int, str]
     borrowed: list[str]
     proof: Frozen | Exhausted | None
@@ -126,23 +139,51 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         action, waits = _action(value, at, points, start.cards)
         actions.append(action)
         after.append(waits)
-    kept = record(fields["kept"], "kept", "count most proof")
     spare = record(fields["spare"], "spare", "count least reason borrowed proof")
     counts = [
         integer(part[key], f"{key} of {what}")
-        for part, key, what in (
-            (kept, "count", "kept"), (kept, "most", "kept"),
-            (spare, "count", "spare"), (spare, "least", "spare"),
-        )
-    ]  # fmt: skip
+        for part, key, what in ((spare, "count", "spare"), (spare, "least", "spare"))
+    ]
     found = Transition(
         points, start, target, floors, actions, ended_before(after),
-        (counts[0], counts[1], one_of(_PROOFS, kept["proof"], "the proof of kept")),
-        (counts[2], counts[3], as_a(str, spare["reason"], "the reason of spare")),
+        _kept(fields["kept"], points),
+        (counts[0], counts[1], as_a(str, spare["reason"], "the reason of spare")),
         [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
         None if spare["proof"] is None else _proof(spare["proof"], points),
     )  # fmt: skip
     return found, faults, taken
+
+
+def _kept(value: object, points: Mapping[str, Point]) -> Kept:
+    fields = record(value, "kept", "count most proof of prices")
+    prices = None
+    if fields["prices"] is not None:
+        own = record(fields["prices"], "the prices of kept", "points instances gpus")
+        prices = (
+            _named(own["points"], "point", points),
+            _prices(own["instances"], "the instances' prices of kept") or {},
+            _named(own["gpus"], "gpu", None),
+        )
+    return Kept(
+        integer(fields["count"], "count of kept"),
+        integer(fields["most"], "most of kept"),
+        one_of(_PROOFS, fields["proof"], "the proof of kept"),
+        one_of(("counts", "target"), fields["of"], "of of kept") == "target",
+        prices,
+    )
+
+
+def _named(value: object, key: str, known: Mapping[str, Point] | None) -> dict[str, Fraction]:
+    prices: dict[str, Fraction] = {}
+    for each in as_a(list, value, f"the prices of kept by {key}"):
+        own = record(each, f"a price of kept by {key}", f"{key} price")
+        name = as_a(str, own[key], f"a {key} of the prices of kept")
+        if known is not None:
+            one_of(known, name, "a point of the prices of kept")
+        if name in prices:
+            raise Fault(f"the prices of kept have {show(name)} twice")
+        prices[name] = number(own["price"], "the price of", name)
+    return prices
 
 
 def _proof(value: object, points: Mapping[str, Point]) -> Frozen | Exhausted:

@@ -121,6 +121,13 @@ def test_the_bound_is_what_makes_a_proof() -> None:
     )
 
 
+def test_what_does_not_run_yet_does_not_loosen_the_bound() -> None:
+    now = fleet((works("chat", "1g.10gb", 0), works("code", "1g.10gb", 6)))
+    every = {kind("chat", "1g.10gb"): 1, kind("code", "1g.10gb"): 1, kind("sum", "4g.40gb"): 1}
+    found = placed(wanted_for(every, {A100: 1}), now)
+    assert (found.kept, found.most_kept, found.proof) == (1, 1, Proof.CHECKED)
+
+
 # --- what stays where -----------------------------------------------------------------------------
 
 

@@ -99,7 +99,7 @@ def transition(
         "start": start, "target": target,
         "floors": {name: {"rps": rps, "reason": "asked for"} for name, rps in floors.items()},
         "actions": actions,
-        "kept": {"count": kept, "most": kept, "proof": "checked"},
+        "kept": {"count": kept, "most": kept, "proof": "checked", "of": "counts", "prices": None},
         "spare": {"count": spare, "least": 0, "reason": "", "borrowed": list(borrowed),
                   "proof": None},
     }  # fmt: skip

@@ -15,6 +15,7 @@ from .files import (
 )
 from .instance import WHOLE, Instance, Kind, Mode, Seen, State, Work
 from .model import Deployment, FleetGpu, FleetNode, Observation
+from .nearest import Nearest, nearest
 from .nodes_table import read_nodes
 from .placed import Placed
 from .placing import place
@@ -48,6 +49,9 @@ __all__ = [
     "check_unplaceable",
     "Wishes",
     "wishes_of",
+    # near what runs
+    "nearest",
+    "Nearest",
     # checked, and in files
     "check_deployment",
     "difference",

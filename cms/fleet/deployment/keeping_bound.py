@@ -17,7 +17,7 @@ from .keeping import Demand
 from .programs import Limits, Program
 from .spots import Column, Spot
 
-__all__ = ["Prices", "best_prices", "gpus_needed", "most_kept", "room_missing"]
+__all__ = ["Prices", "best_prices", "gpus_needed", "most_kept", "room_missing", "worth"]
 
 Block = tuple[str, str]
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
@@ -87,7 +87,7 @@ def most_kept(spots: Iterable[Spot], demand: Demand, prices: Prices) -> int:
     for key, price in prices.gpus.items():
         total += price * demand.gpus[key]
     for spot in spots:
-        total += len(spot.cards) * _worth(spot, prices)
+        total += len(spot.cards) * worth(spot, prices)
     return floor(total)
 
 
@@ -100,7 +100,7 @@ def gpus_needed(
     """
     prices = Prices({}, blocks, {key: Fraction(1)})
     mine = [spot for spot in spots if spot.gpu.key == key]
-    saved = sum((len(spot.cards) * _worth(spot, prices) for spot in mine), Fraction(0))
+    saved = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
     return max(0, ceil(_asked(demand, key, blocks) - saved))
 
 
@@ -113,7 +113,7 @@ def room_missing(
     """
     prices = Prices({}, blocks, {})
     mine = [spot for spot in spots if spot.gpu.key == key]
-    held = sum((len(spot.cards) * _worth(spot, prices) for spot in mine), Fraction(0))
+    held = sum((len(spot.cards) * worth(spot, prices) for spot in mine), Fraction(0))
     return _asked(demand, key, blocks) - held
 
 
@@ -124,7 +124,7 @@ def _asked(demand: Demand, key: str, blocks: Mapping[Block, Fraction]) -> Fracti
     )
 
 
-def _worth(spot: Spot, prices: Prices) -> Fraction:
+def worth(spot: Spot, prices: Prices) -> Fraction:
     """What the best use of one GPU is worth."""
     key = spot.gpu.key
     price = prices.gpus.get(key, Fraction(0))
@@ -217,13 +217,18 @@ def best_prices(
     duals = program.prices(terms, limits)
     if duals is None:
         return None
+    # of what does not run nothing can be kept, and keeping it costs no GPU anything
+    absent: dict[object, Fraction] = {
+        at: Fraction(1) for at in range(len(demand.kinds)) if at not in kept
+    }
 
     def rounded(name: str, to: int) -> dict[object, Fraction]:
         return {what: Fraction(round(abs(duals[at]) * to), to) for what, at in rows[name].items()}
 
     found: tuple[Prices, int] | None = None
     for to in _DENOMINATORS:
-        prices = Prices(rounded("kind", to), rounded("block", to), rounded("gpu", to))  # type: ignore[arg-type]
+        kinds = absent | rounded("kind", to)
+        prices = Prices(kinds, rounded("block", to), rounded("gpu", to))  # type: ignore[arg-type]
         if gpus is not None:
             bound = gpus_needed(spots, demand, gpus, prices.blocks)
         elif room is not None:

@@ -23,7 +23,7 @@ from .programs import Limits
 from .realising import filled, realise
 from .spots import Spot, spots_of
 from .unplaceable import Unplaceable, why_unplaceable
-from .wanted import Wanted
+from .wanted import Wanted, wanted_of
 from .wishes import Wishes, WishRules, demand_of, homes_of, raised, wishes_of
 
 __all__ = ["place"]
@@ -133,8 +133,11 @@ def _on_whole_gpus(
 def _found(
     wanted: Wanted, fleet: Deployment, wishes: Wishes, as_grouped: bool, limits: Limits
 ) -> Placed | Unplaceable:
-    if not wishes and wanted.plan is not None and (as_grouped or _is_empty(fleet)):
-        found = _as_grouped(wanted, wanted.plan, fleet)
+    plan = wanted.plan
+    if plan is not None and wanted_of(plan).counts != wanted.counts:
+        plan = None  # near what ran: other instances than those that the plan has grouped
+    if not wishes and plan is not None and (as_grouped or _is_empty(fleet)):
+        found = _as_grouped(wanted, plan, fleet)
         if isinstance(found, Placed) or as_grouped:
             return found
     if as_grouped:
@@ -142,7 +145,7 @@ def _found(
             "wishes decide which instances share a GPU, and as_grouped leaves that to the plan; "
             "expected one of them"
             if wishes
-            else "there is no plan whose groups could be placed; expected as_grouped=False"
+            else "there is no plan whose groups hold what is wanted; expected as_grouped=False"
         )
     return _regrouped(wanted, fleet, wishes, limits)
 

@@ -116,8 +116,16 @@ class Program:
         """Add a row."""
         self.rows.append(Row(dict(terms), value, value))
 
+    def between(self, terms: Mapping[int, int], low: float, high: float) -> None:
+        """Add a row with both bounds, either of which may be infinite."""
+        self.rows.append(Row(dict(terms), low, high))
+
     def maximise(
-        self, terms: Mapping[int, int], limits: Limits, hint: Iterable[int] | None = None
+        self,
+        terms: Mapping[int, int],
+        limits: Limits,
+        hint: Iterable[int] | None = None,
+        nodes: int | None = None,
     ) -> Found:
         """Look for the best whole numbers.
 
@@ -127,8 +135,10 @@ class Program:
         limits : Limits
         hint : iterable of int, optional
             A solution that is known.
+        nodes : int, optional
+            When to stop that search, on every machine alike.
         """
-        model = _Model("SCIP", self, terms)
+        model = _Model("SCIP", self, terms, nodes)
         if hint is not None:
             hint = list(hint)
             model.solver.SetHint(model.variables, hint)
@@ -160,7 +170,9 @@ class Program:
 class _Model:
     """A program as a solver holds it."""
 
-    def __init__(self, name: str, program: Program, terms: Mapping[int, int]) -> None:
+    def __init__(
+        self, name: str, program: Program, terms: Mapping[int, int], nodes: int | None = None
+    ) -> None:
         from ortools.linear_solver import pywraplp
 
         self.solver: Any = pywraplp.Solver.CreateSolver(name)
@@ -179,6 +191,8 @@ class _Model:
         if name == "SCIP":
             # Ctrl-C is Python's; SCIP would take it for itself and the run would go on.
             settings = "misc/catchctrlc = FALSE\n"
+            if nodes is not None:
+                settings += f"limits/nodes = {nodes}\n"
             if not self.solver.SetSolverSpecificParametersAsString(settings):
                 raise AlgorithmError("place", f"SCIP does not know one of {settings!r}")
 

@@ -12,6 +12,7 @@ import pytest
 from cms.errors import FileError, InvalidOption
 from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work
+from cms.fleet.deployment.recounting import recounted
 from cms.fleet.deployment.transition import (
     Durations,
     Schedule,
@@ -21,7 +22,6 @@ from cms.fleet.deployment.transition import (
     read_durations,
     schedule,
 )
-from cms.fleet.deployment.transition.floors import recounted
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 

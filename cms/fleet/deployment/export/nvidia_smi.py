@@ -15,9 +15,9 @@ from ..model import Deployment, FleetGpu, FleetNode
 from . import mig_parted
 from .export import Export, ExportOptions, assembled, former, projected, refuse_doubtful
 from .losses import about_mps, about_nodes, about_others, about_states, about_work
-from .nvidia_smi_script import SCRIPT
+from .nvidia_smi_script import FUNCTIONS, HEAD, MAIN
 
-__all__ = ["as_seen", "read", "write"]
+__all__ = ["as_seen", "gpu_row", "instance_rows", "read", "write"]
 
 #: Whose an instance is that a script leaves alone: the script does not say.
 UNKNOWN_OWNER = "unknown"
@@ -85,13 +85,14 @@ def _script(node: FleetNode, today: Mapping[str, FleetGpu] | None) -> str:
     for card in node.gpus:
         _refuse_loss(card, before.get(card.name), doubts)
     tables = {
-        "gpus": (_gpu_row(card, before.get(card.name)) for card in node.gpus),
-        "wanted": (row for card in node.gpus for row in _rows(card, ours=True)),
-        "former": (row for card in before.values() for row in _rows(card, ours=True)),
+        "gpus": (gpu_row(card, before.get(card.name)) for card in node.gpus),
+        "wanted": (row for card in node.gpus for row in instance_rows(card, ours=True)),
+        "former": (row for card in before.values() for row in instance_rows(card, ours=True)),
         "others": _others([*node.gpus, *before.values()]),
     }
     said = {name: "".join(f"{row}\n" for row in rows) for name, rows in tables.items()}
-    return SCRIPT.lstrip() % {"node": node.name, "known": "no" if today is None else "yes", **said}
+    head = HEAD.lstrip() % {"node": node.name, "known": "no" if today is None else "yes", **said}
+    return head + FUNCTIONS + MAIN
 
 
 def _refuse_loss(card: FleetGpu, today: FleetGpu | None, doubts: Mapping[str, str]) -> None:
@@ -110,7 +111,8 @@ def _refuse_loss(card: FleetGpu, today: FleetGpu | None, doubts: Mapping[str, st
             refuse_doubtful(today, each, doubts)
 
 
-def _gpu_row(card: FleetGpu, today: FleetGpu | None) -> str:
+def gpu_row(card: FleetGpu, today: FleetGpu | None) -> str:
+    """Return a GPU's row of the table ``gpus``."""
     reset = "no" if card.gpu.mode_change_needs_reset is False else "yes"
     before = "-" if today is None else _switch(today)
     return f"{card.index} {card.uuid or '-'} {_switch(card)} {before} {reset}"
@@ -121,10 +123,17 @@ def _switch(card: FleetGpu) -> str:
 
 
 def _others(cards: Iterable[FleetGpu]) -> list[str]:
-    return sorted({row for card in cards for row in _rows(card, ours=False)})
+    return sorted({row for card in cards for row in instance_rows(card, ours=False)})
 
 
-def _rows(card: FleetGpu, *, ours: bool) -> Iterator[str]:
+def instance_rows(card: FleetGpu, *, ours: bool) -> Iterator[str]:
+    """Iterate over the rows of a GPU in the tables of instances, of ours or of others'.
+
+    Raises
+    ------
+    InvalidProblem
+        If a start is not known.
+    """
     for each in card.instances if card.mode is Mode.MIG else ():
         if each.is_ours is not ours:
             continue

@@ -1,19 +1,20 @@
-"""The script that `nvidia_smi` writes for a node: %(name)s is what differs, and %% is a %."""
+"""The script that `nvidia_smi` writes for a node, and the functions that it has in common.
+
+What differs from node to node are its tables (`HEAD`, where %(name)s is filled in); what is done
+with them (`FUNCTIONS`) is one text, which the scripts of a transition use as well.
+"""
 
 from __future__ import annotations
 
-__all__ = ["SCRIPT"]
+__all__ = ["FUNCTIONS", "HEAD", "MAIN"]
 
-SCRIPT = r"""
+HEAD = r"""
 # Usage, as root on the node: %(node)s.sh [check|apply|verify|undo]; without a word: apply, verify.
 # check says what would be done and changes nothing. Running it again does nothing again: GPU
 # instances are looked up by their place each time, and what counts is what nvidia-smi lists,
 # never how it ends. Nothing is forced, and nothing is destroyed that the tables do not name.
 set -u
 node='%(node)s'
-smi=${NVIDIA_SMI:-nvidia-smi}
-tries=${CMS_TRIES:-10} # looks at a listing that may lag behind
-pause=${CMS_PAUSE:-1}  # seconds between them
 
 # GPU, UUID or -, MIG to be on or off, MIG before or -, whether a change takes a reset
 gpus() { cat <<'END'
@@ -32,6 +33,13 @@ others() { cat <<'END'
 %(others)sEND
 }
 former_is_known=%(known)s
+"""
+
+#: Functions of ``node`` and the tables ``gpus``, ``wanted``, ``former`` and ``others``.
+FUNCTIONS = r"""
+smi=${NVIDIA_SMI:-nvidia-smi}
+tries=${CMS_TRIES:-10} # looks at a listing that may lag behind
+pause=${CMS_PAUSE:-1}  # seconds between them
 
 say() { echo "$node: $*"; }
 fail() {
@@ -273,13 +281,13 @@ create() {
 
 # Gives GPU instance $4 of GPU $1, one of $2 at $3, the compute instance that it lacks.
 finish() {
-    say "GPU $1: give ${2%%%%|*}@$3 its compute instance"
+    say "GPU $1: give ${2%%|*}@$3 its compute instance"
     tell mig -i "$1" -gi "$4" -cci
     ended=$?
     first=$told
     stands "$1" "$2" "$3" "$ended" && return 0
     told=$first
-    fail_as_told "GPU $1: ${2%%%%|*}@$3 has no compute instance and serves nothing"
+    fail_as_told "GPU $1: ${2%%|*}@$3 has no compute instance and serves nothing"
 }
 
 # Makes everything as table $1 has it; what table $2 has and $1 has not is destroyed.
@@ -320,7 +328,9 @@ stand_as() {
     done || exit 1
     say "every instance is where it should be"
 }
+"""
 
+MAIN = r"""
 check() { examine wanted former; }
 apply() { change wanted former; }
 verify() { stand_as wanted former; }
@@ -333,7 +343,7 @@ case ${1-} in
 "") apply && verify ;;
 check | apply | verify | undo) "$1" ;;
 *)
-    echo "usage: %(node)s.sh [check|apply|verify|undo]" >&2
+    echo "usage: $node.sh [check|apply|verify|undo]" >&2
     exit 2
     ;;
 esac

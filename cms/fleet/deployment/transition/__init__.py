@@ -5,7 +5,7 @@ Imports the deployment and how a plan is placed on it; order and check share not
 
 from __future__ import annotations
 
-from .checking import check_transition
+from .checking import check_transition, lowest_capacity
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .files import read_transition, transition_from_json, transition_to_json, write_transition
@@ -33,6 +33,7 @@ __all__ = [
     "Fixed",
     "Exhausted",
     "check_transition",
+    "lowest_capacity",
     "Durations",
     "read_durations",
     "schedule",

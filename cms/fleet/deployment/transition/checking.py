@@ -15,11 +15,12 @@ from ....values.numbers import shown
 from ..checking import check_deployment, check_gpu
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
+from .kept import kept_faults
 from .model import Action, Transition, What
 from .necessity import spare_fault
 from .order import predecessors, rewrites, temporaries
 
-__all__ = ["check_transition"]
+__all__ = ["check_transition", "lowest_capacity"]
 
 _Place = tuple[str, int]
 
@@ -55,6 +56,7 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     found += _layouts(transition)
     found += _gpus(transition)
     found += _kept(transition)
+    found += kept_faults(transition)
     found += _said(transition)
     return tuple(found or _necessity(transition))
 
@@ -118,7 +120,8 @@ def _end(transition: Transition) -> Iterator[Violation]:
             yield Violation("end", name, "a GPU on one side only", "the same GPUs")
             continue
         old, new = start[place], target[place]
-        if old.gpu.key != new.gpu.key or drivers[0][place[0]] != drivers[1][place[0]]:
+        known = {side[place[0]] for side in drivers} - {None}
+        if old.gpu.key != new.gpu.key or len(known) > 1:
             yield Violation("end", name, f"{old.gpu.key} or its driver changed", "the same GPUs")
         if None not in (old.uuid, new.uuid) and old.uuid != new.uuid:
             yield Violation("end", name, f"{new.uuid}", f"{old.uuid}")
@@ -138,28 +141,50 @@ def _alike(instance: Instance) -> Instance:
 
 
 def _floors(transition: Transition) -> Iterator[Violation]:
-    start, actions = transition.start, transition.actions
-    ended = predecessors(actions)
-    known = {service.name for service in start.services}
     for service, floor in transition.floors.items():
         if floor.rps <= 0:
             continue
-        today = start.capacity(service) if service in known else Fraction(0)
-        adders = [(at, rps) for at, a in enumerate(actions) if (rps := a.added_rps(service))]
-        removed = Fraction(0)
-        if today < floor.rps:
-            has = f"{shown(today)} items/s at the start"
-            yield Violation("floor", f"service {service}", has, str(floor))
-        for at, action in enumerate(actions):
-            taken = action.removed_rps(service)
-            if not taken:
+        for at, least in _dips(transition, service):
+            if least >= floor.rps:
                 continue
-            removed += taken
-            added = sum((rps for b, rps in adders if ended[at] >> b & 1), Fraction(0))
-            least = today - removed + added
-            if least < floor.rps:
+            if at < 0:
+                has = f"{shown(least)} items/s at the start"
+                yield Violation("floor", f"service {service}", has, str(floor))
+            else:
+                action = transition.actions[at]
                 has = f"{shown(least)} items/s while action {at} ({action}) is under way"
                 yield Violation("floor", f"service {service}", has, f"at least {floor}")
+
+
+def _dips(transition: Transition, service: str) -> Iterator[tuple[int, Fraction]]:
+    """Iterate over what a service has at least when an action (-1: none) has begun to remove."""
+    start, actions = transition.start, transition.actions
+    known = {each.name for each in start.services}
+    today = start.capacity(service) if service in known else Fraction(0)
+    yield -1, today
+    adders = [(at, rps) for at, a in enumerate(actions) if (rps := a.added_rps(service))]
+    removers = [(at, rps) for at, a in enumerate(actions) if (rps := a.removed_rps(service))]
+    ended = predecessors(actions) if removers else []
+    removed = Fraction(0)
+    for at, taken in removers:
+        removed += taken
+        yield at, today - removed + sum((r for b, r in adders if ended[at] >> b & 1), Fraction(0))
+
+
+def lowest_capacity(transition: Transition, service: str) -> Fraction:
+    """Return what a service has at least, at any moment of any execution, in items per second.
+
+    What the check holds against the floor: in no execution that respects the waits is it less, and
+    in some it may always be more.
+
+    Examples
+    --------
+    >>> from cms.fleet.deployment import Deployment
+    >>> from cms.fleet.deployment.transition import transition
+    >>> lowest_capacity(transition(Deployment(()), Deployment(())), "chat")
+    Fraction(0, 1)
+    """
+    return min(least for _, least in _dips(transition, service))
 
 
 def _layouts(transition: Transition) -> Iterator[Violation]:

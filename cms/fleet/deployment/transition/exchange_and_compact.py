@@ -17,10 +17,11 @@ from ....values.numbers import Number
 from ..instance import Instance, Mode, Work
 from ..model import Deployment, FleetGpu
 from ..placing import place
+from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from .durations import Durations
-from .floors import floors_of, recounted
+from .floors import floors_of
 from .model import Action, Kept, Transition, What
 from .planning import Impossible, arrived, checked
 from .shortening import shortened

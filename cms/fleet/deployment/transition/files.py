@@ -10,7 +10,6 @@ from ....files.documents import check_head, head, read_document, register_format
 from ....files.layout import number_to_json, write_document
 from ....files.node import Node
 from ....files.source import StrPath
-from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
 from ...serving.part_files import SERVICE_KEYS, device_to_json, service_from_json, service_to_json
 from ...serving.queueing import QueueingRule
@@ -26,8 +25,8 @@ from ..node_files import (
     points_to_json,
     read_parts,
 )
-from .model import Action, Floor, Kept, Transition, What
-from .spare_files import spare_from_json, spare_to_json
+from .model import Action, Floor, Transition, What
+from .proof_files import kept_from_json, kept_to_json, spare_from_json, spare_to_json
 
 __all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
 
@@ -85,7 +84,6 @@ def transition_to_json(transition: Transition) -> dict[str, Any]:
         for each in part
     )
     devices = {**start.devices, **target.devices}
-    kept = transition.kept
     return {
         **head("cms-transition"),
         "rule": None if rule is None else rule.to_json(),
@@ -111,7 +109,7 @@ def transition_to_json(transition: Transition) -> dict[str, Any]:
             }
             for action in transition.actions
         ],
-        "kept": {"count": kept.count, "most": kept.most, "proof": kept.proof.value},
+        "kept": kept_to_json(transition.kept, names),
         "spare": spare_to_json(transition.spare, names),
     }
 
@@ -149,7 +147,6 @@ def transition_from_json(
         )
     )  # fmt: skip
     parts = read_parts(fields, rule)
-    kept = fields["kept"].object(("count", "most", "proof"))
     floors = {}
     for name, entry in fields["floors"].entries():
         floor = entry.object(("rps", "reason"))
@@ -160,11 +157,7 @@ def transition_from_json(
         FrozenMap(floors),
         tuple(_action(entry, parts) for entry in fields["actions"].array()),
         spare_from_json(fields["spare"], parts.works),
-        Kept(
-            kept["count"].integer(),
-            kept["most"].integer(),
-            Proof(kept["proof"].one_of([each.value for each in Proof])),
-        ),
+        kept_from_json(fields["kept"], parts.works),
     )
 
 

@@ -1,21 +1,18 @@
-"""What each service keeps at every moment, and supplies counted alike before and after."""
+"""What each service keeps at every moment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from fractions import Fraction
 
 from ....errors import InvalidOption
 from ....values.frozen import FrozenMap
 from ....values.numbers import Number, exact, shown
-from ...serving.queueing import QueueingRule
 from ...serving.service import Service
-from ..instance import Work
 from ..model import Deployment
 from .model import Floor
 
-__all__ = ["floors_of", "recounted"]
+__all__ = ["floors_of"]
 
 
 def floors_of(
@@ -29,7 +26,7 @@ def floors_of(
     Parameters
     ----------
     start, target : Deployment
-        With supplies counted alike (:func:`recounted`).
+        With supplies counted alike (`recounted`).
     share : number, default 1
         Of the smaller of the old and the new rate; 1 is 100 %.
     shares : Mapping[str, number], optional
@@ -88,56 +85,3 @@ def _floor(today: Fraction, old: Service, new: Service, share: Fraction) -> Floo
     if today < rps:
         return Floor(today, f"all it has today, less than {reason}")
     return Floor(rps, reason)
-
-
-def recounted(
-    start: Deployment,
-    services: Iterable[Service],
-    rule: QueueingRule | None,
-    works: Iterable[Work] = (),
-) -> Deployment:
-    """Return a deployment with the supplies that another rule and other limits make of its work.
-
-    Then a point of a service has one supply before and after, and what goes on is recognised.
-
-    Parameters
-    ----------
-    start : Deployment
-    services : iterable of Service
-        Those of the target: with their limits the points are counted. Services that are not among
-        them keep their own limits.
-    rule : QueueingRule or None
-        None leaves supplies as they are, but for those that `works` know.
-    works : iterable of Work
-        Work of the target, whose supplies hold whatever the rule says.
-
-    Notes
-    -----
-    A point that a new limit does not admit supplies nothing under it; the instances are then no
-    part of what a floor can ask for.
-    """
-    known = {(work.service, work.point): work.supply_rps for work in works}
-    limits = {service.name: service for service in (*start.services, *services)}
-    counted: dict[Work, Work] = {}
-
-    def count(work: Work) -> Work:
-        if work not in counted:
-            supply = known.get((work.service, work.point))
-            if supply is None:
-                service = limits[work.service]
-                supply = work.supply_rps if rule is None else rule.supply(service, work.point)
-            counted[work] = replace(work, supply_rps=supply)
-        return counted[work]
-
-    cards = {
-        (card.node, card.index): replace(
-            card,
-            instances=tuple(
-                each if each.work is None else replace(each, work=count(each.work))
-                for each in card.instances
-            ),
-        )
-        for card in start.gpus()
-        if any(each.work is not None for each in card.instances)
-    }
-    return replace(start.with_gpus(cards), rule=rule or start.rule, plan=None)

@@ -120,6 +120,25 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptPrices:
+    """What proves that no more can be kept; see :func:`~..keeping_bound.most_kept`.
+
+    Parameters
+    ----------
+    works : tuple of (Work, Fraction)
+        Of an instance that goes on with such work.
+    blocks : Mapping[(str, str), Fraction]
+        Of an instance of a profile of a GPU.
+    gpus : Mapping[str, Fraction]
+        Of a GPU of a type.
+    """
+
+    works: tuple[tuple[Work, Fraction], ...]
+    blocks: Mapping[tuple[str, str], Fraction]
+    gpus: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """How many instances are never interrupted.
 
@@ -127,14 +146,20 @@ class Kept:
     ----------
     count : int
     most : int
-        No transition to this promise keeps more.
+        No transition keeps more that ends with the target's instances, wherever they are, on no
+        more GPUs of each type.
     proof : Proof
-        On whose word.
+        On whose word. ``CHECKED`` by the prices; without any, both sides have no more in common.
+    places : bool
+        Whether `most` is of the target as it stands alone.
+    prices : KeptPrices, optional
     """
 
     count: int
     most: int
     proof: Proof
+    places: bool = False
+    prices: KeptPrices | None = None
 
 
 class Fixed(NamedTuple):

@@ -17,12 +17,14 @@ from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..programs import Limits
+from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from ..wishes import Wishes, wishes_of
 from .checking import check_transition, most_gpus
 from .durations import Durations
-from .floors import floors_of, recounted
+from .floors import floors_of
+from .kept import in_common, proved_kept
 from .model import Action, Exhausted, Floor, Frozen, Kept, Spare, Transition
 from .necessity import Necessity
 from .order import temporaries
@@ -173,8 +175,13 @@ def transition(
             ]
             actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
             target, kept = arrived(goal.start, goal.target, actions)
-            most_kept = Kept(kept, max(kept, goal.kept.most), goal.kept.proof)
-            return checked(goal.start, target, asked, actions, needed.spare(count), most_kept)
+            stays = goal.kept
+            if stays.places:
+                stays = replace(stays, count=kept)
+            else:
+                bound = stays.most, stays.proof
+                stays = proved_kept(goal.start, target, kept, bound, limits)
+            return checked(goal.start, target, asked, actions, needed.spare(count), stays)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     if most in needed.proofs:
@@ -228,8 +235,8 @@ def _goal(
     if isinstance(to, Deployment):
         works = [each.work for _, each in to.instances() if each.work is not None]
         start = recounted(start, to.services, to.rule, works)
-        same = _kept_in(start, to)
-        return _Goal(start, to, Kept(same, same, Proof.CHECKED), False)
+        same = in_common(start, to, places=True)
+        return _Goal(start, to, Kept(same, same, Proof.CHECKED, places=True), False)
     start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
     wishes = wishes_of(to.services) if wishes is None else wishes
     left = None if limits.seconds == inf else limits.left
@@ -240,19 +247,6 @@ def _goal(
         return Impossible(placed.reasons, placed.proof)
     kept = Kept(placed.kept, placed.most_kept, placed.proof)
     return _Goal(start, placed.deployment, kept, not (wishes or as_grouped))
-
-
-def _kept_in(start: Deployment, target: Deployment) -> int:
-    """Count what is at its place, with its work, on both sides."""
-
-    def places(side: Deployment) -> Counter[object]:
-        return Counter(
-            (card.node, card.index, each.profile, each.start, each.work)
-            for card, each in side.instances()
-            if each.is_ours and each.work is not None
-        )
-
-    return (places(start) & places(target)).total()
 
 
 def checked(

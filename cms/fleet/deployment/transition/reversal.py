@@ -6,6 +6,7 @@ is worked out anew from the reversed sequence.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ....errors import InvalidProblem
@@ -13,6 +14,7 @@ from ....solving.solution import Proof
 from ..instance import Instance, Mode, State
 from ..model import Deployment
 from .checking import most_gpus
+from .kept import in_common
 from .model import Action, Kept, Transition, What
 from .order import ordered
 from .planning import arrived, checked
@@ -79,11 +81,23 @@ def reversal(transition: Transition) -> Transition:
         back.append(inverse)
     start = transition.target
     target, kept = arrived(start, _as_it_was(transition.start), back)
-    most = most_gpus(transition.start, start) + transition.spare.count
+    most = _most_in_use(start, back)
     actions = ordered(start, back, transition.floors, most)
-    count = Kept(kept, max(kept, transition.kept.count), Proof.CHECKED)
+    count = Kept(kept, in_common(start, target, places=True), Proof.CHECKED, places=True)
     spare = most - most_gpus(start, target)
     return checked(start, target, transition.floors, actions, spare, count)
+
+
+def _most_in_use(start: Deployment, actions: Iterable[Action]) -> int:
+    """Count the GPUs in use, one action after the other: what does not come back needs none."""
+    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
+    most = in_use = sum(map(bool, held.values()))
+    for action in actions:
+        before = held[action.gpu]
+        held[action.gpu] += len(action.adds) - len(action.removes)
+        in_use += bool(held[action.gpu]) - bool(before)
+        most = max(most, in_use)
+    return most
 
 
 def _as_it_was(start: Deployment) -> Deployment:

@@ -1,4 +1,4 @@
-"""What a transition says of its spare GPUs, with its proof, as a part of a JSON document."""
+"""What a transition says of kept instances and spare GPUs, with the proofs, in its document."""
 
 from __future__ import annotations
 
@@ -8,13 +8,65 @@ from typing import Any, TypeAlias
 
 from ....files.layout import number_to_json
 from ....files.node import Node
+from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
 from ..instance import Work
-from .model import Exhausted, Fixed, Frozen, Spare
+from .model import Exhausted, Fixed, Frozen, Kept, KeptPrices, Spare
 
-__all__ = ["spare_from_json", "spare_to_json"]
+__all__ = ["kept_from_json", "kept_to_json", "spare_from_json", "spare_to_json"]
 
 _Prices: TypeAlias = Mapping[tuple[str, str], Fraction]
+
+
+def kept_to_json(kept: Kept, names: Mapping[Work, str]) -> dict[str, Any]:
+    """Write what is said of instances kept."""
+    own = kept.prices
+    return {
+        "count": kept.count,
+        "most": kept.most,
+        "proof": kept.proof.value,
+        "of": "target" if kept.places else "counts",
+        "prices": None
+        if own is None
+        else {
+            "points": [
+                {"point": names[work], "price": number_to_json(price)} for work, price in own.works
+            ],
+            "instances": _prices_to_json(own.blocks),
+            "gpus": [
+                {"gpu": gpu, "price": number_to_json(price)}
+                for gpu, price in sorted(own.gpus.items())
+            ],
+        },
+    }
+
+
+def kept_from_json(node: Node, works: Mapping[str, Work]) -> Kept:
+    """Read what is said of instances kept.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong.
+    """
+    fields = node.object(("count", "most", "proof", "of", "prices"))
+    prices = None
+    if fields["prices"].value is not None:
+        own = fields["prices"].object(("points", "instances", "gpus"))
+        entries = [entry.object(("point", "price")) for entry in own["points"].array()]
+        cards = [entry.object(("gpu", "price")) for entry in own["gpus"].array()]
+        prices = KeptPrices(
+            tuple((works[e["point"].one_of(works)], e["price"].number()) for e in entries),
+            _prices(own["instances"]) or FrozenMap({}),
+            FrozenMap({e["gpu"].text(): e["price"].number() for e in cards}),
+        )
+    return Kept(
+        fields["count"].integer(),
+        fields["most"].integer(),
+        Proof(fields["proof"].one_of([each.value for each in Proof])),
+        fields["of"].one_of(("counts", "target")) == "target",
+        prices,
+    )
 
 
 def spare_to_json(spare: Spare, names: Mapping[Work, str]) -> dict[str, Any]:

@@ -1,0 +1,263 @@
+"""``cms transition``: from what runs to what is wanted, step by step and above all floors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cms.errors import CmsError
+
+from . import options
+from .documents import open_document
+from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
+from .searching import heard
+from .session import (
+    Exit,
+    Session,
+    refuse_two_readers,
+    report_error,
+    session_of,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from cms.fleet.deployment import Deployment, Wanted
+    from cms.fleet.deployment.transition import Impossible, Transition
+
+_METHODS = ("ours", "exchange_and_compact")
+
+
+def _actuators() -> Iterable[str]:
+    from cms.fleet.deployment.transition.folder import ACTUATORS
+
+    return ACTUATORS
+
+
+_Now = Annotated[
+    Path, typer.Argument(metavar="now.json", help="What runs (cms observe); '-' is standard input.")
+]
+_Target = Annotated[
+    Path, typer.Argument(metavar="TARGET", help="What is wanted: a plan, or a deployment as it is.")
+]
+_Floor = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--floor", metavar="[SERVICE=]SHARE",
+        help="What every service, or one, keeps of the smaller of its old and new rate: 90%, "
+        "chat=50%; may be repeated.  [default: 100%]",
+    ),
+]  # fmt: skip
+_Spare = Annotated[
+    str,
+    typer.Option(
+        "--spare", metavar="auto|N",
+        help="At most so many GPUs beyond the larger of before and after; auto: as few as do.",
+    ),
+]  # fmt: skip
+_Actuator = Annotated[
+    str,
+    typer.Option(
+        "--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.",
+        autocompletion=options.offering(_actuators),
+    ),
+]  # fmt: skip
+_AsGrouped = Annotated[
+    bool, typer.Option("--as-grouped", help="GPUs hold together what the plan has on one GPU.")
+]
+_Method = Annotated[
+    str,
+    typer.Option(
+        "--method", metavar="NAME", help="ours, or exchange_and_compact to compare with.",
+        autocompletion=options.offering(lambda: _METHODS),
+    ),
+]  # fmt: skip
+_MaxParallel = Annotated[
+    int | None,
+    typer.Option(
+        "--max-parallel",
+        metavar="N",
+        min=1,
+        help="At most so many actions at once.  [default: all]",
+    ),
+]
+_Durations = Annotated[
+    Path | None,
+    typer.Option(
+        "--durations", metavar="FILE",
+        help="Your own seconds: cut_s, start_s, delete_s, stop_s, rewrite_s, reset_s; JSON, YAML.",
+    ),
+]  # fmt: skip
+_Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="DIR",
+        help="The folder to write, with its scripts; '-' prints the transition's JSON instead.",
+    ),
+]  # fmt: skip
+_TimeLimit = Annotated[
+    str,
+    typer.Option("--time-limit", metavar="SECONDS", help="When to stop; 'none' for no limit."),
+]
+
+
+def transition(
+    context: typer.Context,
+    now: _Now,
+    target: _Target,
+    floor: _Floor = None,
+    spare: _Spare = "auto",
+    actuator: _Actuator = "nvidia-smi",
+    as_grouped: _AsGrouped = False,
+    method: _Method = "ours",
+    max_parallel: _MaxParallel = None,
+    durations: _Durations = None,
+    seed: options.Seed = 0,
+    time_limit: _TimeLimit = "none",
+    max_age: MaxAge = "15min",
+    output: _Folder = None,
+    force: Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Plan the way from what runs to what is wanted, above every floor at every moment.
+
+    Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
+    """
+    session = session_of(context)
+    output = session.begin(output, json=json, quiet=quiet)
+    refuse_two_readers((now, "now.json"), (target, "TARGET"), (durations, "--durations"))
+    share, shares, words = _floors(floor)
+    if method not in _METHODS:
+        raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
+    how: dict[str, Any] = {"floor": share, "max_parallel": max_parallel}
+    if method == "ours":
+        how |= {
+            "floors": shares, "spare": _spare(spare), "as_grouped": as_grouped, "seed": seed,
+            "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
+        }  # fmt: skip
+    elif shares or as_grouped or spare != "auto":
+        raise options.usage_error(
+            "exchange_and_compact takes one --floor for all; leave out --spare and --as-grouped",
+            "--method",
+        )
+    if output is not None:
+        from cms.files.folders import refuse_folder
+
+        refuse_folder(output, force=force)
+    with session.interrupts.abortable():
+        from cms.fleet.deployment.transition import read_durations
+        from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
+
+        tool = actuator_of(actuator)
+        how["durations"] = None if durations is None else read_durations(durations)
+        start, to = read_fleet(now), _wanted(target)
+        refuse_stale_now(session, start, max_age)
+        tool.refuse(start)
+    try:
+        found = heard(session, lambda: _planned(start, to, method, how))
+    except CmsError as fault:
+        if type(fault) is not CmsError or session.interrupts.pressed:
+            raise
+        # the one thing that is nobody's fault: time was up
+        report_error(fault, Exit.NO_SCHEDULE, as_json=session.json)
+        return Exit.NO_SCHEDULE
+    from cms.fleet.deployment.transition import Impossible
+
+    if isinstance(found, Impossible):
+        return _refuse(session, found)
+    options_of = FolderOptions(actuator, words, how["durations"], max_parallel)
+    folder = folder_of(found, options_of)
+
+    def report() -> Iterable[RenderableType]:
+        from cms.fleet.deployment.transition.folder import summary
+        from cms.fleet.report.transition_summary import summary_report
+
+        said = summary(found, floor=words, durations=how["durations"], max_parallel=max_parallel)
+        return summary_report(said, output)
+
+    def document() -> dict[str, Any]:
+        from cms.fleet.deployment.transition import transition_to_json
+
+        return transition_to_json(found)
+
+    session.show(document, report, str, None, None)
+    session.write_folder(folder.files, output, force=force)
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+
+
+def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction], str]:
+    """The share of all services, those of single ones, and both in words."""
+    alone = [text for text in texts or () if "=" not in text]
+    named = options.pairs([text for text in texts or () if "=" in text], "--floor", "chat=50%")
+    if len(alone) > 1:
+        raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
+    share = options.share(alone[0], "--floor") if alone else Fraction(1)
+    shares = {name: options.share(text, "--floor") for name, text in named.items()}
+    from cms.values.numbers import shown
+
+    words = [f"{shown(share * 100)} %"]
+    words += [f"{name} {shown(own * 100)} %" for name, own in shares.items()]
+    return share, shares, ", ".join(words)
+
+
+def _spare(text: str) -> str | int:
+    if text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise options.usage_error(f"{text!r}: expected auto or a whole number", "--spare")
+    return int(text)
+
+
+def _wanted(path: Path) -> Deployment | Wanted:
+    kind, document = open_document(path)
+    if kind != "cms-plan":
+        return read_fleet(path)
+    from cms.fleet.deployment import wanted_of
+    from cms.fleet.serving.plan_reading import plan_from_json
+
+    plan = plan_from_json(document)
+    if plan.solution.cost is None:
+        raise CmsError(f"{path} has no schedule, so nothing leads to it")
+    return wanted_of(plan)
+
+
+def _planned(
+    start: Deployment, to: Deployment | Wanted, method: str, how: dict[str, Any]
+) -> Transition | Impossible:
+    from cms.fleet.deployment import Deployment
+    from cms.fleet.deployment.transition import exchange_and_compact, transition
+
+    if isinstance(to, Deployment):
+        if method != "ours" or how.get("as_grouped"):
+            raise options.usage_error(
+                "a deployment says itself what lies where; give a plan for --as-grouped and "
+                "--method exchange_and_compact"
+            )
+        return transition(start, to, **how)
+    return (
+        transition(start, to, **how) if method == "ours" else exchange_and_compact(start, to, **how)
+    )
+
+
+def _refuse(session: Session, found: Impossible) -> int:
+    """Say why there is no way; nothing is written."""
+    document = {"found": False, "proof": found.proof.value, "reasons": list(found.reasons)}
+    if session.json:
+        session.print_json(lambda: document)
+    elif not session.quiet:
+        from rich.text import Text
+
+        from cms.fleet.report.text_table import hanging
+
+        what = {
+            "checked": "there is no such transition, proof checked:",
+            "solver": "there is no such transition, on a solver's word:",
+            "none": "no transition was found, and there may be one:",
+        }[found.proof.value]
+        session.print(Text(what, "bold"), hanging(*(("-", why) for why in found.reasons)))
+    return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE

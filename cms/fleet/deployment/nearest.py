@@ -1,0 +1,242 @@
+"""Of all plans on the fewest GPUs, the one that keeps most of what runs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from math import inf
+
+from ...errors import AlgorithmError, CmsError, InvalidOption
+from ...solving.solution import Proof
+from ...values.numbers import shown
+from ..serving.plan import Plan
+from .model import Deployment
+from .nearest_bound import best_plan_prices
+from .nearest_program import NearestProgram, plans_near, works_of
+from .placed import Placed
+from .placing import place
+from .programs import Limits
+from .recounting import recounted
+from .unplaceable import Unplaceable
+from .wanted import Wanted, wanted_of
+from .wishes import Wishes, wishes_of
+
+__all__ = ["Nearest", "nearest"]
+
+_TOO_LATE = "no placement was found in time; expected a longer time limit"
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The plan near what runs, and where it lies.
+
+    Attributes
+    ----------
+    wanted : Wanted
+        So many instances of each kind, today's points among them; for a transition.
+    placed : Placed
+        `wanted` on the fleet: what goes on where it is, and what is new.
+    blind_kept : int or None
+        What the plan as it was made would keep; None if that has no place on the fleet.
+    most_kept : int
+        No plan on so many GPUs keeps more, exactly.
+    proof : Proof
+        Of `placed.kept` being the most: ``CHECKED`` where the bound is met, ``SOLVER`` where a
+        solver says so, ``NONE`` where neither is.
+    """
+
+    wanted: Wanted
+    placed: Placed
+    blind_kept: int | None
+    most_kept: int
+    proof: Proof
+
+    @property
+    def deployment(self) -> Deployment:
+        """What is to run where."""
+        return self.placed.deployment
+
+    @property
+    def kept(self) -> int:
+        """Instances that go on where they are."""
+        return self.placed.kept
+
+    @property
+    def running(self) -> int:
+        """Our instances that have work now."""
+        return self.placed.running
+
+    @property
+    def more_gpus(self) -> dict[str, int]:
+        """GPUs of a type beyond those of the plan as it was made."""
+        own = {} if self.wanted.plan is None else wanted_of(self.wanted.plan).gpus
+        more = {key: n - own.get(key, 0) for key, n in self.placed.gpus.items()}
+        return {key: n for key, n in more.items() if n > 0}
+
+    @property
+    def starts(self) -> int:
+        """Instances that start anew."""
+        return sum(self.wanted.counts.values()) - self.kept
+
+    @property
+    def stops(self) -> int:
+        """Instances that stop, or do something else."""
+        return self.running - self.kept
+
+    def __str__(self) -> str:
+        most = {
+            Proof.CHECKED: "the most of all plans on so many GPUs, checked",
+            Proof.SOLVER: f"the most on a solver's word, at most {self.most_kept}",
+            Proof.NONE: f"at most {self.most_kept}",
+        }[self.proof]
+        blind = (
+            "the plan as it was made has no place"
+            if self.blind_kept is None
+            else f"the plan as it was made keeps {self.blind_kept}"
+        )
+        stay = f"{self.kept} of {self.running} running instances stay ({most}); {blind}"
+        moves = f"{self.starts} instance{'s' * (self.starts != 1)} to start, {self.stops} to stop"
+        more = [f"{n} x {key} more than the plan's" for key, n in self.more_gpus.items()]
+        wishes = [
+            f"{wish}: costs {n} GPU{'s' * (n != 1)}" for wish, n in self.placed.wish_costs.items()
+        ]
+        return "\n".join([str(self.placed).partition("\n")[0], stay, moves, *more, *wishes])
+
+
+def nearest(
+    now: Deployment,
+    plan: Plan,
+    *,
+    extra_gpus: int = 0,
+    wishes: Wishes | None = None,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+    seed: int = 0,
+) -> Nearest | Unplaceable:
+    """Choose, of the plans on as few GPUs, the one that keeps most of what runs.
+
+    Instances may run what the plan's instances run, and today's may go on at their own points where
+    the new limits admit them, at what they supply by the plan's rule. Of plans that keep as many,
+    one with the fewest instances is chosen.
+
+    Parameters
+    ----------
+    now : Deployment
+        What runs.
+    plan : Plan
+        It says how many GPUs of each type are used, and its certificate that fewer do not do.
+    extra_gpus : int, default 0
+        So many more may be used to keep more.
+    wishes : Wishes, optional
+        None: those in the columns of the services.
+    time_limit : float, optional
+        Seconds; then the best is returned that was found, with its bound. Without one the same is
+        found every time.
+    cancel : threading.Event, optional
+        Ends the search likewise.
+    seed : int
+        Of the order in which parts of the fleet are improved.
+
+    Returns
+    -------
+    Nearest or Unplaceable
+        Never keeps less than the plan as it was made.
+
+    Raises
+    ------
+    InvalidOption
+        If `extra_gpus` is negative.
+    InvalidProblem
+        If the plan has no schedule, or the fleet cannot be as it is written or has other devices
+        than the plan.
+    CmsError
+        If time was up before anything was found.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode
+    >>> def plan(name):
+    ...     serving = load_instance(name).as_problem()
+    ...     return Plan(serving, solve(serving.problem))
+    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
+    >>> now = place(wanted_of(plan("S1")), Deployment((FleetNode("a", cards),))).deployment
+    >>> found = nearest(now, plan("S2"))
+    >>> found.kept >= found.blind_kept, found.kept <= found.most_kept
+    (True, True)
+    """
+    if extra_gpus < 0:
+        raise InvalidOption(f"extra_gpus is {extra_gpus}; expected 0 or more")
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    wanted = wanted_of(plan)
+    wishes = wishes_of(wanted.services) if wishes is None else wishes
+    now = recounted(now, wanted.services, wanted.rule, works_of(plan).values())
+    left = None if time_limit is None else limits.left
+    blind = place(wanted, now, wishes=wishes, time_limit=left, cancel=cancel)
+    more: int | None = 0
+    if isinstance(blind, Unplaceable) or blind.more_gpus:
+        more = _fewest_more(now, plan, wanted, wishes, limits)
+        if more is None and isinstance(blind, Unplaceable):
+            return _no_plan(now, plan, blind, limits)
+        if more is None and isinstance(blind, Placed):  # time was up
+            more = sum(blind.more_gpus.values())
+    plans = plans_near(now, plan, wanted.gpus, (more or 0) + extra_gpus)
+    if isinstance(blind, Placed) and blind.kept == sum(plans.running.values()):
+        return Nearest(blind.wanted, blind, blind.kept, blind.kept, Proof.CHECKED)
+    program = NearestProgram(now, wanted, plans, wishes)
+    start = program.values_of(blind.deployment) if isinstance(blind, Placed) else None
+    values, ended = program.search(start, limits, seed)
+    found = None if values is None else _placed(program, values, wanted, wishes)
+    if isinstance(blind, Placed) and (found is None or found.kept < blind.kept):
+        found, ended = blind, False
+    if found is None:
+        raise CmsError(_TOO_LATE)
+    known = ({}, {}) if values is None else (program.counts(values), program.kept_of(values))
+    bound = best_plan_prices(program.spots, plans, known, found.kept, limits)[1]
+    if found.kept > bound:
+        raise AlgorithmError("nearest", f"{found.kept} are kept, more than the bound {bound}")
+    proof = Proof.SOLVER if ended and program.is_exact else Proof.NONE
+    if found.kept == bound:
+        proof = Proof.CHECKED
+    blind_kept = blind.kept if isinstance(blind, Placed) else None
+    return Nearest(found.wanted, found, blind_kept, bound, proof)
+
+
+def _fewest_more(
+    now: Deployment, plan: Plan, wanted: Wanted, wishes: Wishes, limits: Limits
+) -> int | None:
+    """How many GPUs beyond the plan's any plan needs on this fleet; None if there is none."""
+    every = sum(1 for _ in now.gpus())
+    program = NearestProgram(now, wanted, plans_near(now, plan, wanted.gpus, every), wishes)
+    return program.fewest_more(limits)
+
+
+def _no_plan(now: Deployment, plan: Plan, blind: Unplaceable, limits: Limits) -> Unplaceable:
+    """Say why no plan has a place: by the plan's certificate, or on a solver's word."""
+    if limits.over:
+        raise CmsError(_TOO_LATE)
+    serving, least = plan.serving, plan.solution.lower_bound
+    keys = {gpu.key for gpu in serving.gpus}
+    there = sum(card.gpu.key in keys for card in now.gpus())
+    works = works_of(plan)
+    is_bound = all(each.cost == 1 for each in serving.problem.machine_types) and all(
+        (best := works.get((kind.gpu, kind.profile, kind.work.service))) is not None
+        and kind.work.supply_rps <= best.supply_rps
+        for kind in plans_near(now, plan, {}, 0).kinds
+    )
+    if is_bound and there < least:
+        needed = f"{shown(least)} GPUs at least are needed, by the plan's certificate"
+        return Unplaceable((f"{needed}, and the fleet has {there}",), Proof.CHECKED)
+    # prices are about the counts of one plan; that no other fits is what a solver says
+    reasons = tuple(f"of the plan as it was made: {why}" for why in blind.reasons)
+    return Unplaceable(("no plan has a place beside what stays", *reasons), Proof.SOLVER)
+
+
+def _placed(program: NearestProgram, values: list[int], wanted: Wanted, wishes: Wishes) -> Placed:
+    counts = {program.plans.kinds[number]: n for number, n in program.counts(values).items()}
+    near = replace(wanted, counts=counts, gpus=program.gpus(values))
+    found = place(near, program.now, wishes=wishes)
+    if isinstance(found, Unplaceable):
+        raise AlgorithmError("nearest", f"what was chosen has no place: {found}")
+    return found

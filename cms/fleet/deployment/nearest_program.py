@@ -1,0 +1,389 @@
+"""All plans on so many GPUs as one program: instances of each kind are counted, not given.
+
+It is the keeping program with counts as variables. Every service's rate is a row of whole numbers,
+and what runs today may go on at its own point wherever the new limits admit that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, gcd, lcm
+
+from ..serving.plan import Plan
+from .instance import Kind, Work
+from .keeping import Crowd, Demand, KeepingProgram
+from .model import Deployment, FleetGpu
+from .placed import has_our_work
+from .programs import Limits, Program
+from .spots import Column, Spot, kind_of, spots_of
+from .wanted import Wanted
+from .wishes import Wishes, WishRules, homes_of
+
+__all__ = ["NearestProgram", "Plans", "plans_near", "works_of"]
+
+#: A rate is at most so many units in a row; beyond, supplies are rounded down and rates up to so
+#: many, few enough for what a solver takes for equal to be less than one.
+_MOST_UNITS, _ROUNDED_UNITS = 10**7, 10**5
+#: GPUs that are free in a neighbourhood, and how many in a row may change nothing.
+_FREE_SPOTS, _PATIENCE = 10, 10
+#: Programs of more variables are not tried as a whole, and others for so many nodes.
+_WHOLE, _NODES = 6000, 20_000
+#: What a part may take, and the search for fewer instances.
+_FEW_NODES = 200
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The plans to choose from.
+
+    Parameters
+    ----------
+    kinds : tuple of Kind
+        In their order.
+    demands : Mapping[str, Fraction]
+        What each service is to be supplied with, in items per second.
+    running : Mapping[int, int]
+        How many instances of a kind run now and can go on.
+    gpus : Mapping[str, int]
+        GPUs of each type that may be used.
+    most_more : Mapping[str, int]
+        How many more of a type may be.
+    more : int
+        How many more may be in all.
+    """
+
+    kinds: tuple[Kind, ...]
+    demands: Mapping[str, Fraction]
+    running: Mapping[int, int]
+    gpus: Mapping[str, int]
+    most_more: Mapping[str, int]
+    more: int
+
+    @property
+    def of_service(self) -> dict[str, list[int]]:
+        """The kinds of each service, by number."""
+        found: dict[str, list[int]] = {name: [] for name in self.demands}
+        for number, kind in enumerate(self.kinds):
+            found[kind.work.service].append(number)
+        return found
+
+
+def works_of(plan: Plan) -> dict[tuple[str, str, str], Work]:
+    """Return what instances may do: ``{(GPU, profile, service): work}``, at the plan's points."""
+    found = {}
+    for service, block in plan.serving.points:
+        for served in plan.serving.served(service, block):
+            if served.rate_rps:
+                work = Work(service, served.point, served.rate_rps)
+                found[(*plan.serving.instance_of(block), service)] = work
+    return found
+
+
+def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) -> Plans:
+    """Return the plans that may be chosen: of the plan's points, and of today's that still do.
+
+    Parameters
+    ----------
+    now : Deployment
+        Its supplies counted as the plan does.
+    plan : Plan
+    gpus : Mapping[str, int]
+        GPUs of each type.
+    more : int
+        How many more may be used.
+    """
+    serving = plan.serving
+    works = works_of(plan)
+    kinds = {Kind(key, profile, work) for (key, profile, _), work in works.items()}
+    there = now.kinds()
+    kinds |= {kind for kind in there if _is_admitted(plan, kind, works)}
+    ordered = tuple(sorted(kinds, key=lambda kind: (kind.order, str(kind.work.supply_rps))))
+    numbers = {kind: number for number, kind in enumerate(ordered)}
+    running = Counter(
+        numbers[kind]
+        for card, each in now.instances()
+        if (kind := kind_of(card, each)) is not None and kind in numbers
+    )
+    most_more = {}
+    limits = {each.name: each.limit for each in serving.problem.machine_types}
+    for gpu in serving.gpus:
+        limit = limits.get(gpu.key)
+        most_more[gpu.key] = more if limit is None else max(0, limit - gpus.get(gpu.key, 0))
+    demands = {job.name: job.demand for job in serving.problem.jobs}
+    return Plans(ordered, demands, running, dict(gpus), most_more, more)
+
+
+def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Work]) -> bool:
+    """Whether an instance that runs today may count for what it does under the plan."""
+    serving, work = plan.serving, kind.work
+    models = {service.name: service.model for service in serving.services}
+    if models.get(work.service) != work.point.model or not work.supply_rps:
+        return False
+    if kind.gpu not in {gpu.key for gpu in serving.gpus}:
+        return False
+    if serving.max_processes is not None and work.point.processes > serving.max_processes:
+        return False
+    new = works.get((kind.gpu, kind.profile, work.service))
+    # the same setting with other figures was measured anew since
+    return new is None or new == work or _setting(new) != _setting(work)
+
+
+def _setting(work: Work) -> tuple[int, int]:
+    return work.point.processes, work.point.batch
+
+
+class _Rows(WishRules):
+    """Wishes, every service's rate and the GPUs beyond the plan's as rows."""
+
+    plans: Plans
+    is_exact: bool
+
+    def write(self, keeping: KeepingProgram) -> None:
+        """Add the rows."""
+        super().write(keeping)
+        self.is_exact = True
+        for service, numbers in self.plans.of_service.items():
+            demand = self.plans.demands[service]
+            if demand:
+                units, least, exact = _units(
+                    [self.plans.kinds[number].work.supply_rps for number in numbers], demand
+                )
+                self.is_exact &= exact
+                of = dict(zip(numbers, units, strict=True))
+                terms = {
+                    v: of[keeping.demand.crowds[i].kinds[0]]
+                    for x in keeping.x
+                    for i, v in x.items()
+                    if keeping.demand.crowds[i].kinds[0] in of
+                }
+                keeping.program.at_least(terms, least)
+
+
+def _units(supplies: Sequence[Fraction], demand: Fraction) -> tuple[list[int], int, bool]:
+    """Return supplies and a demand in whole units, and whether nothing was rounded."""
+    unit = Fraction(lcm(demand.denominator, *(each.denominator for each in supplies)))
+    step = gcd(*(int(each * unit) for each in supplies)) or 1
+    if demand * unit / step <= _MOST_UNITS:
+        # no supply needs to count for more than all that is wanted
+        least = ceil(demand * unit / step)
+        return [min(least, int(each * unit) // step) for each in supplies], least, True
+    unit = _ROUNDED_UNITS / demand
+    whole = [min(_ROUNDED_UNITS, floor(each * unit)) for each in supplies]
+    return whole, _ROUNDED_UNITS, False
+
+
+class NearestProgram:
+    """The program, and a search through it.
+
+    Parameters
+    ----------
+    now : Deployment
+    wanted : Wanted
+        For its services.
+    plans : Plans
+    wishes : Wishes
+    """
+
+    def __init__(self, now: Deployment, wanted: Wanted, plans: Plans, wishes: Wishes) -> None:
+        self.now, self.plans = now, plans
+        numbers = {kind: number for number, kind in enumerate(plans.kinds)}
+        self.numbers = numbers
+        self.spots = spots_of(now, numbers, homes_of(now, wishes))
+        crowds = tuple(
+            Crowd(kind.gpu, kind.profile, (number,), can_grow=True)
+            for number, kind in enumerate(plans.kinds)
+        )
+        demand = Demand(plans.kinds, (0,) * len(crowds), plans.gpus, crowds)
+        rules = _Rows(wishes, now, wanted, plans.kinds)
+        rules.plans = plans
+        self.keeping = KeepingProgram(self.spots, demand, rules)
+        self.program = self.keeping.program
+        self.is_exact = rules.is_exact
+        self.kept = {v: 1 for k in self.keeping.k for v in k.values()}
+        for key, v in self.keeping.more.items():
+            self.program.at_most({v: 1}, plans.most_more.get(key, plans.more))
+        if self.keeping.more:
+            self.program.at_most(dict.fromkeys(self.keeping.more.values(), 1), plans.more)
+        self.instances = {v: -1 for x in self.keeping.x for v in x.values()}
+
+    def fewest_more(self, limits: Limits) -> int | None:
+        """Return the fewest GPUs beyond those allowed; None if there is no plan, or no time."""
+        return self.keeping.fewest_more(limits)
+
+    def kept_in(self, values: Sequence[int]) -> int:
+        """Return how many instances a solution keeps."""
+        return sum(values[v] for v in self.kept)
+
+    def counts(self, values: Sequence[int]) -> dict[int, int]:
+        """Return how many instances of each kind a solution has, by number."""
+        return self._sums(self.keeping.x, values)
+
+    def kept_of(self, values: Sequence[int]) -> dict[int, int]:
+        """Return how many of each kind a solution keeps, by number."""
+        return self._sums(self.keeping.k, values)
+
+    @staticmethod
+    def _sums(parts: Sequence[Mapping[int, int]], values: Sequence[int]) -> dict[int, int]:
+        found: Counter[int] = Counter()
+        for part in parts:
+            for number, v in part.items():
+                found[number] += values[v]
+        return dict(sorted((+found).items()))
+
+    def gpus(self, values: Sequence[int]) -> dict[str, int]:
+        """Return how many GPUs of each type a solution may use."""
+        return {
+            key: n + (values[self.keeping.more[key]] if key in self.keeping.more else 0)
+            for key, n in self.plans.gpus.items()
+        }
+
+    # --- the search -------------------------------------------------------------------------------
+
+    def search(
+        self, start: list[int] | None, limits: Limits, seed: int
+    ) -> tuple[list[int] | None, bool]:
+        """Improve a solution; returns also whether the solver says that none keeps more.
+
+        The whole program first; where that does not come to its end, one part after the other.
+        Then the fewest GPUs and instances that keep as many, as far as few nodes show them.
+        """
+        best, ended = start, False
+        if best is None or len(self.program.highs) <= _WHOLE:
+            nodes = None if best is None else _NODES
+            best, ended = self.program.maximise(self.kept, limits, best, nodes)
+        if best is None:
+            return None, ended
+        if not ended:
+            best = self._by_neighbourhoods(best, limits, random.Random(seed))
+        self.program.at_least(self.kept, self.kept_in(best))
+        many = 1 + sum(best[v] for v in self.instances)
+        cost = self.instances | dict.fromkeys(self.keeping.more.values(), -many)
+        return self.program.maximise(cost, limits, best, _FEW_NODES).values or best, ended
+
+    def _by_neighbourhoods(self, best: list[int], limits: Limits, rng: random.Random) -> list[int]:
+        most = sum(self.plans.running.values())
+        tries = 0
+        while tries < _PATIENCE and not limits.over and self.kept_in(best) < most:
+            free = self._neighbourhood(rng)
+            found = _around(self.program, best, free, self.kept, limits)
+            tries = 0 if self.kept_in(found) > self.kept_in(best) else tries + 1
+            best = found
+        return best
+
+    def _neighbourhood(self, rng: random.Random) -> set[int]:
+        """Choose GPUs that share services, and free them and what these services have anywhere."""
+        on = [{h.kind for h in spot.here if h.kind >= 0} for spot in self.spots]
+        service = [{self.plans.kinds[kind].work.service for kind in own} for own in on]
+        first = rng.randrange(len(self.spots))
+        order = sorted(
+            range(len(self.spots)),
+            key=lambda s: (s != first, -len(service[s] & service[first]), rng.random()),
+        )
+        spots = set(order[: _FREE_SPOTS // 2]) | set(
+            rng.sample(order, min(len(order), _FREE_SPOTS // 2))
+        )
+        services = set().union(*(service[s] for s in spots))
+        names = sorted(self.plans.demands)
+        services |= set(rng.sample(names, min(len(names), 4)))
+        free = set(self.keeping.more.values())
+        for y in self.keeping.y:
+            free |= {v for (s, _), v in y.items() if s in spots}
+        for part in (self.keeping.x, self.keeping.k):
+            for each in part:
+                free |= {v for n, v in each.items() if self.plans.kinds[n].work.service in services}
+        return free
+
+    # --- where it starts --------------------------------------------------------------------------
+
+    def values_of(self, after: Deployment) -> list[int] | None:
+        """Return a deployment as a solution; None if wishes divide the fleet, or it is none."""
+        if len(self.keeping.pools) != 1:
+            return None
+        values = [0] * len(self.program.highs)
+        (y,), (x,), (k,) = self.keeping.y, self.keeping.x, self.keeping.k
+        cards = {(card.node, card.index): card for card in after.gpus()}
+        used: Counter[str] = Counter()
+        for s, spot in enumerate(self.spots):
+            for before in spot.cards:
+                card = cards[before.node, before.index]
+                if not has_our_work(card):
+                    continue
+                used[card.gpu.key] += 1
+                kept = _stayed(before, card, self.numbers)
+                column = _column_of(spot, card, kept)
+                if column is None:
+                    return None
+                values[y[s, column]] += 1
+                for number, n in kept.items():
+                    values[k[number]] += n
+        for kind, n in after.kinds().items():
+            if self.numbers.get(kind) not in x:
+                return None
+            values[x[self.numbers[kind]]] += n
+        for key, v in self.keeping.more.items():
+            values[v] = max(0, used[key] - self.plans.gpus.get(key, 0))
+        return values
+
+
+def _stayed(before: FleetGpu, after: FleetGpu, numbers: Mapping[Kind, int]) -> dict[int, int]:
+    """Count what goes on at its place, by kind."""
+
+    def places(card: FleetGpu) -> Counter[tuple[int | None, int]]:
+        return Counter(
+            (each.start, numbers[kind])
+            for each in card.instances
+            if (kind := kind_of(card, each)) is not None and kind in numbers
+        )
+
+    found: Counter[int] = Counter()
+    for (_, number), n in (places(before) & places(after)).items():
+        found[number] += n
+    return found
+
+
+def _column_of(spot: Spot, card: FleetGpu, kept: Mapping[int, int]) -> int | None:
+    """Return the column that has all that a GPU is to hold."""
+    works = [each for each in card.instances if each.is_ours and each.work is not None]
+    counts = Counter(each.profile for each in works)
+
+    def fits(column: Column) -> bool:
+        room, keeps = dict(column.counts), dict(column.keeps)
+        if column.stays and sum(keeps.values()) != sum(kept.values()):
+            return False
+        return (
+            column.mode is card.mode
+            and all(room.get(name, 0) >= n for name, n in counts.items())
+            and all(keeps.get(number, 0) >= n for number, n in kept.items())
+        )
+
+    return next((c for c, column in enumerate(spot.columns) if fits(column)), None)
+
+
+def _around(
+    program: Program,
+    values: list[int],
+    free: set[int],
+    terms: Mapping[int, int],
+    limits: Limits,
+) -> list[int]:
+    """Improve a solution by some of its variables, all others as they are."""
+    part = Program()
+    order = sorted(free)
+    at = {v: part.variable(program.highs[v]) for v in order}
+    for row in program.rows:
+        own = {at[v]: n for v, n in row.terms.items() if v in at}
+        if own:
+            rest = sum(n * values[v] for v, n in row.terms.items() if v not in at)
+            part.between(own, row.low - rest, row.high - rest)
+    worth = {at[v]: n for v, n in terms.items() if v in at}
+    found = part.maximise(worth, limits, [values[v] for v in order], _FEW_NODES).values
+    if found is None:
+        return values
+    new = list(values)
+    for v in order:
+        new[v] = found[at[v]]
+    return new

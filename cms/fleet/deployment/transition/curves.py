@@ -1,0 +1,156 @@
+"""What each service can serve while a transition runs, against its floor."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
+from ....errors import InvalidOption
+from ....values.names import nearest
+from .durations import Schedule
+from .model import Transition
+
+__all__ = ["Curve", "Steps", "capacity_curve", "capacity_curves", "seconds_below", "service_names"]
+
+#: From when on, in seconds, how many items per second; ascending.
+Steps: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The capacity of a service while a transition runs.
+
+    Parameters
+    ----------
+    service : str
+    before : Fraction
+        Capacity until the transition begins, in items per second.
+    steps : tuple of (Fraction, Fraction)
+        From when on, in seconds, how many items per second; the first at 0, where something may
+        already have stopped. The last step lasts.
+    floor : Fraction
+        What it keeps at every moment, in items per second; 0 for a service that comes or goes.
+
+    Examples
+    --------
+    >>> curve = Curve("chat", Fraction(30), ((Fraction(0), Fraction(20)),), Fraction(20))
+    >>> curve.lowest, curve.lowest_s, curve.after, curve.changes
+    (Fraction(20, 1), Fraction(0, 1), Fraction(20, 1), True)
+    """
+
+    service: str
+    before: Fraction
+    steps: Steps
+    floor: Fraction
+
+    @property
+    def after(self) -> Fraction:
+        """Capacity at the end, in items per second."""
+        return self.steps[-1][1]
+
+    @property
+    def lowest(self) -> Fraction:
+        """The least capacity there is at any moment, in items per second."""
+        return min(self.before, *(rps for _, rps in self.steps))
+
+    @property
+    def lowest_s(self) -> Fraction:
+        """When the capacity is least for the first time, in seconds."""
+        least = self.lowest
+        return next((when for when, rps in self.steps if rps == least), Fraction(0))
+
+    @property
+    def highest(self) -> Fraction:
+        """The largest capacity there is at any moment, in items per second."""
+        return max(self.before, *(rps for _, rps in self.steps))
+
+    @property
+    def changes(self) -> bool:
+        """Whether the capacity is ever another than before."""
+        return any(rps != self.before for _, rps in self.steps)
+
+    def at(self, when: Fraction) -> Fraction:
+        """Return the capacity at a moment: what begins or ends then counts already."""
+        if when < 0:
+            return self.before
+        return self.steps[bisect_right(self.steps, when, key=lambda step: step[0]) - 1][1]
+
+
+def capacity_curve(transition: Transition, schedule: Schedule, service: str) -> Curve:
+    """Return what a service can serve at each moment, if all goes by a schedule.
+
+    Parameters
+    ----------
+    transition : Transition
+    schedule : Schedule
+        Of this transition.
+    service : str
+
+    Returns
+    -------
+    Curve
+        Exact. It is never below the floor, whatever the durations are and whatever runs in
+        parallel, and ends at the target's capacity.
+
+    Raises
+    ------
+    InvalidOption
+        If neither side of the transition has this service.
+    """
+    names = service_names(transition)
+    if service not in names:
+        raise InvalidOption(
+            f"the service is {service!r}{nearest(service, names)}; expected one of "
+            f"{', '.join(names) or 'none, as the transition has no service'}"
+        )
+    known = {each.name for each in transition.start.services}
+    before = transition.start.capacity(service) if service in known else Fraction(0)
+    floor = transition.floors.get(service)
+    steps = schedule.capacity(transition, service)
+    return Curve(service, before, steps, floor.rps if floor else Fraction(0))
+
+
+def capacity_curves(transition: Transition, schedule: Schedule) -> tuple[Curve, ...]:
+    """Return the curves of all services, in the order of :func:`service_names`."""
+    return tuple(capacity_curve(transition, schedule, name) for name in service_names(transition))
+
+
+def service_names(transition: Transition) -> tuple[str, ...]:
+    """Return the services of both sides: the target's in its order, then those that go."""
+    both = (*transition.target.services, *transition.start.services)
+    return tuple(dict.fromkeys(each.name for each in both))
+
+
+def seconds_below(
+    curve: Curve, rates: Sequence[tuple[Fraction, Fraction]], end: Fraction
+) -> Fraction:
+    """Return for how many seconds a service's capacity is below the rate asked of it.
+
+    Parameters
+    ----------
+    curve : Curve
+    rates : sequence of (Fraction, Fraction)
+        From when on, in seconds, how many items per second come; ascending. Before the first one
+        nothing is known, so nothing is said.
+    end : Fraction
+        Until when is looked, in seconds.
+
+    Examples
+    --------
+    >>> curve = Curve("chat", Fraction(30), ((Fraction(0), Fraction(20)),), Fraction(20))
+    >>> rates = [(Fraction(0), Fraction(15)), (Fraction(40), Fraction(25))]
+    >>> seconds_below(curve, rates, Fraction(60))
+    Fraction(20, 1)
+    """
+    moments = sorted({when for when, _ in (*curve.steps, *rates) if 0 <= when < end} | {end})
+    total, at = Fraction(0), -1
+    for begin, until in pairwise(moments):
+        while at + 1 < len(rates) and rates[at + 1][0] <= begin:
+            at += 1
+        if at >= 0 and curve.at(begin) < rates[at][1]:
+            total += until - begin
+    return total

@@ -1,0 +1,104 @@
+"""The page of a transition's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .....values.numbers import shown
+from ..model import Transition
+from .steps import Step
+from .summary import Summary
+
+__all__ = ["readme"]
+
+
+def readme(
+    transition: Transition,
+    steps: Iterable[Step],
+    words: Summary,
+    losses: Iterable[str],
+    back: str,
+    actuator: str,
+    *,
+    has_picture: bool,
+) -> str:
+    """Write ``README.md``.
+
+    Parameters
+    ----------
+    transition : Transition
+    steps : iterable of Step
+    words : Summary
+    losses : iterable of str
+    back : str
+        What is known of the way back.
+    actuator : str
+    has_picture : bool
+        Whether ``gantt.svg`` is beside it.
+    """
+    spare = transition.spare
+    parts = [
+        f"# {words.headline}",
+        words.assumed,
+        *(["![What happens when, if all goes by the assumed times](gantt.svg)"] * has_picture),
+        "## What becomes of each service",
+        "\n".join(_table(words)),
+        "The lowest capacity holds at every moment, whatever runs side by side and however long "
+        "anything takes, as long as nothing is begun before what it waits for; `run.sh` sees to "
+        "that. It counts what instances are planned to supply, and what nobody else changes.",
+        "## Spare GPUs",
+        f"{spare.count} beyond the larger of before and after"
+        + (f": {', '.join(spare.borrowed)} are borrowed" if spare.borrowed else "")
+        + (f". Fewer do not do: {spare.reason}." if spare.reason else "."),
+        "## In this order",
+        "1. Fill in `work.sh`: how work is started, drained and stopped, and how nodes are "
+        "reached. Or keep your own elsewhere: `export CMS_WORK=/path/to/work.sh`.\n"
+        "2. `./run.sh --dry-run`: what would be done, and what is in the way of the first things.\n"
+        "3. `./run.sh`: step after step; `--parallel N` for N things at once. Run it again after "
+        "whatever stopped it: what is done is seen by looking, and not done again.\n"
+        "4. `cms observe` and `cms verify ... --against` this folder, or `steps/NN` on the way.",
+        "\n".join(_steps(transition, steps)),
+        "## How to stop, and go on",
+        "Ctrl-C begins nothing more and waits for what has begun. `run.sh` stops by itself at the "
+        "first thing that is not there afterwards, says which and what to type. `--from N` begins "
+        "with step N, `--only N` does it alone. Every state on the way is legal and above the "
+        "floors, so it may also be planned anew from there:\n\n"
+        "    cms observe node-a=lgi.txt ... --plan transition.json $(./run.sh --serving) "
+        "-o now.json\n"
+        "    cms transition now.json target.json -o again",
+        "## How to go back",
+        f"`./run.sh --undo N` goes back to what was there before step N, `--undo 1` all the way, "
+        f"one thing after the other. {back} What hung, drained or had not started yet does not "
+        "come back.",
+        "## What these files do not say",
+        "\n".join(f"- {loss}" for loss in losses),
+        f'GPUs are cut by {actuator}. If it says "In use by another client" though nothing of '
+        "yours runs there, the telemetry agent may hold the instance (DCGM: nvidia-dcgm, "
+        "dcgm-exporter): restart it, and go on. Nothing is forced.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(words: Summary) -> Iterable[str]:
+    yield "| service | kept | started | stopped | lowest, items/s | floor, items/s | why |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+    for each in words.services:
+        name = each.service.replace("|", "\\|")
+        floor = ("-", "") if each.floor is None else (shown(each.floor.rps), each.floor.reason)
+        yield (
+            f"| {name} | {each.kept} | {each.started} | {each.stopped} | {shown(each.lowest_rps)} "
+            f"| {floor[0]} | {floor[1]} |"
+        )
+
+
+def _steps(transition: Transition, steps: Iterable[Step]) -> Iterable[str]:
+    yield "| step | on | does | waits for |"
+    yield "| ---: | --- | --- | --- |"
+    for step in steps:
+        for part in step.parts:
+            does = "; ".join(
+                str(transition.actions[at]).replace(f" on {part.card.name}", "").replace("|", "\\|")
+                for at in part.positions
+            )
+            after = ", ".join(part.after) or "nothing"
+            yield f"| {step.number} | {part.card.name} | {does} | {after} |"

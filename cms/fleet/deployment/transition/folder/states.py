@@ -1,0 +1,110 @@
+"""What is there after each step of a transition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...instance import Kind, State, Work
+from ...model import Deployment
+from ..model import Transition
+from .steps import steps_of
+
+__all__ = ["on_the_way", "state_after", "states"]
+
+
+def states(transition: Transition) -> tuple[Deployment, ...]:
+    """Return what is there at the start, and when all steps up to each have been done.
+
+    Parameters
+    ----------
+    transition : Transition
+
+    Returns
+    -------
+    tuple of Deployment
+        One more than there are steps; with the services of both sides.
+    """
+    found = [_both(transition)]
+    for level in transition.steps:
+        found.append(_after(found[-1], transition, level))
+    return tuple(found)
+
+
+def state_after(transition: Transition, name: str) -> Deployment | None:
+    """Return what should be there after a step (``07``), or on its GPU after a part of it.
+
+    Parameters
+    ----------
+    transition : Transition
+    name : str
+        ``07`` or ``7``; ``07-node-b-gpu3``.
+
+    Returns
+    -------
+    Deployment or None
+        None if there is no such step.
+    """
+    every = states(transition)
+    for step in steps_of(transition):
+        after = every[step.number]
+        if name.isascii() and name.isdigit() and int(name) == step.number:
+            return after
+        for part in step.parts:
+            if part.name == name:
+                nodes = (
+                    replace(node, gpus=tuple(c for c in node.gpus if c.name == part.card.name))
+                    for node in after.nodes
+                    if node.name == part.card.node
+                )
+                return replace(after, nodes=tuple(nodes))
+    return None
+
+
+def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
+    """Return what is known of each place at any time, and all kinds of instances there are.
+
+    A place that serves several services one after the other is left out: what it does now cannot
+    be told from its place.
+    """
+    both = _both(transition)
+    cards = {(card.node, card.index): dict.fromkeys(card.instances) for card in both.gpus()}
+    for action in transition.actions:
+        cards[action.gpu].update(dict.fromkeys(action.adds))
+    kinds: dict[Kind, None] = {}
+    known = {}
+    for card in both.gpus():
+        does: dict[tuple[str, int | None], set[Work | None]] = {}
+        for each in cards[card.node, card.index]:
+            does.setdefault((each.profile, each.start), set()).add(each.work)
+            if each.work is not None and each.is_ours:
+                kinds[Kind(card.gpu.key, each.profile, each.work)] = None
+        held = {
+            (each.profile, each.start): replace(
+                each, state=State.RUNNING, gpu_instance=None, uuid=None, is_guessed=False
+            )
+            for each in cards[card.node, card.index]
+            if len(does[each.profile, each.start]) == 1
+        }
+        known[card.node, card.index] = replace(card, instances=tuple(held.values()))
+    return both.with_gpus(known), tuple(kinds)
+
+
+def _both(transition: Transition) -> Deployment:
+    start, target = transition.start, transition.target
+    own = {service.name for service in target.services}
+    gone = (service for service in start.services if service.name not in own)
+    return replace(start, services=(*target.services, *gone), rule=target.rule or start.rule)
+
+
+def _after(state: Deployment, transition: Transition, level: Iterable[int]) -> Deployment:
+    cards = {(card.node, card.index): card for card in state.gpus()}
+    for at in level:
+        action = transition.actions[at]
+        held = list(cards[action.gpu].instances)
+        for each in action.removes:
+            held.remove(each)
+        card = cards[action.gpu]
+        instances = (*held, *action.adds)
+        cards[action.gpu] = replace(card, instances=instances, mode=action.mode or card.mode)
+    return state.with_gpus(cards)

@@ -1,0 +1,315 @@
+"""The folder of a transition, whole: its document, its scripts, and a page that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any, Protocol
+
+from .....errors import InvalidOption, InvalidProblem
+from .....files.layout import document_text, number_to_json
+from .....values.names import nearest
+from ...files import deployment_to_json
+from ...instance import State
+from ...labels import point_label
+from ...model import Deployment
+from ..durations import Durations
+from ..files import transition_to_json
+from ..model import Transition
+from ..reversal import reversal
+from . import nvidia_smi
+from .readme import readme
+from .scripts import RUN, STEP, WORK
+from .states import states
+from .steps import Part, Step, steps_of
+from .summary import summary
+
+__all__ = ["ACTUATORS", "Actuator", "Folder", "FolderOptions", "folder_of"]
+
+
+class Actuator(Protocol):
+    """What cuts GPUs: a module with these; the rest of the folder is the same for all.
+
+    Its files define ``on_gpu check|apply|verify|undo|places`` in ``lib/on-gpu.sh``, which reads
+    the tables of a part's script.
+    """
+
+    def library(self) -> Mapping[str, str]:
+        """Return the files that all steps share, by path."""
+
+    def refuse(self, start: Deployment) -> None:
+        """Refuse a start that it cannot go from, before anything is planned."""
+
+    def refuse_guesses(self, transition: Transition, part: Part) -> None:
+        """Refuse a part that it cannot do."""
+
+    def losses(self, transition: Transition) -> Iterator[str]:
+        """Say what its scripts cannot express, a sentence each."""
+
+    def tables(self, part: Part) -> Mapping[str, tuple[str, ...]]:
+        """Return the rows of each of a part's tables."""
+
+
+#: The module of each actuator.
+ACTUATORS: Mapping[str, Actuator] = {"nvidia-smi": nvidia_smi}
+
+
+@dataclass(frozen=True)
+class FolderOptions:
+    """What a folder may be told beside its transition.
+
+    Parameters
+    ----------
+    actuator : str
+    floor : str
+        What was asked for, in words.
+    durations : Durations, optional
+    max_parallel : int, optional
+        So many things at once, if run.sh is told nothing else; None is one after the other.
+    picture : callable, optional
+        Draws ``gantt.svg``.
+    """
+
+    actuator: str = "nvidia-smi"
+    floor: str = "100 %"
+    durations: Durations | None = None
+    max_parallel: int | None = None
+    picture: Callable[[], str] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of a transition.
+
+    Attributes
+    ----------
+    files : Mapping[str, str]
+        ``{path in the folder: text}``.
+    losses : tuple of str
+        What the scripts do not say.
+    """
+
+    files: Mapping[str, str]
+    losses: tuple[str, ...]
+
+
+def folder_of(transition: Transition, options: FolderOptions | None = None) -> Folder:
+    """Write a transition as a folder of texts.
+
+    Parameters
+    ----------
+    transition : Transition
+    options : FolderOptions, optional
+
+    Raises
+    ------
+    InvalidOption
+        If there is no such actuator.
+    InvalidProblem
+        If the actuator needs what is not known, or a name cannot stand in a script.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
+    >>> from cms.fleet.deployment.transition import transition
+    >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
+    >>> now = Deployment((FleetNode("a", (card,)),))
+    >>> then = now.with_gpus({("a", 0): card.with_instances([Instance("4g.40gb", 0)])})
+    >>> print(*sorted(folder_of(transition(now, then)).files), sep=", ")
+    README.md, lib/nvidia-smi.sh, lib/on-gpu.sh, lib/step.sh, run.sh, steps/01-a-gpu0.sh,
+    steps/01.json, steps/02-a-gpu0.sh, steps/02.json, target.json, transition.json, work.sh
+    """
+    options = options or FolderOptions()
+    actuator = actuator_of(options.actuator)
+    actuator.refuse(transition.start)
+    steps = steps_of(transition)
+    files = {
+        "transition.json": document_text(lambda: transition_to_json(transition), "transition.json"),
+        "target.json": document_text(lambda: deployment_to_json(transition.target), "target.json"),
+        "work.sh": WORK.lstrip(),
+        "lib/step.sh": STEP.lstrip(),
+        **actuator.library(),
+        "run.sh": _run(steps, options.max_parallel),
+    }
+    for step in steps:
+        for part in step.parts:
+            actuator.refuse_guesses(transition, part)
+            files[f"steps/{part.name}.sh"] = _script(transition, step, part, actuator)
+    files |= _documents(transition, steps)
+    losses = tuple(actuator.losses(transition))
+    words = summary(
+        transition, floor=options.floor, durations=options.durations,
+        max_parallel=options.max_parallel,
+    )  # fmt: skip
+    if options.picture is not None:
+        files["gantt.svg"] = options.picture()
+    files["README.md"] = readme(
+        transition, steps, words, losses, _way_back(transition), options.actuator,
+        has_picture=options.picture is not None,
+    )  # fmt: skip
+    return Folder(files, losses)
+
+
+def actuator_of(name: str) -> Actuator:
+    """Return an actuator by its name.
+
+    Raises
+    ------
+    InvalidOption
+        If there is none.
+    """
+    if name not in ACTUATORS:
+        raise InvalidOption(
+            f"there is no actuator {name!r}{nearest(name, ACTUATORS)}; "
+            f"expected one of {', '.join(ACTUATORS)}"
+        )
+    return ACTUATORS[name]
+
+
+def _way_back(transition: Transition) -> str:
+    try:
+        back = reversal(transition)
+    except InvalidProblem as fault:
+        return f"It is not proved: {fault}."
+    return (
+        f"It is proved as well: {len(back.actions)} actions, the last done undone first, above the "
+        "same floors at every moment and on the same GPUs."
+    )
+
+
+def _run(steps: tuple[Step, ...], max_parallel: int | None) -> str:
+    def listed(names: tuple[str, ...]) -> str:
+        return ",".join(names) or "-"
+
+    rows = "".join(
+        f"{step.number} {part.name} {'yes' if part.is_telling else 'no'} "
+        f"{'yes' if part.may_be_hidden else 'no'} {listed(part.after)} {listed(part.undoes)} "
+        f"{listed(part.undone_by)}\n"
+        for step in steps
+        for part in step.parts
+    )
+    body = RUN.lstrip() % {
+        "table": rows,
+        "steps": len(steps),
+        "parallel": max_parallel or 1,
+        "parts": sum(len(step.parts) for step in steps),
+    }
+    return f"#!/bin/sh\n{body}"
+
+
+def _script(transition: Transition, step: Step, part: Part, actuator: Actuator) -> str:
+    said = [f"# Step {step.number}, {part.card.name}:"]
+    said += [f"# {' '.join(str(transition.actions[at]).split())}" for at in part.positions]
+    if part.after:
+        said.append(f"# It waits for {', '.join(part.after)}.")
+    lines = [
+        "#!/bin/sh", *said, "#",
+        'folder=$(cd "$(dirname "$0")/.." && pwd) || exit 1',
+        f"step={part.name} node={part.card.node} gpu={part.card.index} "
+        f"uuid={part.card.uuid or '-'}",
+    ]  # fmt: skip
+    tables = {
+        **actuator.tables(part),
+        "work_rows": tuple(_work_rows(transition, part)),
+        "floor_rows": tuple(_floor_rows(transition, part)),
+    }
+    for name, rows in tables.items():
+        lines += [f"{name}() {{ cat <<'END'", *rows, "END", "}"]
+    lines += ['. "$folder/lib/on-gpu.sh"', '. "$folder/lib/step.sh"']
+    return "\n".join(lines) + "\n"
+
+
+def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
+    """What stops, starts, and serves at other times in the same places."""
+    models = {
+        service.name: service.model
+        for side in (transition.start, transition.target)
+        for service in side.services
+    }
+    own = {
+        (each.profile, each.start) for each in (*part.removes, *part.adds) if each.start is not None
+    }
+    works = {(each.profile, each.start, each.work) for each in (*part.removes, *part.adds)}
+    others = [
+        each
+        for each in part.others
+        if (each.profile, each.start) in own and (each.profile, each.start, each.work) not in works
+    ]
+    for mark, instances in (("stop", part.removes), ("start", part.adds), ("other", others)):
+        for each in instances:
+            if each.work is None or each.state is State.HOLLOW:
+                continue
+            point = each.work.point
+            start = "-" if each.start is None else str(each.start)
+            back = "yes" if each in part.restored else "no"
+            yield "\t".join(
+                (
+                    mark, each.profile, start, str(point.processes), str(point.batch),
+                    _decimal(each.work.supply_rps), point_label(each.work), back,
+                    each.work.service, models[each.work.service],
+                )
+            )  # fmt: skip
+
+
+def _floor_rows(transition: Transition, part: Part) -> Iterator[str]:
+    """What a service needs before a part begins to stop some of it."""
+    gone: dict[str, Fraction] = {}
+    for each in part.removes:
+        if each.supply_rps and each.work is not None:
+            gone[each.work.service] = gone.get(each.work.service, Fraction(0)) + each.supply_rps
+    for service, rps in gone.items():
+        floor = transition.floors.get(service)
+        if floor is not None and floor.rps:
+            yield f"{_decimal(floor.rps + rps)}\t{service}"
+
+
+def _decimal(rps: Fraction) -> str:
+    """Round to thousandths, down: a guard by a measured figure is not to fail by a hair."""
+    thousandths = int(rps * 1000)
+    return f"{thousandths // 1000}.{thousandths % 1000:03}"
+
+
+def _documents(transition: Transition, steps: tuple[Step, ...]) -> dict[str, str]:
+    """``steps/07.json`` for each step."""
+    every = states(transition)
+    files = {}
+    for step in steps:
+        before, after = every[step.number - 1], every[step.number]
+        touched = sorted({s for at in step.positions for s in transition.actions[at].services})
+        document: dict[str, Any] = {
+            "step": step.number,
+            "parts": [
+                {
+                    "name": part.name,
+                    "gpu": part.card.name,
+                    "after": list(part.after),
+                    "actions": [
+                        {
+                            "position": at,
+                            "does": str(transition.actions[at]),
+                            "after": list(transition.actions[at].after),
+                        }
+                        for at in part.positions
+                    ],
+                }
+                for part in step.parts
+            ],
+            "capacity_rps": {
+                service: {
+                    "before": number_to_json(before.capacity(service)),
+                    "after": number_to_json(after.capacity(service)),
+                    "floor": number_to_json(
+                        transition.floors[service].rps
+                        if service in transition.floors
+                        else Fraction(0)
+                    ),
+                }
+                for service in touched
+            },
+        }
+        number = step.parts[0].name.partition("-")[0]
+        files[f"steps/{number}.json"] = document_text(partial(dict, document), number)
+    return files

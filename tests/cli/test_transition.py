@@ -1,0 +1,157 @@
+"""``cms transition``: what it prints, writes and refuses; and what other commands make of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from cms.fleet.deployment import Instance, Seen
+from tests.cli.fleets import flat, fleet, work, written
+from tests.cli.shared import ROOT, error_of
+
+CHAT = work()
+
+
+def two(folder: Path, at: str | None = None) -> list[str]:
+    """Chat moves from one GPU to another."""
+    before, after = [Instance("3g.40gb", 0, CHAT)], [Instance("3g.40gb", 4, CHAT)]
+    return [
+        written(fleet([before, []], at=at), folder / "now.json"),
+        written(fleet([[], after]), folder / "then.json"),
+    ]
+
+
+def test_a_transition_is_told_written_checked_and_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, then = two(tmp_path)
+    out = tmp_path / "steps"
+    assert run(["transition", now, then, "-o", str(out)]) == 0
+    said = flat(capsys.readouterr().out)
+    assert (
+        "1 -> 1 GPU, floor 100 %: 2 actions in 2 steps, 2 min (assumed); 1 spare GPU (the least)"
+        in said
+    )
+    assert "0 of 1 instance stays" in said
+    assert "chat 0 1 1 120 100 (100 % of the smaller of 100 and 100 items/s)" in said
+    assert "Times are assumed, not measured" in said
+    for name in ("run.sh", "steps/01-node-a-gpu1.sh", "steps/02-node-a-gpu0.sh"):
+        assert os.access(out / name, os.X_OK)
+    assert run(["check", str(out / "transition.json")]) == 0
+    said = capsys.readouterr().out
+    assert "in every execution that respects the waits all floors hold" in said
+    for source, against, code in (
+        (now, out, 1), (then, out, 0), (then, out / "steps/02", 0), (now, out / "steps/01", 1),
+        (then, out / "steps/01-node-a-gpu1.sh", 0), (now, out / "steps/01-node-a-gpu1", 1),
+    ):  # fmt: skip
+        assert run(["verify", source, "--against", str(against), "-q"]) == code, against
+    assert run(["verify", now, "--against", str(out / "steps/7")]) == 1
+    assert "there is no such step" in capsys.readouterr().err
+    assert run(["observe", now, "--plan", str(out / "transition.json"), "-q"]) == 0
+    assert run(["transition", now, then, "-o", str(out), "-q"]) == 0, "it is ours to replace"
+
+
+def test_a_transition_that_was_tampered_with_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["transition", *two(tmp_path), "-o", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    document["actions"][1]["after"] = []
+    bad = tmp_path / "bad.json"
+    bad.write_text(json.dumps(document), "utf-8")
+    assert run(["check", str(bad), "--json"]) == 1
+    kinds = [fault["kind"] for fault in json.loads(capsys.readouterr().out)["faults"]]
+    assert "floor" in kinds
+
+
+def test_what_is_impossible_exits_with_3_and_what_is_not_found_with_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, then = two(tmp_path)
+    full = written(fleet([[Instance("3g.40gb", 0, CHAT)], []]), tmp_path / "full.json")
+    none = written(fleet([[], []]), tmp_path / "none.json")
+    out = tmp_path / "out"
+    assert run(["transition", full, none, "-o", str(out)]) == 3
+    said = flat(capsys.readouterr().out)
+    assert "there is no such transition, proof checked: - chat is to keep 100 items/s" in said
+    assert run(["transition", full, none, "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["proof"] == "checked"
+    assert run(["transition", now, then, "--spare", "0"]) == 3
+    assert "none of the 3 states that can be reached" in flat(capsys.readouterr().out)
+    assert run(["transition", now, then, "--time-limit", "0"]) == 4
+    assert "no transition was found in time" in capsys.readouterr().err
+    assert run(["transition", now, then, "--spare", "0", "--floor", "chat=0", "-q"]) == 0
+    assert not out.exists()
+
+
+WRONG = {
+    "method": (["--method", "theirs"], 2, "'theirs': expected ours or exchange_and_compact"),
+    "spare": (["--spare", "some"], 2, "--spare: 'some': expected auto or a whole number"),
+    "floor": (["--floor", "much"], 2, "--floor"),
+    "floors": (["--floor", "1", "--floor", "2"], 2, "'2' is a second one for all services"),
+    "stranger": (["--floor", "cat=1"], 2, "a floor is given for the service 'cat'"),
+    "actuator": (["--actuator", "nvidia-sm"], 2, "nearest: 'nvidia-smi'"),
+    "grouped": (["--as-grouped"], 2, "a deployment says itself what lies where"),
+    "compared": (["--method", "exchange_and_compact", "--spare", "1"], 2, "leave out --spare"),
+    "durations": (["--durations", "none.yaml"], 1, "there is no such file"),
+}
+
+
+@pytest.mark.parametrize(("more", "code", "message"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_meant_is_refused(
+    more: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["transition", *two(tmp_path), *more]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_what_is_too_old_or_not_known_is_refused_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, then = two(tmp_path, at="2024-01-01T00:00:00Z")
+    assert run(["transition", now, then]) == 1
+    assert "run again: cms observe node-a=lgi.txt -o now.json" in error_of(capsys)
+    assert run(["transition", now, then, "--max-age", "none", "-q"]) == 0
+    blind = fleet([[Instance("1g.10gb")], []], at=None, seen=Seen.UNKNOWN)
+    assert run(["transition", written(blind, tmp_path / "blind.json"), then]) == 1
+    assert "observe node 'node-a' with: nvidia-smi mig -lgi" in capsys.readouterr().err
+
+
+def test_a_plan_is_a_target_too(
+    plan: Path, nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = written(fleet([[], []]), tmp_path / "now.json")
+    slow = tmp_path / "slow.yaml"
+    slow.write_text("start_s: 600\n", "utf-8")
+    command = ["transition", empty, str(plan), "--durations", str(slow), "--max-parallel", "1"]
+    assert run(command) == 0
+    said = flat(capsys.readouterr().out)
+    assert "0 -> 1 GPU, floor 100 %: 2 actions in 1 step, 20 min (assumed)" in said
+    assert "nothing is written without -o DIR" in said
+    assert run(["transition", empty, str(plan), "--method", "exchange_and_compact", "-q"]) == 0
+
+
+def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "transitions.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
+    said = ""
+    for name, text, command in re.findall(
+        r"^cat > (\S+) <<END\n(.*?)^END\n|^cms ([^\n]*)\n", block, re.M | re.S
+    ):
+        if name:
+            Path(name).write_text(text, "utf-8")
+            continue
+        assert run(shlex.split(command, comments=True)) == 0, command
+        said += capsys.readouterr().out
+    shape = r"2 -> 16 GPUs, floor 100 %: \d+ actions in \d steps, [\d.]+ min \(assumed\); 0 spare"
+    assert re.search(shape, said)
+    assert re.search(shape, page)

@@ -1,0 +1,369 @@
+"""The plan near what runs: against all plans on two or three GPUs, and what it says of itself."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms import load_instance, solve
+from cms.errors import CmsError, InvalidOption, InvalidProblem
+from cms.fleet import OperatingPoint, Plan, Service, gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Kind,
+    Nearest,
+    Placed,
+    Unplaceable,
+    Wanted,
+    Wishes,
+    Work,
+    check_deployment,
+    nearest,
+    nearest_program,
+    place,
+    wanted_of,
+)
+from cms.fleet.deployment.keeping_bound import Prices
+from cms.fleet.deployment.nearest_bound import most_kept_by_plans
+from cms.fleet.deployment.nearest_program import NearestProgram, plans_near
+from cms.fleet.deployment.recounting import recounted
+from cms.fleet.deployment.transition import Transition, transition
+from cms.fleet.serving import RULES, Scenario, as_problem
+from cms.solving.solution import Proof
+from tests.property.problems import share
+from tests.references.placements import contents
+
+A30 = gpu("a30-24gb")
+PROFILES = ("1g.6gb", "2g.12gb", "4g.24gb")
+RULE = RULES["half"]
+PRICES = st.fractions(0, 2, max_denominator=6)
+
+
+def point(service: str, profile: str, batch: int = 4) -> OperatingPoint:
+    """Batch 8 is what ran before: somewhat slower, and late."""
+    size = int(profile[0])
+    speed = {1: 10, 2: 22, 4: 45}[size] + (3 * size if service == "b" else 0) - (batch > 4)
+    return OperatingPoint(service, A30.key, profile, 1, batch, speed, 20 if batch == 4 else 100)
+
+
+def running(service: str, profile: str, start: int, batch: int = 4) -> Instance:
+    measured = point(service, profile, batch)
+    return Instance(profile, start, Work(service, measured, Fraction(measured.throughput_rps)))
+
+
+def plan_of(rates: Mapping[str, int], limit: int = 1000) -> Plan:
+    services = [Service(name, name, rate, limit) for name, rate in rates.items()]
+    points = [point(name, profile) for name in rates for profile in PROFILES]
+    serving = as_problem(services, points, A30.key, rule=RULE)
+    return Plan(serving, solve(serving.problem, time_limit=None))
+
+
+def fleet(*held: Sequence[Instance], services: str = "ab") -> Deployment:
+    cards = tuple(FleetGpu("n", i, A30, instances=tuple(each)) for i, each in enumerate(held))
+    known = tuple(Service(name, name, 10, 1000) for name in services)
+    return Deployment((FleetNode("n", cards),), known, RULE)
+
+
+def random_fleet(rng: random.Random, gpus: int) -> Deployment:
+    layouts = [(), *A30.layouts()]
+    return fleet(
+        *(
+            [
+                Instance(p.profile, p.start, owner="pod x/y")
+                if rng.random() < 0.1
+                else running(rng.choice("ab"), p.profile, p.start, rng.choice((4, 8)))
+                for p in rng.choice(layouts)
+            ]
+            for _ in range(gpus)
+        )
+    )
+
+
+def found_near(
+    now: Deployment, plan: Plan, extra: int = 0, wishes: Wishes | None = None
+) -> Nearest:
+    found = nearest(now, plan, extra_gpus=extra, wishes=wishes)
+    assert isinstance(found, Nearest), found
+    assert check_deployment(found.deployment, found.wanted) == ()
+    assert found.blind_kept is None or found.kept >= found.blind_kept
+    assert found.kept <= found.most_kept <= found.running
+    assert (found.proof is Proof.CHECKED) == (found.kept == found.most_kept)
+    for job in plan.serving.problem.jobs:
+        assert supplied(found.deployment, job.name) >= job.demand
+    return found
+
+
+def supplied(deployment: Deployment, service: str) -> Fraction:
+    ours = deployment.kinds().items()
+    own = (n * kind.work.supply_rps for kind, n in ours if kind.work.service == service)
+    return sum(own, Fraction(0))
+
+
+def most_kept(now: Deployment, plan: Plan, gpus: int) -> int | None:
+    """The most that any plan on so many GPUs keeps, by trying all; None if there is none."""
+    services = {each.name: each for each in plan.serving.services}
+    kinds = [
+        Kind(A30.key, profile, Work(name, measured, RULE.supply(services[name], measured)))
+        for name in services
+        for profile in PROFILES
+        for batch in (4, 8)
+        for measured in (point(name, profile, batch),)
+    ]
+    kinds = [kind for kind in kinds if kind.work.supply_rps]
+    ran = now.kinds()
+    kinds = [kind for kind in kinds if kind.work.point.batch == 4 or ran[kind]]
+    wanted = Wanted(dict.fromkeys(kinds, 9), {}, {A30.key: A30}, tuple(services.values()), RULE)
+    names = sorted(services)
+    best = {((Fraction(0),) * len(names), 0): 0}
+    for card in now.gpus():
+        ways: dict[tuple[tuple[Fraction, ...], int], int] = {}
+        for held, (kept, _, _) in contents(card, now.nodes[0], wanted).items():
+            gives: Counter[str] = Counter()
+            for kind, n in held:
+                gives[kind.work.service] += n * kind.work.supply_rps  # type: ignore[assignment]
+            key = tuple(Fraction(gives[name]) for name in names), int(bool(held))
+            ways[key] = max(kept, ways.get(key, 0))
+        more: dict[tuple[tuple[Fraction, ...], int], int] = {}
+        for (has, used), kept in best.items():
+            for (adds, uses), keeps in ways.items():
+                if used + uses <= gpus:
+                    capped = (
+                        min(a + b, services[name].rate_rps)
+                        for name, a, b in zip(names, has, adds, strict=True)
+                    )
+                    key = tuple(capped), used + uses
+                    more[key] = max(kept + keeps, more.get(key, 0))
+        best = more
+    full = tuple(services[name].rate_rps for name in names)
+    return max((kept for (has, _), kept in best.items() if has == full), default=None)
+
+
+def agrees_with_all_plans(seed: int, gpus: int) -> None:
+    rng = random.Random(seed)
+    now = random_fleet(rng, gpus)
+    plan = plan_of({name: rng.randint(0, 20 * gpus) for name in "ab"})
+    allowed = wanted_of(plan).gpus.get(A30.key, 0)
+    extra = rng.choice((0, 0, 1))
+    found = nearest(now, plan, extra_gpus=extra)
+    if isinstance(found, Unplaceable):
+        assert most_kept(now, plan, gpus) is None
+        return
+    found = found_near(now, plan, extra)
+    fewest = next(n for n in range(allowed, gpus + 1) if most_kept(now, plan, n) is not None)
+    assert found.placed.gpus.get(A30.key, 0) <= fewest + extra
+    assert found.kept == most_kept(now, plan, fewest + extra)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_plan_on_two_gpus_keeps_more(seed: int) -> None:
+    agrees_with_all_plans(seed, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(150))
+def test_no_plan_on_three_gpus_keeps_more(seed: int) -> None:
+    agrees_with_all_plans(seed, 3)
+
+
+@share(3)
+@given(st.data())
+def test_no_prices_bound_below_what_is_kept(data: st.DataObject) -> None:
+    rng = random.Random(data.draw(st.integers(0, 10**6)))
+    plan = plan_of({"a": rng.randint(1, 30), "b": rng.randint(1, 30)})
+    now = random_fleet(rng, 2)
+    now = recounted(now, plan.serving.services, RULE)
+    found = nearest(now, plan)
+    if isinstance(found, Unplaceable):
+        return
+    plans = plans_near(now, plan, found.wanted.gpus, 0)
+    spots = NearestProgram(now, found.wanted, plans, Wishes()).spots
+    blocks = {(A30.key, profile): data.draw(PRICES) for profile in PROFILES}
+    kinds = {number: data.draw(PRICES) for number in range(len(plans.kinds))}
+    prices = Prices(kinds, blocks, {A30.key: data.draw(PRICES)})
+    assert most_kept_by_plans(spots, plans, prices) >= found.kept
+
+
+# --- the published scenarios ----------------------------------------------------------------------
+
+
+def scenario(name: str, drift: int = 0) -> Plan:
+    """A published scenario; rates drift by so many per cent at most."""
+    known = load_instance(name)
+    assert isinstance(known, Scenario)
+    rng = random.Random(0)
+    services = [
+        replace(each, rate_rps=each.rate_rps * (100 + rng.randint(-drift, drift)) / 100)
+        for each in known.services
+    ]
+    serving = replace(known, services=tuple(services)).as_problem()
+    return Plan(serving, solve(serving.problem))
+
+
+def test_a_chain_of_published_scenarios_keeps_more_than_plans_made_blind() -> None:
+    cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(20))
+    first = place(wanted_of(scenario("S2")), Deployment((FleetNode("a", cards),)))
+    assert isinstance(first, Placed)
+    now, kept = first.deployment, []
+    for name in ("S5", "S1"):
+        plan = scenario(name)
+        found = found_near(now, plan)
+        assert found.placed.gpus == wanted_of(plan).gpus
+        assert found.proof is Proof.CHECKED
+        kept.append(found.kept)
+        now = found.deployment
+    assert kept >= [1, 6]
+
+
+# --- single cases ---------------------------------------------------------------------------------
+
+
+def test_todays_point_goes_on_where_the_new_limit_admits_it() -> None:
+    now = fleet([running("a", "2g.12gb", 0, 8)], [])
+    found = found_near(now, plan_of({"a": 20}))
+    assert (found.kept, found.blind_kept, found.starts, found.stops) == (1, 0, 0, 0)
+    assert [kind.work.point.batch for kind in found.wanted.counts] == [8]
+    assert found.deployment.capacity("a") == 21  # its own supply, not the 22 of the plan's point
+    assert str(found) == (
+        "1 x a30-24gb on 1 node, 0 changed\n"
+        "1 of 1 running instances stay (the most of all plans on so many GPUs, checked); "
+        "the plan as it was made keeps 0\n0 instances to start, 0 to stop"
+    )
+    more = found_near(now, plan_of({"a": 22}))  # 21 are not enough, and are never taken for it
+    assert more.deployment.capacity("a") >= 22
+
+
+def test_a_tighter_limit_ends_todays_point() -> None:
+    now = fleet([running("a", "2g.12gb", 0, 8)], [])
+    found = found_near(now, plan_of({"a": 20}, limit=150))
+    assert (found.kept, found.most_kept, found.stops) == (0, 0, 1)
+    assert {kind.work.point.batch for kind in found.wanted.counts} == {4}
+
+
+def test_figures_measured_anew_go_before_those_of_what_runs() -> None:
+    old = OperatingPoint("a", A30.key, "2g.12gb", 1, 4, 50, 20)  # 22 by the new table
+    now = fleet([Instance("2g.12gb", 0, Work("a", old, Fraction(50)))])
+    found = found_near(now, plan_of({"a": 20}))
+    assert found.deployment.capacity("a") < 50
+
+
+def test_nothing_runs_or_everything_is_foreign() -> None:
+    plan = plan_of({"a": 20})
+    found = found_near(fleet([], []), plan)
+    assert (found.kept, found.running, found.most_kept) == (0, 0, 0)
+    assert found.wanted.counts == wanted_of(plan).counts
+    taken = [Instance(p, s, owner="pod x/y") for p, s in (("2g.12gb", 0), ("1g.6gb", 2))]
+    beside = found_near(fleet(taken, taken), plan)
+    assert [card.pinned for card in beside.deployment.gpus()] == [tuple(taken), tuple(taken)]
+
+
+def test_a_plan_that_has_no_place_may_have_one_with_other_instances() -> None:
+    """Two of 1g.6gb fit beside what is another's, where the plan's 4g.24gb does not."""
+    taken = [Instance("1g.6gb", 0, owner="pod x/y")]
+    plan = plan_of({"a": 45})
+    assert {kind.profile for kind in wanted_of(plan).counts} == {"4g.24gb"}
+    assert isinstance(place(wanted_of(plan), fleet(taken, taken)), Unplaceable)
+    found = found_near(fleet(taken, taken), plan)
+    assert sum(found.placed.gpus.values()) == 2
+    assert (found.blind_kept, found.more_gpus) == (None, {A30.key: 1})
+
+
+def test_a_service_goes_and_another_comes() -> None:
+    now = fleet([running("a", "2g.12gb", 0), running("b", "2g.12gb", 2)], [], services="ab")
+    gone = found_near(now, plan_of({"a": 20}))
+    assert (gone.kept, gone.stops, gone.most_kept) == (1, 1, 1)
+    assert [each.name for each in gone.deployment.services] == ["a"]
+    only = fleet([running("a", "2g.12gb", 0)], [], services="a")
+    assert found_near(only, plan_of({"a": 20, "b": 20})).kept == 1
+
+
+def test_one_gpu_more_keeps_more() -> None:
+    now = fleet([running("a", "4g.24gb", 0, 8)], [running("b", "4g.24gb", 0, 8)])
+    plan = plan_of({"a": 20, "b": 20})
+    assert wanted_of(plan).gpus == {A30.key: 1}
+    assert found_near(now, plan).kept == 0
+    more = found_near(now, plan, 1)
+    assert (more.kept, more.more_gpus) == (2, {A30.key: 1})
+    assert str(more).endswith("1 x a30-24gb more than the plan's")
+    assert found_near(now, plan, 2).placed.gpus == {A30.key: 2}
+    with pytest.raises(InvalidOption, match="extra_gpus is -1; expected 0 or more"):
+        nearest(now, plan, extra_gpus=-1)
+
+
+def test_wishes_are_kept() -> None:
+    now = fleet([running("a", "2g.12gb", 0, 8)], [])
+    found = found_near(now, plan_of({"a": 20}), wishes=Wishes(min_replicas={"a": 2}))
+    assert (sum(found.wanted.counts.values()), found.kept) == (2, 1)
+
+
+def test_too_few_gpus_are_refused_by_the_certificate() -> None:
+    found = nearest(fleet([]), plan_of({"a": 60, "b": 60}))
+    assert isinstance(found, Unplaceable)
+    assert found.proof is Proof.CHECKED
+    assert "GPUs at least are needed, by the plan's certificate, and the fleet has 1" in str(found)
+    full = fleet([Instance("4g.24gb", 0, owner="pod x/y")])
+    held = nearest(full, plan_of({"a": 10}))
+    assert isinstance(held, Unplaceable)
+    assert held.proof is Proof.SOLVER
+    assert "no plan has a place beside what stays" in str(held)
+
+
+def test_time_and_cancel_end_it() -> None:
+    now, plan = fleet([running("a", "2g.12gb", 0, 8)], []), plan_of({"a": 20})
+    with pytest.raises(CmsError, match="expected a longer time limit"):
+        nearest(now, plan, time_limit=0)
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(CmsError, match="expected a longer time limit"):
+        nearest(now, plan, cancel=cancel)
+
+
+def test_parts_of_a_fleet_are_improved_where_it_is_too_large_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(20))
+    first = place(wanted_of(scenario("S6")), Deployment((FleetNode("a", cards),)))
+    assert isinstance(first, Placed)
+    plan = scenario("S6", drift=10)
+    whole = found_near(first.deployment, plan)
+    monkeypatch.setattr(nearest_program, "_WHOLE", 0)
+    parts = found_near(first.deployment, plan)
+    assert parts.blind_kept is not None
+    assert parts.blind_kept < parts.kept <= whole.kept <= parts.most_kept
+
+
+def test_another_type_of_gpu_and_a_plan_without_a_schedule() -> None:
+    other = FleetGpu("n", 0, gpu("a100-80gb"))
+    found = nearest(Deployment((FleetNode("n", (other,)),)), plan_of({"a": 10}))
+    assert isinstance(found, Unplaceable)
+    with pytest.raises(InvalidProblem, match="no schedule"):
+        nearest(fleet([]), plan_of({"a": 10}, limit=1))
+
+
+def test_what_is_wanted_is_reached_by_a_transition() -> None:
+    now = fleet([running("a", "2g.12gb", 0, 8), running("b", "2g.12gb", 2)], [], [])
+    found = found_near(now, plan_of({"a": 30, "b": 40}))
+    way = transition(now, found.wanted)
+    assert isinstance(way, Transition), way
+    assert way.kept.count == found.kept
+    assert way.target.kinds() == found.deployment.kinds()
+
+
+def test_what_is_wanted_is_not_taken_for_the_plans_groups() -> None:
+    now = fleet([running("a", "2g.12gb", 0, 8)], [])
+    found = found_near(now, plan_of({"a": 20}))
+    placed = place(found.wanted, fleet([]))
+    assert isinstance(placed, Placed)
+    assert placed.deployment.kinds() == Counter(found.wanted.counts)
+    with pytest.raises(InvalidProblem, match="no plan whose groups hold what is wanted"):
+        place(found.wanted, fleet([]), as_grouped=True)
