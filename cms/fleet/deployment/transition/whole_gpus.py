@@ -23,12 +23,14 @@ from ..instance import Instance, Seen
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..programs import Limits
+from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from ..wishes import Wishes, wishes_of
 from .checking import most_gpus
 from .durations import Durations
-from .floors import floors_of, recounted
+from .floors import floors_of
+from .kept import in_common
 from .model import Action, Kept, Transition, What
 from .order import ordered
 from .planning import Impossible, arrived, checked
@@ -106,8 +108,8 @@ def transition_of_whole_gpus(
     Notes
     -----
     The search for spare GPUs begins at the number that prices of the services prove to be needed
-    (:func:`spare_needed`). `Kept.most` is the bound of `place` for whole GPUs, which holds for
-    whole nodes as well.
+    (:func:`spare_needed`). `Kept.most` holds for all tools; how many stay at most where GPUs are
+    cut as a whole is what :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def transition_of_whole_gpus(
     found = _sides(start, to, tool, as_grouped, wishes, limits)
     if isinstance(found, Impossible):
         return found
-    start, target, kept, is_late = found
+    start, target, is_late = found
     asked = floors_of(start, target, floor, floors)
     for name, each in asked.items():
         if each.rps and (has := target.capacity(name)) < each.rps:
@@ -156,7 +158,7 @@ def transition_of_whole_gpus(
                 (_in_order(goal, way, durations, max_parallel) for way in ways if way.peak == used),
                 key=lambda each: (each[0], len(each[1])),
             )
-            return _answer(goal, actions, used - before, kept)
+            return _answer(goal, actions, used - before, places=isinstance(to, Deployment))
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
@@ -174,13 +176,13 @@ def _sides(
     as_grouped: bool,
     wishes: Wishes | None,
     limits: Limits,
-) -> tuple[Deployment, Deployment, Kept | None, bool] | Impossible:
-    """Return both sides, what can be kept at most, and whether places are exchanged on the way."""
+) -> tuple[Deployment, Deployment, bool] | Impossible:
+    """Return both sides, and whether places are exchanged on the way."""
     if isinstance(to, Deployment):
         works = [each.work for _, each in to.instances() if each.work is not None]
         start = recounted(start, to.services, to.rule, works)
         target = as_it_stays(start, to, by_node=tool.drains_nodes, clears=False)
-        return start, target, None, False
+        return start, target, False
     start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
     wishes = wishes_of(to.services) if wishes is None else wishes
     left = None if limits.seconds == inf else limits.left
@@ -191,8 +193,7 @@ def _sides(
     if isinstance(placed, Unplaceable):
         return Impossible(placed.reasons, placed.proof)
     target = as_it_stays(start, placed.deployment, by_node=tool.drains_nodes, clears=True)
-    kept = Kept(placed.kept, placed.most_kept, placed.proof)
-    return start, target, kept, not (wishes or as_grouped)
+    return start, target, not (wishes or as_grouped)
 
 
 def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> list[Way]:
@@ -226,7 +227,7 @@ def _in_order(
     )
 
 
-def _answer(goal: Goal, actions: Sequence[Action], count: int, kept: Kept | None) -> Transition:
+def _answer(goal: Goal, actions: Sequence[Action], count: int, *, places: bool) -> Transition:
     target, stays = arrived(goal.start, goal.target, actions)
     cut = {action.gpu for action in actions if action.what is What.REWRITE}
     seen = {
@@ -234,13 +235,9 @@ def _answer(goal: Goal, actions: Sequence[Action], count: int, kept: Kept | None
         for card in target.gpus()
         if (card.node, card.index) in cut
     }
-    most = stays if kept is None else max(stays, kept.most)
-    proof = Proof.CHECKED if stays == most else Proof.NONE
-    if kept is not None and stays == kept.count and not goal.by_node:
-        proof = kept.proof
-    return checked(
-        goal.start, target.with_gpus(seen), goal.floors, actions, count, Kept(stays, most, proof)
-    )
+    target = target.with_gpus(seen)
+    kept = Kept(stays, in_common(goal.start, target, places=places), Proof.CHECKED, places=places)
+    return checked(goal.start, target, goal.floors, actions, count, kept)
 
 
 def spare_needed(transition: Transition, actuator: Actuator | str) -> tuple[int, str]:
