@@ -99,6 +99,23 @@ _Folder = Annotated[
         help="The folder to write, with its scripts; '-' prints the transition's JSON instead.",
     ),
 ]  # fmt: skip
+_Simulate = Annotated[
+    bool,
+    typer.Option(
+        "--simulate", help="Also show what happens when on which GPU, and every service's capacity."
+    ),
+]
+_Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE.svg", help="Also draw that: an SVG picture."),
+]
+_Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", metavar="RATES.csv",
+        help="Rates from the beginning on, drawn into the picture: time, service, rate_rps.",
+    ),
+]  # fmt: skip
 _TimeLimit = Annotated[
     str,
     typer.Option("--time-limit", metavar="SECONDS", help="When to stop; 'none' for no limit."),
@@ -119,6 +136,9 @@ def transition(
     seed: options.Seed = 0,
     time_limit: _TimeLimit = "none",
     max_age: MaxAge = "15min",
+    simulate: _Simulate = False,
+    picture: _Picture = None,
+    trace: _Trace = None,
     output: _Folder = None,
     force: Force = False,
     json: options.Json = False,
@@ -130,7 +150,11 @@ def transition(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_two_readers((now, "now.json"), (target, "TARGET"), (durations, "--durations"))
+    refuse_two_readers(
+        (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace")
+    )
+    if trace is not None and picture is None and output is None:
+        raise options.usage_error("rates are drawn into a picture; add --picture or -o", "--trace")
     share, shares, words = _floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
@@ -158,6 +182,7 @@ def transition(
         start, to = read_fleet(now), _wanted(target)
         refuse_stale_now(session, start, max_age)
         tool.refuse(start)
+        rates = None if trace is None else _rates(trace)
     try:
         found = heard(session, lambda: _planned(start, to, method, how))
     except CmsError as fault:
@@ -170,22 +195,33 @@ def transition(
 
     if isinstance(found, Impossible):
         return _refuse(session, found)
-    options_of = FolderOptions(actuator, words, how["durations"], max_parallel)
-    folder = folder_of(found, options_of)
+    timed = {"durations": how["durations"], "max_parallel": max_parallel}
+
+    def draw() -> str:
+        from cms.fleet.report.transitions import transition_svg
+
+        return transition_svg(found, rates=rates, **timed)
+
+    folder = folder_of(
+        found, FolderOptions(actuator, words, how["durations"], max_parallel, picture=draw)
+    )
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.deployment.transition.folder import summary
         from cms.fleet.report.transition_summary import summary_report
 
-        said = summary(found, floor=words, durations=how["durations"], max_parallel=max_parallel)
-        return summary_report(said, output)
+        if simulate:
+            from cms.fleet.report.transitions import transition_lines
+
+            yield from transition_lines(found, width=session.width, **timed)
+        yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:
         from cms.fleet.deployment.transition import transition_to_json
 
         return transition_to_json(found)
 
-    session.show(document, report, str, None, None)
+    session.show(document, report, draw, None, picture)
     session.write_folder(folder.files, output, force=force)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
@@ -224,6 +260,17 @@ def _wanted(path: Path) -> Deployment | Wanted:
     if plan.solution.cost is None:
         raise CmsError(f"{path} has no schedule, so nothing leads to it")
     return wanted_of(plan)
+
+
+def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
+    """Read rates as what they are so many seconds after the first."""
+    from cms.fleet.reconciling import read_rates
+
+    found = read_rates(path)
+    return {
+        service: [(at * found.step_s, rate) for at, rate in enumerate(own) if rate is not None]
+        for service, own in found.rates_rps.items()
+    }
 
 
 def _planned(

@@ -31,7 +31,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
     fields = record(document, "the deployment", _DEPLOYMENT)
     services = read_services(fields["services"])
     rule = read_rule(fields["rule"])
-    points, faults, taken = read_points(fields["points"], services, rule)
+    points, faults, taken = read_points(fields["points"], services, rule, {}, set())
     cards = read_cards(fields["nodes"], read_devices(fields["devices"]), points, "")
     faults += fleet_faults(cards.values(), points)
     faults += short(services, cards, points)

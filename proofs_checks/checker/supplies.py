@@ -130,9 +130,16 @@ def read_rule(value: object) -> Rule | None:
 
 
 def read_points(
-    value: object, services: Mapping[str, Service], rule: Rule | None
+    value: object,
+    services: Mapping[str, Service],
+    rule: Rule | None,
+    before: Mapping[str, Service],
+    old: set[str],
 ) -> tuple[dict[str, Point], list[str], int]:
-    """Read the points by name; say which supplies are wrong, and how many are taken as they are."""
+    """Read the points by name; say which supplies are wrong, and how many are taken as they are.
+
+    What the rule grants a service as it was ``before`` alone is put into ``old``.
+    """
     points: dict[str, Point] = {}
     faults: list[str] = []
     taken = 0
@@ -153,6 +160,9 @@ def read_points(
             faults.append(f"point {show(name)} is of another model than its service")
         curve = _curve(fields["load_curve"], f"the load curve of point {show(name)}")
         why = _too_much(point, services[service], rule, curve)
+        if why and service in before and not _too_much(point, before[service], rule, curve):
+            old.add(name)
+            continue
         if why is None:
             taken += 1
         elif why:

@@ -112,7 +112,10 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
     check_head(document, "transition")
     fields = record(document, "the transition", _TRANSITION)
     services = read_services(fields["services"])
-    points, faults, taken = read_points(fields["points"], services, read_rule(fields["rule"]))
+    start_parts = record(fields["start"], "the start", "services nodes")
+    before, old = read_services(start_parts["services"], "services of the start"), set[str]()
+    rule = read_rule(fields["rule"])
+    points, faults, taken = read_points(fields["points"], services, rule, before, old)
     devices = read_devices(fields["devices"])
     sides = []
     for name in ("start", "target"):
@@ -139,6 +142,11 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         action, waits = _action(value, at, points, start.cards)
         actions.append(action)
         after.append(waits)
+    comes = {each.point for action in actions for each in action.adds} | _points(target)
+    faults += [
+        f"the point {show(name)} comes or is in the target, and only the old limit admits it"
+        for name in sorted(old & comes)
+    ]
     spare = record(fields["spare"], "spare", "count least reason borrowed proof")
     counts = [
         integer(part[key], f"{key} of {what}")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cms import load_instance, solve
 from cms.fleet import Gpu, OperatingPoint, Plan, Service, gpu
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
@@ -34,7 +35,10 @@ _RULE = RULES["half"]
 
 def point(service: str, device: str, profile: str, processes: int = 1, batch: int = 4) -> Work:
     """What an instance of a profile does for a service: more memory, more throughput."""
-    size = int(profile[0]) if profile[0].isdigit() else int(profile.removeprefix("mps:"))
+    if profile == WHOLE:  # measured on the profile that is all of the GPU
+        card = gpu(device)
+        profile = next(p.name for p in card.profiles if p.memory == card.memory_slices)
+    size = int(profile.removeprefix("mps:")) if profile.startswith("mps:") else int(profile[0])
     speed = Fraction(7 * size + processes + len(service))
     measured = OperatingPoint(service, device, profile, processes, batch, speed, 100)
     return Work(service, measured, speed)
@@ -48,10 +52,15 @@ def layouts(key: str) -> tuple[Layout, ...]:
 
 @st.composite
 def cards(draw: st.DrawFn, node: str, index: int, keys: Sequence[str]) -> FleetGpu:
-    """One GPU: cut by MIG most of the time, else shared under MPS; some of it another's."""
+    """One GPU: cut by MIG most of the time, else shared under MPS or whole; parts another's."""
     card: Gpu = gpu(draw(st.sampled_from(keys)))
     uuid = f"GPU-{node}-{index}"
-    if draw(st.integers(0, 4)) == 0:
+    how = draw(st.integers(0, 5))
+    if how == 1:
+        held = draw(st.sampled_from(((), (WHOLE,))))
+        whole = tuple(draw(_instance(card.key, each, None)) for each in held)
+        return FleetGpu(node, index, card, Mode.WHOLE, whole, uuid)
+    if how == 0:
         shares = draw(st.lists(st.sampled_from((10, 20, 50)), max_size=3).filter(_fits))
         instances = [draw(_instance(card.key, f"mps:{share}", None)) for share in shares]
         return FleetGpu(node, index, card, Mode.MPS, tuple(instances), uuid)
@@ -118,7 +127,7 @@ def promises(draw: st.DrawFn, fleet: Deployment) -> Wanted:
     keys = sorted(fleet.devices) or ["a30-24gb"]
     for _ in range(draw(st.integers(0, 2))):
         key = draw(st.sampled_from(keys))
-        profiles = [*gpu(key).base_profiles[:3], "mps:20", "mps:50"]
+        profiles = [*gpu(key).base_profiles[:3], "mps:20", "mps:50", WHOLE]
         profile = draw(st.sampled_from(profiles))
         service = draw(st.sampled_from(SERVICES)).name
         counts[Kind(key, profile, point(service, key, profile))] += draw(st.integers(1, 2))

@@ -10,6 +10,7 @@ from hypothesis import given
 from cms.errors import InvalidProblem
 from cms.fleet import gpu
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
@@ -32,12 +33,18 @@ def on(*instances: Instance, mode: Mode = Mode.MIG, uuid: str | None = None) -> 
     return Deployment((FleetNode("a", (card,)),), SERVICES, RULES["half"])
 
 
+def held(deployment: Deployment) -> int:
+    """How many instances there are: a whole GPU that nothing works on has none."""
+    every = (each for _, each in deployment.instances())
+    return sum(each.profile != WHOLE or bool(each.work or each.owner) for each in every)
+
+
 @given(deployments())
 def test_nothing_happens_between_equal_deployments(deployment: Deployment) -> None:
     found = difference(deployment, deployment)
     assert found.is_empty
     counts = found.counts
-    assert counts.get("kept", 0) + counts.get("foreign", 0) == len([*deployment.instances()])
+    assert counts.get("kept", 0) + counts.get("foreign", 0) == held(deployment)
 
 
 @given(deployments(), deployments())
@@ -48,7 +55,7 @@ def test_what_is_kept_made_and_gone_adds_up(one: Deployment, other: Deployment) 
     ]:
         return
     found = difference(one, other).counts
-    there, then = len([*one.instances()]), len([*other.instances()])
+    there, then = held(one), held(other)
     stays = sum(found.get(what, 0) for what in ("kept", "restarted", "foreign"))
     assert stays + found.get("deleted", 0) == there
     assert stays + found.get("created", 0) == then
@@ -91,3 +98,19 @@ def test_what_cannot_be_compared(now: Deployment, then: Deployment, says: str) -
     cards = {("a", 0): replace(now.node("a").gpus[0], seen=Seen.UNKNOWN)}
     with pytest.raises(InvalidProblem, match=says):
         difference(now.with_gpus(cards), then)
+
+
+def test_what_drains_goes_and_is_started_again_where_it_is_to_stay() -> None:
+    chat = Instance("3g.40gb", 4, CHAT)
+    leaving = replace(chat, state=State.DRAINING)
+    (again,) = difference(on(leaving), on(chat)).gpus
+    assert (again.kept, again.restarted) == ((), ((leaving, chat),))
+    (gone,) = difference(on(leaving), on()).gpus
+    assert gone.deleted == (leaving,)
+    assert difference(on(leaving), on(leaving)).is_empty
+    others = replace(leaving, work=None, owner="pod team-x/a")
+    assert difference(on(others), on(replace(others, state=State.RUNNING))).is_empty
+
+
+def test_a_whole_gpu_without_work_is_empty() -> None:
+    assert difference(on(Instance(WHOLE), mode=Mode.WHOLE), on(mode=Mode.WHOLE)).is_empty

@@ -9,11 +9,13 @@ import pytest
 from cms.errors import InvalidProblem
 from cms.fleet import gpu
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
+    Mode,
     Placed,
     Seen,
     State,
@@ -134,3 +136,36 @@ def test_a_plan_leaves_it_cut_and_uses_it() -> None:
     nothing = place(wanted_for({}, {A100.key: 1}), NOW)
     assert isinstance(nothing, Placed)
     assert [each.place for _, each in nothing.deployment.instances()] == ["1g.10gb@0", "1g.10gb@1"]
+
+
+def test_new_work_goes_to_what_runs_before_what_is_hollow() -> None:
+    """Both stay, since either may be another's; the hollow one starts lower."""
+    hollow = Instance("1g.10gb", 1, state=State.HOLLOW)
+    now = on(*guessed(THEIRS_0, hollow, Instance("1g.10gb", 2)))
+    code = Kind(A100.key, "1g.10gb", CODE)
+    found = place(wanted_for({code: 1}, {A100.key: 1}), now)
+    assert isinstance(found, Placed)
+    works = [each.place for _, each in found.deployment.instances() if each.work is not None]
+    assert works == ["1g.10gb@2"]
+
+
+def test_a_whole_gpu_that_may_be_anothers_is_not_cut() -> None:
+    """Of two whole GPUs a pod of another has one: nobody knows which."""
+    gpus = tuple(GpuFacts(index, "k.json", mig=Stated("off", "k.json")) for index in range(2))
+    told = NodeFacts(
+        "k.json", Stated("a", "k.json"), product=Stated(A100.key, "k.json"), gpus=gpus,
+        pods=(PodFacts("team-x/a", "k.json", (WHOLE,), None, None),),
+    )  # fmt: skip
+    now = merge([told], on()).deployment
+    assert [each.is_guessed for _, each in now.instances()] == [True, True]
+    work = point("chat", A100.key, "3g.40gb")
+    cut = wanted_for({Kind(A100.key, "3g.40gb", work): 1}, {A100.key: 1})
+    assert isinstance(place(cut, now), Unplaceable)
+    alone = wanted_for({Kind(A100.key, WHOLE, point("chat", A100.key, WHOLE)): 1}, {A100.key: 1})
+    found = place(alone, now)
+    assert isinstance(found, Placed)
+    first, second = found.deployment.gpus()
+    assert (first.mode, second.mode) == (Mode.WHOLE, Mode.WHOLE)
+    assert [each.is_guessed for each in second.instances if each.work] == [True]
+    without = Deployment((replace(now.nodes[0], gpus=(first, replace(second, instances=()))),))
+    assert not verify(now, without)

@@ -188,6 +188,20 @@ def test_two_sources_that_contradict_each_other_are_both_named() -> None:
         merge([told(QUERY, LGI), replace(told(QUERY, other), source="later.txt")])
 
 
+def test_a_listing_that_was_cut_off_is_no_empty_gpu() -> None:
+    whole = LGI.rstrip().splitlines()
+    assert [whole[0][:2], whole[-1][:2]] == ["+-", "+-"]
+    for kept in range(2, len(whole)):
+        if whole[kept - 1].startswith("|"):
+            with pytest.raises(FileError, match="the table ends before its frame; was the file"):
+                observed(QUERY, "\n".join(whole[:kept]) + "\n")
+
+
+def test_instances_on_a_gpu_with_mig_off_are_a_contradiction() -> None:
+    with pytest.raises(FileError, match=r"a/0 has 3g.40gb here, and MIG is off in .*:2"):
+        observed(QUERY.replace("Enabled", "Disabled"), LGI)
+
+
 # --- what instances do ----------------------------------------------------------------------------
 
 
@@ -204,7 +218,7 @@ def with_pods(*pods: PodFacts, text: str = LGI) -> Observed:
     return merge([told(QUERY, text), cluster], known())
 
 
-TWO = LGI + "| 0 MIG 3g.40gb 9 1 0:4 |\n"
+TWO = LGI + "| 0 MIG 3g.40gb 9 1 0:4 |\n+---+\n"
 OURS = PodFacts("prod/chat-1", "pods.json:4", ("3g.40gb",), "chat", point_label(CHAT))
 THEIRS = PodFacts("team-x/train", "pods.json:9", ("3g.40gb",))
 

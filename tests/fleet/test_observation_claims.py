@@ -101,10 +101,10 @@ def test_old_names_that_claims_serve_count_once() -> None:
 
 
 def settled(deployment: Deployment) -> Deployment:
-    """The same without shares, and with everything that works running."""
+    """The same without shares and work on whole GPUs, and with everything that works running."""
     cards = {}
     for card in deployment.gpus():
-        kept = [] if card.mode is Mode.MPS else [
+        kept = [] if card.mode is not Mode.MIG else [
             each if each.state is State.HOLLOW else replace(each, state=State.RUNNING)
             for each in card.instances
         ]  # fmt: skip

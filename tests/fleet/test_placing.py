@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, InvalidProblem
@@ -21,7 +22,9 @@ from cms.fleet.deployment import (
     FleetNode,
     Instance,
     Kind,
+    Mode,
     Placed,
+    Seen,
     Unplaceable,
     Wanted,
     Wishes,
@@ -73,11 +76,14 @@ def placed(wanted: Wanted, now: Deployment, *, as_grouped: bool = False) -> Plac
 
 
 def agrees_with_all_there_is(
-    data: st.DataObject, keys: tuple[str, ...], *, guessed: bool = False
+    data: st.DataObject,
+    keys: tuple[str, ...],
+    *,
+    known: Callable[[st.DataObject, Deployment], Deployment] | None = None,
 ) -> None:
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=keys))
-    if guessed:
-        now = guesses_in(data, now)
+    if known is not None:
+        now = known(data, now)
     wanted = data.draw(promises(now))
     found, best = place(wanted, now), best_placement(now, wanted)
     if isinstance(found, Unplaceable):
@@ -100,7 +106,7 @@ def test_a_placement_is_as_good_as_any(data: st.DataObject) -> None:
 
 def guesses_in(data: st.DataObject, now: Deployment) -> Deployment:
     """The same, where of some profiles nobody knows which instance of a node does what."""
-    names = data.draw(st.sets(st.sampled_from(("1g.6gb", "2g.12gb", "1g.10gb", "3g.40gb"))))
+    names = data.draw(st.sets(st.sampled_from(("1g.6gb", "2g.12gb", "1g.10gb", "3g.40gb", WHOLE))))
     cards = {
         (c.node, c.index): replace(
             c, instances=tuple(replace(e, is_guessed=e.profile in names) for e in c.instances)
@@ -113,7 +119,37 @@ def guesses_in(data: st.DataObject, now: Deployment) -> Deployment:
 @share(3)
 @given(st.data())
 def test_what_may_be_anothers_stays_and_no_other_placement_is_better(data: st.DataObject) -> None:
-    agrees_with_all_there_is(data, (A30,), guessed=True)
+    agrees_with_all_there_is(data, (A30,), known=guesses_in)
+
+
+def less_known(data: st.DataObject, now: Deployment) -> Deployment:
+    """The same with whole GPUs in doubt, and some GPUs of which only counts were read."""
+    cards = {}
+    for card in guesses_in(data, now).gpus():
+        if card.mode is Mode.WHOLE:
+            theirs = Instance(WHOLE, owner="pod team-x/a", is_guessed=True)
+            ours = tuple(replace(each, is_guessed=True) for each in card.instances)
+            idle = Instance(WHOLE, is_guessed=True)
+            card = replace(card, instances=data.draw(st.sampled_from((ours, (theirs,), (idle,)))))
+        elif card.mode is Mode.MIG and card.instances and not data.draw(st.integers(0, 3)):
+            unseen = tuple(replace(each, start=None) for each in card.instances)
+            card = replace(card, instances=unseen, seen=Seen.UNKNOWN)
+        cards[card.node, card.index] = card
+    return now.with_gpus(cards)
+
+
+@share(3)
+@given(st.data())
+def test_where_less_is_known_no_other_placement_is_better(data: st.DataObject) -> None:
+    agrees_with_all_there_is(data, (A30,), known=less_known)
+
+
+@pytest.mark.long
+@settings(max_examples=3000, derandomize=False)
+@given(st.data())
+def test_thousands_of_placements_are_as_good_as_any(data: st.DataObject) -> None:
+    known = data.draw(st.sampled_from((None, guesses_in, less_known)))
+    agrees_with_all_there_is(data, (A30,), known=known)
 
 
 @pytest.mark.long

@@ -14,12 +14,14 @@ from itertools import combinations, product
 
 from cms.fleet import Gpu
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
     Instance,
     Kind,
     Mode,
+    Seen,
     State,
     Wanted,
     Wishes,
@@ -79,13 +81,13 @@ def contents(
         score = len(kept), there, -touched
         found[key] = max(found.get(key, score), score)
 
-    is_cut = whole and card.mode is Mode.MIG and bool(card.instances)
+    is_cut = card.mode is Mode.MIG and bool(card.instances) and (whole or card.seen is Seen.UNKNOWN)
     if is_cut:
         own = [each for each in card.instances if each.is_ours and each.state is not State.HOLLOW]
         same = [[None, *(k for k in kinds if k.profile == each.profile)] for each in own]
         for chosen in product(*same):
             put([(e, k) for e, k in zip(own, chosen, strict=True) if k is not None])
-        if card.pinned:
+        if card.pinned or _in_doubt(card, node):
             return found
         card = replace(card, instances=())
     for held in _ways(card, node, kinds):
@@ -100,13 +102,13 @@ def _ways(
     pinned = [(each.profile, each.start) for each in card.pinned]
     known = {profile.name: profile for profile in card.gpu.profiles}
     cut = {k.profile for k in kinds if k.profile in known and node.offers(known[k.profile])}
-    doubted = {e.profile for c in node.gpus for e in c.instances if e.is_guessed and e.owner}
-    fixed = [  # it may be another's
-        (each.profile, each.start)
-        for each in card.instances
-        if each.is_ours and each.is_guessed and each.profile in doubted
-    ]
-    if card.mode is Mode.MIG or not pinned:
+    held = _in_doubt(card, node)
+    fixed = [(each.profile, each.start) for each in held]
+    if card.mode is Mode.WHOLE or not (pinned or fixed):
+        before = next((e for e in card.instances if card.mode is Mode.WHOLE), None)
+        alone = [kind for kind in kinds if kind.profile == WHOLE and not pinned]
+        yield from ([(before, kind)] for kind in alone)
+    if card.mode is Mode.MIG or not (pinned or fixed):
         own = {
             (each.profile, each.start): each
             for each in card.instances
@@ -127,6 +129,12 @@ def _ways(
         clients = [each for each in card.instances if each.is_ours and card.mode is Mode.MPS]
         room = 100 - sum(_share(name) for name, _ in pinned if card.mode is Mode.MPS)
         yield from _clients([kind for kind in kinds if _share(kind.profile)], clients, room)
+
+
+def _in_doubt(card: FleetGpu, node: FleetNode) -> list[Instance]:
+    """What is ours on a GPU, and may be another's: it stays."""
+    doubted = {e.profile for c in node.gpus for e in c.instances if e.is_guessed and e.owner}
+    return [e for e in card.instances if e.is_ours and e.is_guessed and e.profile in doubted]
 
 
 def _clients(

@@ -99,7 +99,9 @@ def is_reachable(
 
 
 def _fits(card: Gpu, layout: list[tuple[str, int | None]]) -> bool:
-    """Whether instances can be on a GPU at once: all cut by MIG, or all shares."""
+    """Whether instances can be on a GPU at once: all cut by MIG, all shares, or one alone."""
+    if any(name == "whole" for name, _ in layout):
+        return layout == [("whole", None)]
     shares = [int(name.removeprefix("mps:")) for name, _ in layout if name.startswith("mps:")]
     cut = [(name, start) for name, start in layout if start is not None]
     if shares:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ...errors import InvalidProblem
-from .instance import Instance, Mode, State
+from .instance import WHOLE, Instance, Mode, State
 from .model import Deployment, FleetGpu
 
 __all__ = ["Difference", "GpuDifference", "difference"]
@@ -23,7 +23,7 @@ class GpuDifference:
     kept : tuple of Instance
         Ours, in place, doing what they do.
     restarted : tuple of (Instance, Instance)
-        Same profile and start, other work: before and after.
+        Same profile and start, other work, or the same that is being drained: before and after.
     created, deleted : tuple of Instance
     foreign : tuple of Instance
         Another's, in place before and after.
@@ -153,7 +153,9 @@ def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
                 f"the starts of the instances on {card.name} are not known; observe it with "
                 "nvidia-smi mig -lgi"
             )
-    left, right = list(now.instances), list(then.instances)
+    left, right = (
+        [each for each in card.instances if not _is_nothing(each)] for card in (now, then)
+    )
     kept: list[Instance] = []
     foreign: list[Instance] = []
     restarted: list[tuple[Instance, Instance]] = []
@@ -179,8 +181,18 @@ def _at(instance: Instance) -> tuple[str, int | None]:
     return instance.profile, instance.start
 
 
+def _is_nothing(instance: Instance) -> bool:
+    """Whether it says no more than that a GPU is not cut, and that nothing of ours works there."""
+    return instance.profile == WHOLE and instance.is_ours and instance.work is None
+
+
 def _is_same(one: Instance, other: Instance) -> bool:
-    """Whether nothing has to happen: the same work of the same owner, and it runs."""
+    """Whether nothing has to happen: the same work of the same owner, and it goes on.
+
+    Of ours what drains goes, and is started again where it is to stay; others' is their affair.
+    """
+    if one.is_ours and State.DRAINING in (one.state, other.state) and one.state != other.state:
+        return False
     mine = one.work, one.owner, one.state is State.HOLLOW
     return _at(one) == _at(other) and mine == (
         other.work,

@@ -120,8 +120,11 @@ def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) 
 def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Work]) -> bool:
     """Whether an instance that runs today may count for what it does under the plan."""
     serving, work = plan.serving, kind.work
-    models = {service.name: service.model for service in serving.services}
-    if models.get(work.service) != work.point.model or not work.supply_rps:
+    services = {service.name: service for service in serving.services}
+    service = services.get(work.service)
+    if service is None or service.model != work.point.model:
+        return False
+    if not work.supply_rps or not serving.rule.supply(service, work.point):
         return False
     if kind.gpu not in {gpu.key for gpu in serving.gpus}:
         return False

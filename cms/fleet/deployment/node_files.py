@@ -135,8 +135,21 @@ class Parts(NamedTuple):
     works: dict[str, Work]
 
 
-def read_parts(fields: Mapping[str, Node], rule: QueueingRule | None) -> Parts:
+def read_parts(
+    fields: Mapping[str, Node],
+    rule: QueueingRule | None,
+    before: Mapping[str, Service] | None = None,
+) -> Parts:
     """Read services, devices, the rule and the points of a document.
+
+    Parameters
+    ----------
+    fields : Mapping[str, Node]
+    rule : QueueingRule or None
+        One of the caller's own.
+    before : Mapping[str, Service], optional
+        Services as they were: a point that the new limits do not admit may supply what it does
+        under the old ones.
 
     Raises
     ------
@@ -153,7 +166,7 @@ def read_parts(fields: Mapping[str, Node], rule: QueueingRule | None) -> Parts:
         _put_new(devices, device.key, device, entry, "device")
     counted, points = fields["rule"], list(fields["points"].array())
     own = None if counted.value is None else rule_from_json(counted, rule, _curves(points))
-    return Parts(services, devices, own, _works(points, services, own))
+    return Parts(services, devices, own, _works(points, services, own, before or {}))
 
 
 def _put_new(found: dict[str, T], name: str, value: T, node: Node, what: str) -> None:
@@ -182,7 +195,10 @@ def _point_fields(node: Node) -> dict[str, Node]:
 
 
 def _works(
-    points: list[Node], services: Mapping[str, Service], rule: QueueingRule | None
+    points: list[Node],
+    services: Mapping[str, Service],
+    rule: QueueingRule | None,
+    before: Mapping[str, Service],
 ) -> dict[str, Work]:
     """Read each point; its supply must be what the rule makes of it."""
     works: dict[str, Work] = {}
@@ -193,7 +209,10 @@ def _works(
         supply = fields["supply_rps"].number()
         if rule is not None:
             why = f"by the rule {rule.name!r}"
-            fields["supply_rps"].agree(rule.supply(service, point), why)
+            granted = rule.supply(service, point)
+            if not granted and supply and service.name in before:
+                granted, why = rule.supply(before[service.name], point), f"{why}, before"
+            fields["supply_rps"].agree(granted, why)
             fields["evidence"].agree(evidence_to_json(rule, service, point)["evidence"], why)
         work = Work(service.name, point, supply)
         _put_new(works, fields["name"].text(), work, fields["name"], "point")

@@ -15,6 +15,8 @@ __all__ = ["NODE_COLUMNS", "read_nodes"]
 
 NODE_COLUMNS = ("node", "gpu", "count")
 _OPTIONAL = ("driver", "zone")
+#: GPUs in a row of the table: one object each, so that a slip of a key takes no machine's memory.
+_MOST = 10_000
 
 
 def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:
@@ -51,6 +53,10 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
         cards = found.setdefault(name, [])
         card = _device(row["gpu"], devices or {})
         count = row["count"].integer(minimum=1)
+        if count > _MOST:
+            raise row["count"].error(
+                f"node {name!r} has {count} GPUs", expected=f"at most {_MOST} on a node"
+            )
         cards += [FleetGpu(name, len(cards) + i, card) for i in range(count)]
         stated = _facts(row)
         line, before = facts.setdefault(name, (row.line, stated))

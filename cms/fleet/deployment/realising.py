@@ -157,7 +157,13 @@ def _fill(filling: Filling, kinds: Sequence[Kind], fixed: tuple[Instance, ...]) 
     kept = _first(card, own, filling.kept, numbers)
     works = [kinds[kind] for kind in filling.new.elements()]
     instances = [*card.pinned, *kept]
-    instances += [Instance(kind.profile, work=kind.work) for kind in works]
+    if fixed and not kept:  # a whole GPU that may be another's: what works there changes alone
+        instances += [
+            replace(each, work=kind.work, state=State.RUNNING)
+            for each, kind in zip(fixed, works, strict=True)
+        ]
+    else:
+        instances += [Instance(kind.profile, work=kind.work) for kind in works]
     return card.with_instances(instances, column.mode)
 
 

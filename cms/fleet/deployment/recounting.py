@@ -10,7 +10,7 @@ from ..serving.service import Service
 from .instance import Work
 from .model import Deployment
 
-__all__ = ["recounted"]
+__all__ = ["outdated", "recounted"]
 
 
 def recounted(
@@ -36,8 +36,8 @@ def recounted(
 
     Notes
     -----
-    A point that a new limit does not admit supplies nothing under it; the instances are then no
-    part of what a floor can ask for.
+    What a new limit does not admit still serves as well as it did: it counts for what it supplied
+    under the old one, until it goes. It goes in the end, and none comes (`outdated`).
     """
     known = {(work.service, work.point): work.supply_rps for work in works}
     limits = {service.name: service for service in (*start.services, *services)}
@@ -49,6 +49,7 @@ def recounted(
             if supply is None:
                 service = limits[work.service]
                 supply = work.supply_rps if rule is None else rule.supply(service, work.point)
+                supply = supply or work.supply_rps
             counted[work] = replace(work, supply_rps=supply)
         return counted[work]
 
@@ -64,3 +65,31 @@ def recounted(
         if any(each.work is not None for each in card.instances)
     }
     return replace(start.with_gpus(cards), rule=rule or start.rule, plan=None)
+
+
+def outdated(start: Deployment, target: Deployment) -> frozenset[Work]:
+    """Return the work at the start that the target's limits do not admit.
+
+    Parameters
+    ----------
+    start : Deployment
+        As `recounted` returns it.
+    target : Deployment
+
+    Examples
+    --------
+    >>> outdated(Deployment(()), Deployment(()))
+    frozenset()
+    """
+    rule = target.rule
+    services = {service.name: service for service in target.services}
+    works = {each.work for _, each in start.instances() if each.work is not None}
+    works -= {each.work for _, each in target.instances() if each.work is not None}
+    return frozenset(
+        work
+        for work in works
+        if rule is not None
+        and work.supply_rps
+        and work.service in services
+        and not rule.supply(services[work.service], work.point)
+    )

@@ -224,7 +224,7 @@ def _columns(
         shares = sorted((s, name) for name in profiles if (s := mps_share(name)) is not None)
         others = card.pinned if card.mode is Mode.MPS else ()
         found |= dict.fromkeys(_shared(shares, others, kept))
-    if WHOLE in profiles and free:
+    if WHOLE in profiles and (free or (card.mode is Mode.WHOLE and not card.pinned)):
         kinds = sorted({each.kind for each in here if card.mode is Mode.WHOLE and each.kind >= 0})
         runs = card.mode is Mode.WHOLE and any(each.is_whole for each in here)
         there = ((WHOLE, 1),) if runs else ()

@@ -152,9 +152,11 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
             why = f"{card.name} is shared by {_owners(card)} without MIG"
         elif card.pinned and (mps_share(name) is not None or name == WHOLE):
             why = f"{card.name} has {_owners(card)} on it"
-        elif doubted and (mps_share(name) is not None or name == WHOLE):
+        elif doubted and (
+            card.mode is not Mode.MIG or mps_share(name) is not None or name == WHOLE
+        ):
             why = f"{card.name} has instances on it that may be another's"
-        elif any(each.start is None for each in card.pinned):
+        elif any(each.start is None for each in (*card.pinned, *doubted)):
             why = f"the starts of the instances on {card.name} are not known"
         else:
             held = (*card.pinned, *doubted)

@@ -207,7 +207,10 @@ def _of_instances(each: GpuDifference) -> Iterator[Violation]:
     for one in extra.values():
         wrong.append((one, Violation("extra", name, str(one), "nothing there")))
     for one, other in each.restarted:
-        wrong.append((other, Violation("work", name, str(one), str(other))))
+        if one.work == other.work:
+            wrong.append((other, Violation("state", name, str(one), "it running")))
+        else:
+            wrong.append((other, Violation("work", name, str(one), str(other))))
     for one in (*each.kept, *each.foreign):
         if one.state in (State.STARTING, State.DRAINING):
             wrong.append((one, Violation("state", name, str(one), "it running")))

@@ -24,6 +24,9 @@ from cms.fleet.deployment.export import Export, ExportOptions, dra, export, kube
 from cms.fleet.deployment.export.export import bare
 from cms.fleet.deployment.export.manifests import Value, dns_label, yaml_of
 from cms.fleet.deployment.export.workloads import Asked
+from cms.fleet.deployment.labels import label_value, point_label
+from cms.fleet.deployment.observation.merging import Merging
+from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 from tests.fleet.deployments import SERVICES, deployments, point
 from tests.fleet.export.cases import A30, A100, MIXED, body, card, node, serving
@@ -381,3 +384,29 @@ def _write(folder: Path, written: Export) -> None:
     for path, text in written.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
+
+
+def collision() -> tuple[str, str]:
+    """Two names that one label stands for: its hash has 24 bits, so some 5,000 names will do."""
+    seen: dict[str, str] = {}
+    for number in range(100_000):
+        name = "chat " + "".join("äöü"[number // 3**digit % 3] for digit in range(11))
+        if (other := seen.setdefault(label_value(name), name)) != name:
+            return other, name
+    raise AssertionError("no two names have one label")
+
+
+@pytest.mark.parametrize("names", [collision(), ("chat ä", label_value("chat ä"))])
+def test_services_that_a_label_cannot_tell_apart_are_refused(names: tuple[str, str]) -> None:
+    services = [replace(SERVICES[0], name=name) for name in names]
+    works = [replace(point("chat", "a100-80gb", "3g.40gb"), service=name) for name in names]
+    held = tuple(Instance("3g.40gb", 4 * at, work) for at, work in enumerate(works))
+    cards = (FleetGpu("a", 0, A100, instances=held),)
+    deployment = Deployment((FleetNode("a", cards),), tuple(services), RULES["half"])
+    for target in ("kubernetes", "dra"):
+        with pytest.raises(InvalidProblem, match="would both .* rename one of them"):
+            export(deployment, target)
+    merging = Merging(deployment, {}, None)
+    label = label_value(names[0])
+    asked = label, point_label(works[0]), ("3g.40gb",), (A100.key,)
+    assert merging.work(*asked) is None

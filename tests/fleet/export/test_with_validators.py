@@ -172,8 +172,9 @@ def _cel_has_raised_its_recursion_limit() -> None:
 
 def of_any(target: str, deployment: Deployment) -> None:
     if target == "dra":
-        # The claims of what shares a GPU, and of what is not there yet, are not of these slices.
-        shared = {c.name for c in deployment.gpus() if c.mode is Mode.MPS}
+        # The claims of what shares a GPU or has a whole one, and of what is not there yet, are not
+        # of these slices.
+        shared = {c.name for c in deployment.gpus() if c.mode is not Mode.MIG}
         cards = {
             (c.node, c.index): c.with_instances(
                 () if c.name in shared else [i for i in c.instances if i.state is not State.HOLLOW],

@@ -12,7 +12,7 @@ import pytest
 from cms.errors import FileError, InvalidOption
 from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work
-from cms.fleet.deployment.recounting import recounted
+from cms.fleet.deployment.recounting import outdated, recounted
 from cms.fleet.deployment.transition import (
     Durations,
     Schedule,
@@ -131,11 +131,14 @@ def test_a_floor_of_a_service_that_is_not_there() -> None:
 
 
 def test_supplies_are_counted_by_the_new_limits() -> None:
-    """A point that the new limit does not admit supplies nothing; what the target knows holds."""
+    """What a new limit does not admit serves as before, and is outdated; the target's holds."""
     now = _with(20, 0, 1)
     assert recounted(now, _with(20).services, RULES["half"]).capacity("a") == 20
-    strict = recounted(now, _with(20, limit=150).services, RULES["half"])
-    assert strict.capacity("a") == 0
+    target = replace(_with(20, limit=150), rule=RULES["half"])
+    strict = recounted(now, target.services, RULES["half"])
+    assert strict.capacity("a") == 20
+    assert {each.service for each in outdated(strict, target)} == {"a"}
+    assert not outdated(recounted(now, _with(20).services, RULES["half"]), _with(20))
     known = Work("a", work("a", "1g.6gb").point, Fraction(7))
     assert recounted(now, (), None, [known]).capacity("a") == 14
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidOption, InvalidProblem
 from cms.fleet.deployment import (
+    WHOLE,
     Deployment,
     FleetGpu,
     FleetNode,
@@ -24,6 +25,7 @@ from cms.fleet.deployment import (
     Wanted,
     place,
 )
+from cms.fleet.deployment.checking import check_gpu
 from cms.fleet.deployment.transition import Impossible, Transition, What, transition
 from cms.fleet.deployment.transition.files import transition_to_json
 from cms.fleet.deployment.transition.whole_gpus import (
@@ -39,7 +41,7 @@ from tests.references.placements import best_placement
 from tests.references.transitions import run
 from tests.references.whole_gpus import is_reachable
 
-from ..deployments import deployments, promises, published
+from ..deployments import SERVICES, deployments, point, promises, published
 from .cases import A30, A100, CHAIN, THINGS, Pair, work
 
 TOOLS = [each for each in Actuator if each is not Actuator.NVIDIA_SMI]
@@ -49,10 +51,6 @@ PARTED = Actuator.MIG_PARTED
 def _safe(found: Transition, seed: int = 0) -> None:
     assert replayed(transition_to_json(found)) == []
     assert run(found, random.Random(seed)) == []
-
-
-def _counts(side: Deployment) -> list[Counter[str]]:
-    return [Counter(card.counts) for card in side.gpus()]
 
 
 def _kept_where(found: Transition) -> set[tuple[str, int]]:
@@ -337,3 +335,18 @@ def test_other_tools_are_refused(name: str) -> None:
 def test_a_negative_number_of_spare_gpus() -> None:
     with pytest.raises(InvalidOption, match="spare is -1"):
         transition_of_whole_gpus(_one(), _one(), spare=-1)
+
+
+def test_work_on_a_gpu_that_is_not_cut_goes_before_other_work_comes() -> None:
+    def card(batch: int) -> FleetGpu:
+        held = Instance(WHOLE, None, point("chat", A30.key, WHOLE, batch=batch))
+        return FleetGpu("n", 0, A30, Mode.WHOLE, (held,))
+
+    assert check_gpu(card(4)) == ()
+    assert check_gpu(replace(card(4), instances=(*card(4).instances, Instance(WHOLE))))
+    services = tuple(replace(each, rate_rps=Fraction(0)) for each in SERVICES)
+    now = Deployment((FleetNode("n", (card(4),)),), services, Pair(0).start.rule)
+    for plan in (transition, transition_of_whole_gpus):
+        found = plan(now, now.with_gpus({("n", 0): card(8)}), floor=0)
+        assert isinstance(found, Transition)
+        _safe(found)

@@ -56,6 +56,7 @@ fi
 "$tool" apply -f "$here/mig-parted.yaml" -c "$config"
 if ! "$tool" assert -f "$here/mig-parted.yaml" -c "$config"; then
     echo "$node: after 'apply' the GPUs are not as $config has them; what it printed says why." >&2
+    echo "If all orderings failed, run this again: the driver's starts left no room this time." >&2
     echo "If a GPU is in use by another client and no process shows, restart the telemetry" >&2
     echo "agent (DCGM) and run this again." >&2
     exit 1

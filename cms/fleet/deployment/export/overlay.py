@@ -88,6 +88,7 @@ def overlay(
         )
     workloads = tuple(workloads)
     services = sorted({each.asked.service for each in workloads})
+    _require_distinct(services)
     bases = _bases(options.base, services)
     files: dict[str, str] = {}
     for service in services:
@@ -189,6 +190,18 @@ def _where(workload: Workload, selector: dict[str, Value]) -> dict[str, Value]:
         }
         found["topologySpreadConstraints"] = [spread]
     return found
+
+
+def _require_distinct(services: Iterable[str]) -> None:
+    """Refuse services that labels or folders could not tell apart: hashes in them are short."""
+    for what, named in (("label", label_value), ("folder", dns_label)):
+        seen: dict[str, str] = {}
+        for service in services:
+            if (other := seen.setdefault(named(service), service)) != service:
+                raise InvalidProblem(
+                    f"the services {other!r} and {service!r} would both have the {what} "
+                    f"{named(service)!r}; expected names that differ in it: rename one of them"
+                )
 
 
 def _bases(given: Iterable[Source], services: Iterable[str]) -> dict[str, _Base]:

@@ -190,6 +190,13 @@ def _gpu(
     if mig is None and not placed and not counted:
         raise fault_at(where, f"whether MIG is on is said nowhere of {name}", "mig.mode.current")
     if mig is not None and mig.value == "off":
+        for each in placed:
+            for held in each.instances or ():
+                raise fault_at(
+                    held.where,
+                    f"{name} has {held.profile} here, and MIG is off in {mig.where}",
+                    "sources that agree; observe both again",
+                )
         return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid.value if uuid else None)
     if mig is None and not any(each.instances or each.counts for each in facts):
         raise fault_at(

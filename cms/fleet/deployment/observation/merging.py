@@ -28,7 +28,8 @@ class Merging:
     ) -> Work | None:
         """Find the work that a pod's labels name; without a point, the only one there can be.
 
-        Points of other types of GPU than the node's have the same label, and are others.
+        Points of other types of GPU than the node's have the same label, and are others. A label
+        that two services have names neither.
         """
         found = {
             instance.work: None
@@ -39,6 +40,8 @@ class Merging:
             and (point is None or point_label(instance.work) == point)
             and (point is not None or instance.profile in profiles)
         }
+        if len({each.service for each in found}) > 1:
+            return None
         return next(iter(found)) if (point is not None and found) or len(found) == 1 else None
 
 

@@ -141,6 +141,18 @@ def _read_all(read: _Read) -> None:
             names = [cell.strip().split(" ")[0] for cell in line.split(",")]
         elif not (names and _is_row(read, number, line, names)):
             _line(read, number, line)
+    _require_whole(read)
+
+
+def _require_whole(read: _Read) -> None:
+    """Refuse a table whose frame is not closed: what is missing would be taken for free."""
+    text = read.source.text or ""
+    lines = text.rstrip().splitlines()
+    if lines and lines[-1].startswith("|") and any(line.startswith("+-") for line in lines):
+        raise _fault(
+            read, len(lines), "the table ends before its frame; was the file cut off?",
+            "all that nvidia-smi printed",
+        )  # fmt: skip
 
 
 def _line(read: _Read, number: int, line: str) -> None:
@@ -272,7 +284,7 @@ def _once(read: _Read, number: int, old: Stated | None, new: Stated, what: str) 
 def _facts(read: _Read, index: int) -> GpuFacts:
     card = read.cards[index]
     instances = None
-    if read.listed and (card.mig is None or card.mig.value == "on"):
+    if card.instances or (read.listed and (card.mig is None or card.mig.value == "on")):
         instances = tuple(_told(read, index, card))
     mig = card.mig
     if mig is None and read.all_off:

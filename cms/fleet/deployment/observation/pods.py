@@ -181,9 +181,16 @@ def _deal(
         given = doing[number] if number < before else Instance("")
         held[index][at] = replace(_give(held[index][at], given), is_guessed=is_guess)
         free.discard((index, at))
-    for card in cards:  # a whole GPU that nobody holds is empty
+    # A whole GPU that nobody holds is empty; that another's pod may hold it is not forgotten.
+    may_be_anothers = is_guess and not all(each.is_ours for each in doing)
+    for card in cards:
         held[card.index] = [
-            each for each in held[card.index] if each.profile != WHOLE or each.work or each.owner
+            each
+            for each in held[card.index]
+            if each.profile != WHOLE
+            or each.work
+            or each.owner
+            or (profile == WHOLE and may_be_anothers)
         ]
 
 

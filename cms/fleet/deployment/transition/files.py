@@ -13,6 +13,7 @@ from ....files.source import StrPath
 from ....values.frozen import FrozenMap
 from ...serving.part_files import SERVICE_KEYS, device_to_json, service_from_json, service_to_json
 from ...serving.queueing import QueueingRule
+from ...serving.service import Service
 from ..instance import Mode, Work
 from ..model import Deployment
 from ..node_files import (
@@ -146,12 +147,13 @@ def transition_from_json(
             "floors", "actions", "kept", "spare",
         )
     )  # fmt: skip
-    parts = read_parts(fields, rule)
+    before = {each.name: each for each in _services(fields["start"].at("services"))}
+    parts = read_parts(fields, rule, before)
     floors = {}
     for name, entry in fields["floors"].entries():
         floor = entry.object(("rps", "reason"))
         floors[name] = Floor(floor["rps"].number(), floor["reason"].text())
-    return Transition(
+    found = Transition(
         _side(fields["start"], parts),
         _side(fields["target"], parts),
         FrozenMap(floors),
@@ -159,13 +161,32 @@ def transition_from_json(
         spare_from_json(fields["spare"], parts.works),
         kept_from_json(fields["kept"], parts.works),
     )
+    _require_no_old_work(node, found, parts)
+    return found
+
+
+def _require_no_old_work(node: Node, of: Transition, parts: Parts) -> None:
+    """What counts under the old limits alone may go, and not come."""
+    comes = [each.work for _, each in of.target.instances()]
+    comes += [each.work for action in of.actions for each in action.adds]
+    for work in dict.fromkeys(comes):
+        if work is None or parts.rule is None or not work.supply_rps:
+            continue
+        if not parts.rule.supply(parts.services[work.service], work.point):
+            raise node.error(
+                f"{node.label}: {work} comes or is in the target, and the limit of "
+                f"{work.service!r} does not admit its point",
+                expected="work within the target's limits",
+            )
+
+
+def _services(node: Node) -> tuple[Service, ...]:
+    return tuple(service_from_json(entry, entry.object(SERVICE_KEYS)) for entry in node.array())
 
 
 def _side(node: Node, parts: Parts) -> Deployment:
     fields = node.object(("services", "nodes"))
-    services = tuple(
-        service_from_json(entry, entry.object(SERVICE_KEYS)) for entry in fields["services"].array()
-    )
+    services = _services(fields["services"])
     nodes = tuple(node_from_json(entry, parts) for entry in fields["nodes"].array())
     try:
         return Deployment(nodes, services, parts.rule)

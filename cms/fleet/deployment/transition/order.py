@@ -4,7 +4,8 @@ Theorem. Take a sequence of actions in which, whenever one is under way and all 
 ended, every floor holds, every layout is legal and no more GPUs are in use than may be. Let
 
 1. an action that removes capacity of a service wait for as many of the first actions that add to
-   that service as its floor needs, when all removals up to this one have begun;
+   that service as its floor needs, when all removals up to this one have begun, but for those that
+   are not needed beside the others;
 2. an action that adds to a GPU wait for all earlier actions on that GPU whose removals it needs:
    those in its slots, and where sums or maxima would be exceeded, all; and a rewrite, which has its
    GPU for itself, wait for all earlier actions there, and all later ones for it;
@@ -139,7 +140,12 @@ def _for_floors(
                     )
                 guaranteed += adders[used][1]
                 used += 1
-            waits[at].update(before for before, _ in adders[:used])
+            surplus = guaranteed - floor.rps
+            for before, rps in reversed(adders[:used]):  # the last ones end last
+                if rps <= surplus:
+                    surplus -= rps
+                else:
+                    waits[at].add(before)
 
 
 def _for_layouts(start: Deployment, actions: Sequence[Action], waits: list[set[int]]) -> None:

@@ -17,7 +17,7 @@ from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
 from ..placing import place
 from ..programs import Limits
-from ..recounting import recounted
+from ..recounting import outdated, recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from ..wishes import Wishes, wishes_of
@@ -208,7 +208,13 @@ def _what_would_do(
 
 
 def _arrives(goal: _Goal, actions: Sequence[Action]) -> bool:
-    """Whether actions end with what is wanted, on as many GPUs of each type."""
+    """Whether actions end with what is wanted, on as many GPUs of each type.
+
+    Nothing may come on the way that the new limits do not admit.
+    """
+    old = outdated(goal.start, goal.target)
+    if any(each.work in old for action in actions for each in action.adds):
+        return False
     there, _ = arrived(goal.start, goal.target, actions)
     ends = (
         (side.kinds(), Counter(card.gpu.key for card in side.used_gpus()))

@@ -16,6 +16,7 @@ from ...hardware import MPS_CLIENTS, Gpu
 from ...serving.operating_point import mps_share
 from ..instance import WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu
+from ..recounting import outdated
 from .model import Floor
 
 __all__ = ["Card", "Entry", "Fleet", "Item", "Position", "Use", "made"]
@@ -242,10 +243,13 @@ class Fleet:
         self.firsts.append(made(items, card.mode))
 
     def _covers(self) -> list[list[int]]:
-        """Return the uses that supply each service, MIG's only."""
+        """Return the uses that supply each service within the new limits, MIG's only."""
         found: list[list[int]] = [[] for _ in self.services]
+        old = outdated(self.start, self.target)
         for number, use in enumerate(self.uses):
-            if use.supply and mps_share(use.profile) is None and use.profile != WHOLE:
+            if use.work in old or mps_share(use.profile) is not None or use.profile == WHOLE:
+                continue
+            if use.supply:
                 found[use.service].append(number)
         return found
 
