@@ -106,7 +106,7 @@ def provider(kind: str, method: str) -> dict[str, str]:
     >>> provider("solve", "auto")
     {}
     """
-    if kind in ("peer", "rule", "bound", "replay"):
+    if kind in ("peer", "rule", "bound", "replay", "day", "change"):
         return {}
     found = {}
     for entry in entry_points(group="cms.algorithms", name=method):

@@ -29,7 +29,8 @@ class Kind(StrEnum):
 
     ``WARM`` and ``COLD`` compare a small problem's solve, in a running process and in a fresh one,
     with a yardstick that alternates with it. ``REPLAY`` sends a service's requests through a loop,
-    ``PROMISE`` those of a plan's services to their instances.
+    ``PROMISE`` those of a plan's services to their instances. ``DAY`` plays a policy of planning
+    again on a trace of rates. ``CHANGE`` plans a transition from one deployment to the next.
     """
 
     SOLVE = "solve"
@@ -40,6 +41,8 @@ class Kind(StrEnum):
     COLD = "cold"
     REPLAY = "replay"
     PROMISE = "promise"
+    DAY = "day"
+    CHANGE = "change"
 
 
 class Method(Protocol):

@@ -12,7 +12,9 @@ from cms.solving.arguments import available_cores
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer
+from .changing import run_change
 from .comparing import run_cold, run_warm
+from .playing import run_day
 from .promising import run_promise
 from .replaying import run_replay
 from .solving import run_algorithm
@@ -29,6 +31,8 @@ _RUNS: dict[Kind, Run] = {
     Kind.COLD: run_cold,
     Kind.REPLAY: run_replay,
     Kind.PROMISE: run_promise,
+    Kind.DAY: run_day,
+    Kind.CHANGE: run_change,
 }
 
 

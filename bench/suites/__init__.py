@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .day import SUITE as DAY
 from .fleets import SUITE as FLEETS
 from .growth import SUITE as GROWTH
 from .mig_serving import SUITE as MIG_SERVING
@@ -17,12 +18,13 @@ from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
 from .stock import SUITE as STOCK
 from .suite import Settings, Suite
+from .transitions import SUITE as TRANSITIONS
 
 __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
-    MIG_SERVING, STOCK, REPLAY, PROMISES,
+    MIG_SERVING, STOCK, REPLAY, PROMISES, TRANSITIONS, DAY,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

@@ -25,6 +25,7 @@ from .observe import observe
 from .options import UsageError
 from .place import place
 from .plan import plan
+from .reconcile import reconcile
 from .session import Exit, Session, report_error, session_of
 from .simulate import simulate
 from .solve import solve
@@ -48,7 +49,7 @@ application = typer.Typer(
 )
 _COMMANDS = (
     init, plan, capacity, simulate, solve, check,
-    observe, place, diff, transition, export, verify, gpus, algorithms,
+    observe, place, diff, transition, export, verify, reconcile, gpus, algorithms,
 )  # fmt: skip
 for _command in _COMMANDS:
     application.command(epilog=_EPILOG)(_command)

@@ -59,7 +59,7 @@ _Spare = Annotated[
         help="At most so many GPUs beyond the larger of before and after; auto: as few as do.",
     ),
 ]  # fmt: skip
-_Actuator = Annotated[
+Actuator = Annotated[
     str,
     typer.Option(
         "--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.",
@@ -76,7 +76,7 @@ _Method = Annotated[
         autocompletion=options.offering(lambda: _METHODS),
     ),
 ]  # fmt: skip
-_MaxParallel = Annotated[
+MaxParallel = Annotated[
     int | None,
     typer.Option(
         "--max-parallel",
@@ -85,7 +85,7 @@ _MaxParallel = Annotated[
         help="At most so many actions at once.  [default: all]",
     ),
 ]
-_Durations = Annotated[
+DurationsFile = Annotated[
     Path | None,
     typer.Option(
         "--durations", metavar="FILE",
@@ -128,11 +128,11 @@ def transition(
     target: _Target,
     floor: _Floor = None,
     spare: _Spare = "auto",
-    actuator: _Actuator = "nvidia-smi",
+    actuator: Actuator = "nvidia-smi",
     as_grouped: _AsGrouped = False,
     method: _Method = "ours",
-    max_parallel: _MaxParallel = None,
-    durations: _Durations = None,
+    max_parallel: MaxParallel = None,
+    durations: DurationsFile = None,
     seed: options.Seed = 0,
     time_limit: _TimeLimit = "none",
     max_age: MaxAge = "15min",

@@ -1,4 +1,4 @@
-"""The wing for people with GPUs: hardware, services, plans, deployments, simulations.
+"""The wing for people with GPUs: hardware, plans, deployments, rates that change, simulations.
 
 Every name is loaded when it is first used, so that importing this costs nothing.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         write_deployment,
     )
     from .hardware import Gpu, gpu, gpus, mps_shares, read_gpu
+    from .reconciling import Forecast, Planner, Rates, Terms, Tick, read_rates, reconcile
     from .serving import (
         RULES,
         CapacityRule,
@@ -83,6 +84,13 @@ _HOME = {
     "check_deployment": "deployment",
     "read_deployment": "deployment",
     "write_deployment": "deployment",
+    "read_rates": "reconciling",
+    "Rates": "reconciling",
+    "Forecast": "reconciling",
+    "Planner": "reconciling",
+    "Terms": "reconciling",
+    "reconcile": "reconciling",
+    "Tick": "reconciling",
     "simulate": "simulation",
     "Simulation": "simulation",
     "read_simulation": "simulation",
@@ -128,6 +136,14 @@ __all__ = [
     "check_deployment",
     "read_deployment",
     "write_deployment",
+    # rates that change
+    "read_rates",
+    "Rates",
+    "Forecast",
+    "Planner",
+    "Terms",
+    "reconcile",
+    "Tick",
     # replayed plans
     "simulate",
     "Simulation",

@@ -41,7 +41,9 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
     "mig-serving": ("--largest", 24, "--seeds", 1, "-a", "auto"),
     "stock": ("--largest", 20, "--seeds", 1),
     "replay": ("--largest", 1, "--seeds", 1),
+    "transitions": ("--largest", 1, "--seeds", 1),
     "promises": ("--largest", 2, "--instances", 1, "--requests", 500),
+    "day": ("--largest", 1, "--instances", 3),
 }
 
 

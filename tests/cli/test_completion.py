@@ -20,6 +20,8 @@ from instances.published import S1, S2, S3, S4, S5, S6
         ("plan --published S", [one.name for one in (S1, S2, S3, S4, S5, S6)]),
         ("solve --published greedy", ["greedy-trap-3", "greedy-trap-4"]),
         ("solve --published S", []),
+        ("rec", ["reconcile"]),
+        ("reconcile --forecast d", ["daily"]),
     ],
 )
 def test_a_shell_completes_what_is_written(

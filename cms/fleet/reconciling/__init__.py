@@ -6,6 +6,7 @@ Imports the deployment and its transitions; never a simulation, a report or an a
 from __future__ import annotations
 
 from .changing import Change, change_to
+from .comparing import CONTENDERS, Compared, compare, contender, roomy_fleet
 from .courses import Courses
 from .deciding import Decision, decide
 from .forecast import FORECASTS, Daily, Forecast, Known, Latest, forecast_of
@@ -23,7 +24,9 @@ from .policies import (
 )
 from .rates import Gap, Rates
 from .reading import read_rates
+from .reasons import headline, reasons, tick_to_json
 from .scene import Scene, Terms
+from .ticking import Tick, reconcile, same_services
 from .windows import Envelopes, Planner, Windows
 
 __all__ = [
@@ -54,6 +57,12 @@ __all__ = [
     "decide",
     "Change",
     "change_to",
+    "Tick",
+    "reconcile",
+    "same_services",
+    "headline",
+    "reasons",
+    "tick_to_json",
     # a whole trace
     "Scene",
     "Policy",
@@ -67,4 +76,9 @@ __all__ = [
     "Played",
     "empty_fleet",
     "play",
+    "CONTENDERS",
+    "Compared",
+    "compare",
+    "contender",
+    "roomy_fleet",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 
-from ..deployment import Deployment, wanted_of
+from ..deployment import Deployment, Unplaceable, nearest, wanted_of
 from ..deployment.placed import has_our_work
+from ..deployment.programs import Limits
 from ..deployment.transition import (
     Durations,
     Impossible,
@@ -16,6 +18,7 @@ from ..deployment.transition import (
     schedule,
     transition,
 )
+from ..deployment.wanted import Wanted
 from ..serving.plan import Plan
 
 __all__ = ["Change", "change_to", "gpus_at_work"]
@@ -64,21 +67,24 @@ def change_to(
     now: Deployment,
     plan: Plan,
     *,
+    regrouped: bool = False,
     durations: Durations | None = None,
     max_parallel: int | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Change | Impossible:
-    """Find the way from what runs to a plan's instances, so that most of what runs is kept.
+    """Find the way from what runs to a plan on as few GPUs, so that most of what runs is kept.
 
-    Which instances share a GPU is chosen anew (`cms.fleet.deployment.place`); every service keeps
-    the smaller of its old and its new rate at every moment.
+    Of all plans on the fewest GPUs that is the nearest (`cms.fleet.deployment.nearest`), unless no
+    way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
 
     Parameters
     ----------
     now : Deployment
     plan : Plan
+    regrouped : bool, default False
+        Whether it has to be this plan, of which only is chosen anew which instances share a GPU.
     durations : Durations, optional
     max_parallel : int, optional
         At most so many actions at once.
@@ -91,15 +97,24 @@ def change_to(
     -------
     Change or Impossible
     """
-    found = transition(
-        now,
-        wanted_of(plan),
-        durations=durations,
-        max_parallel=max_parallel,
-        seed=seed,
-        time_limit=time_limit,
-        cancel=cancel,
-    )
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+
+    def way(to: Wanted) -> Transition | Impossible:
+        left = None if time_limit is None else limits.left
+        return transition(
+            now, to, durations=durations, max_parallel=max_parallel, seed=seed, time_limit=left,
+            cancel=cancel,
+        )  # fmt: skip
+
+    found: Transition | Impossible | None = None
+    if not regrouped:
+        half = None if time_limit is None else time_limit / 2  # what is left is for the way
+        near = nearest(now, plan, time_limit=half, cancel=cancel, seed=seed)
+        if isinstance(near, Unplaceable):
+            return Impossible(near.reasons, near.proof)
+        found = way(near.wanted)
+    if found is None or isinstance(found, Impossible):
+        found = way(wanted_of(plan))
     if isinstance(found, Impossible):
         return found
     return Change(found, schedule(found, durations, max_parallel))

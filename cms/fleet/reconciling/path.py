@@ -89,8 +89,8 @@ class NoPath(CmsError):
         The first such moment.
     """
 
-    def __init__(self, at: int) -> None:
-        super().__init__(f"no plan serves the rates from moment {at} to the next")
+    def __init__(self, at: int, message: str = "") -> None:
+        super().__init__(message or f"no plan serves the rates from moment {at} to the next")
         self.at = at
 
 

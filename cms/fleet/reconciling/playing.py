@@ -154,7 +154,9 @@ class _Stage:
 
     def change(self, plan: Plan, at_s: Fraction) -> None:
         """Go over to another plan."""
-        found = change_to(self.deployment, plan, durations=self.durations)
+        found = change_to(
+            self.deployment, plan, regrouped=self.scene.terms.regrouped, durations=self.durations
+        )
         if isinstance(found, Impossible):
             self.refused.append(f"at {float(at_s / 3600):.1f} h: {found}")
             return

@@ -170,7 +170,7 @@ def clairvoyant(scene: Scene, replan_cost: Fraction) -> tuple[Forecasting, Scene
         scene.terms, horizon_s=horizon, replan_cost=replan_cost, restart_cost=Fraction(0),
         hysteresis=Fraction(0),
     )  # fmt: skip
-    name = f"clairvoyant, a re-plan costs {float(replan_cost):g}"
+    name = f"clairvoyant (re-plan {float(replan_cost):g})"
     return Forecasting(Known(scene.trace), name), replace(scene, terms=terms)
 
 
@@ -236,7 +236,7 @@ class DayNight:
     fewest GPU hours over the whole trace, which it knows. C. Tan et al., MIG-serving, 2021.
     """
 
-    name: str = "day and night (MIG-serving)"
+    name: str = "day/night (MIG-serving)"
     _switch: tuple[int, ...] = field(default=(), repr=False)
     _plans: tuple[Plan, ...] = field(default=(), repr=False)
 

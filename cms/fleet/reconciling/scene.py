@@ -33,6 +33,8 @@ class Terms:
         GPU hours of a change, and of each start of an instance.
     hysteresis : Fraction
         See `decide`.
+    regrouped : bool
+        See `change_to`.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class Terms:
     replan_cost: Fraction = Fraction(4)
     restart_cost: Fraction = Fraction(1, 20)
     hysteresis: Fraction = Fraction(1, 50)
+    regrouped: bool = False
 
     def __post_init__(self) -> None:
         if self.every_s <= 0:

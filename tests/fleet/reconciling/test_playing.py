@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cms.errors import InvalidOption, InvalidProblem
+from cms.errors import CmsError, InvalidOption, InvalidProblem
 from cms.fleet import Service, gpu
 from cms.fleet.deployment import check_deployment, place, wanted_of
 from cms.fleet.deployment.transition import check_transition
@@ -29,10 +29,12 @@ from cms.fleet.reconciling import (
     Threshold,
     change_to,
     clairvoyant,
+    contender,
     decide,
     empty_fleet,
     fewest,
     play,
+    roomy_fleet,
     shortest,
 )
 from cms.fleet.reconciling.changing import Change, gpus_at_work
@@ -63,7 +65,7 @@ def scene(given_rows: list[tuple[int, int]], terms: Terms = TERMS) -> Scene:
     return Scene(Rates(Fraction(0), HOUR, own), 0, PLANNER, terms)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(rows, st.integers(0, 6))
 def test_the_clairvoyant_is_the_offline_optimum_and_nobody_is_cheaper(
     given_rows: list[tuple[int, int]], cost: int
@@ -114,13 +116,40 @@ def test_what_is_short_now_is_replaced_whatever_that_costs() -> None:
 
 def test_others_on_a_trace_that_rises_and_falls() -> None:
     up_and_down = [(20 + 15 * min(h, 8 - h), 40) for h in range(9)]
-    threshold = play(Threshold(), scene(up_and_down), FLEET)
+    regrouped = scene(up_and_down, replace(TERMS, regrouped=True))
+    threshold = play(Threshold(), regrouped, FLEET)
     assert threshold.replans > 2
     assert threshold.shortage_s > 0
     latest = play(Forecasting(Latest()), scene(up_and_down), FLEET)
     assert latest.replans >= 1
     assert latest.steps[0][0] == 0
     assert latest.gpu_hours < play(Never(), scene(up_and_down), FLEET).gpu_hours
+
+
+@settings(max_examples=3)
+@given(rows)
+def test_the_nearest_plans_take_as_many_gpus_as_those_that_were_made(
+    given_rows: list[tuple[int, int]],
+) -> None:
+    place_of = scene(given_rows)
+    regrouped = replace(place_of, terms=replace(TERMS, regrouped=True))
+    near, blind = (play(Always(), each, FLEET) for each in (place_of, regrouped))
+    assert near.steps == blind.steps
+
+
+def test_the_nearest_plan_keeps_what_another_one_starts_anew() -> None:
+    both = [play(Always(), scene([(47, 61), (120, 114), (145, 27), (140, 31)], terms), FLEET)
+            for terms in (TERMS, replace(TERMS, regrouped=True))]  # fmt: skip
+    assert both[0].starts < both[1].starts
+
+
+def test_policies_that_are_not_there_and_gpus_that_cost_nothing_are_refused() -> None:
+    place_of = scene([(10, 10)] * 3)
+    with pytest.raises(InvalidOption, match="nearest: 'always'"):
+        contender("alwais", place_of, Latest())
+    planner = Planner(PLANNER.services, POINTS, [CARD], rule="plain", costs={CARD.key: 0})
+    with pytest.raises(CmsError, match="costs nothing"):
+        roomy_fleet(replace(place_of, planner=planner))
 
 
 def test_shortage_is_counted_exactly_and_once() -> None:

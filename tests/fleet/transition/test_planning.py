@@ -9,7 +9,8 @@ from fractions import Fraction
 import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State
+from cms.fleet import OperatingPoint, Service
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State, Work
 from cms.fleet.deployment.transition import (
     Impossible,
     Transition,
@@ -17,8 +18,12 @@ from cms.fleet.deployment.transition import (
     check_transition,
     reversal,
     transition,
+    transition_from_json,
+    transition_to_json,
 )
+from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
+from proofs_checks.checker import check_transition as check_again
 from tests.references.transitions import is_reachable, run
 
 from .cases import A30, Pair, chain, work
@@ -68,6 +73,29 @@ def test_the_way_back(step: int) -> None:
     assert len(back.actions) == len(found.actions)
 
 
+@pytest.mark.parametrize(("old", "new"), [((100, 200), (200, 400)), ((200, 400), (100, 200))])
+def test_the_way_back_over_other_limits_survives_its_file(
+    old: tuple[int, int], new: tuple[int, int]
+) -> None:
+    """What covers on the way back is within one of two limits alone: the document has it."""
+
+    def side(latency: int, limit: int) -> Deployment:
+        point = OperatingPoint("a", A30.key, "4g.24gb", 1, latency, 40, latency)
+        held = (Instance("4g.24gb", 0, Work("a", point, Fraction(40))),)
+        cards = (FleetGpu("n", 0, A30, instances=held), FleetGpu("n", 1, A30))
+        return Deployment((FleetNode("n", cards),), (Service("a", "a", 40, limit),), RULES["half"])
+
+    found = transition(side(*old), side(*new))
+    assert isinstance(found, Transition), found
+    for way in (found, reversal(found)):
+        document = transition_to_json(way)
+        assert check_again(document) == []
+        assert check_transition(transition_from_json(document)) == ()
+    back = reversal(found)
+    assert any(action.is_temporary for action in back.actions)
+    assert [c.instances for c in back.target.gpus()] == [c.instances for c in found.start.gpus()]
+
+
 # --- against everything there is ------------------------------------------------------------------
 
 
@@ -89,6 +117,28 @@ def test_two_gpus_need_a_spare_one_where_no_sequence_does_without() -> None:
 @pytest.mark.long
 def test_a_thousand_pairs_of_two_gpus() -> None:
     assert sum(_agrees(seed) for seed in range(1000)) >= 980
+
+
+def test_what_is_still_starting_holds_no_floor() -> None:
+    """All that can be reached is looked for as if it ran; no way may rest on that."""
+
+    def side(*held: Instance) -> Deployment:
+        card = FleetGpu("n", 0, A30, instances=held)
+        services = tuple(Service(name, name, 20, 1000) for name in "ab"[: len(held)])
+        return Deployment((FleetNode("n", (card,)),), services, RULES["half"])
+
+    runs, begins, comes = (
+        Instance("2g.12gb", at, work(service, "2g.12gb"), state=state)
+        for at, service, state in (
+            (0, "a", State.RUNNING), (2, "a", State.STARTING), (0, "b", State.RUNNING),
+        )
+    )  # fmt: skip
+    found = transition(side(runs, begins), side(comes, replace(begins, state=State.RUNNING)))
+    assert isinstance(found, Impossible)
+    assert found.proof is Proof.NONE
+    assert "1 instance is still starting" in str(found)
+    once = side(runs, replace(begins, state=State.RUNNING))
+    assert isinstance(transition(once, side(comes, once.nodes[0].gpus[0].instances[1])), Transition)
 
 
 @pytest.mark.parametrize("seed", [4, 8, 15])

@@ -18,6 +18,7 @@ from ....files.yaml_text import read_yaml_or_json
 from ....values.numbers import exact
 from ..instance import Instance, Mode
 from ..model import Deployment
+from .least_time import least
 from .model import Action, Transition, What
 
 __all__ = ["Durations", "Schedule", "read_durations", "schedule"]
@@ -171,7 +172,7 @@ def schedule(
     return Schedule(
         tuple(Fraction(at, 1000) for at in begin),
         tuple(Fraction(at, 1000) for at in end),
-        Fraction(least(transition, plan), 1000),
+        Fraction(least(transition, plan.takes, plan.gpu, plan.parallel), 1000),
     )
 
 
@@ -211,14 +212,6 @@ class Timed:
             is_cut = card.mode is Mode.MIG and action.what is not What.RESTART
             gpu.append(numbers[action.gpu] if is_cut or action.mode is not None else -1)
         return cls(takes, gpu, max_parallel or max(1, len(takes)))
-
-    def busiest(self) -> int:
-        """Return the milliseconds of changes of the GPU with most."""
-        work: dict[int, int] = {}
-        for gpu, takes in zip(self.gpu, self.takes, strict=True):
-            if gpu >= 0:
-                work[gpu] = work.get(gpu, 0) + takes
-        return max(work.values(), default=0)
 
     def end(self, begin: Sequence[int]) -> int:
         """Return when all has ended."""
@@ -272,62 +265,3 @@ class Timed:
                     if not waits[b]:
                         heapq.heappush(ready, (-tail[b], b))
         return begin
-
-
-def least(transition: Transition, plan: Timed) -> int:
-    """Return milliseconds that these actions take in any order.
-
-    A deletion that the floors cannot miss at the beginning comes after some creation for its
-    service; a creation comes after the deletions in its slots. So the earliest end of each is the
-    least solution of these rules, whatever the order.
-    """
-    total = -(-sum(plan.takes) // plan.parallel)
-    return max(plan.busiest(), total, max(_earliest(transition, plan), default=0))
-
-
-def _earliest(transition: Transition, plan: Timed) -> list[int]:
-    actions, start = transition.actions, transition.start
-    comes: dict[str, list[int]] = {}
-    for at, action in enumerate(actions):
-        for service in action.services:
-            if action.added_rps(service):
-                comes.setdefault(service, []).append(at)
-    of = _in_the_way(start, actions)
-    end = list(plan.takes)
-    changed = True
-    while changed:  # from below: each round is a bound, and few are needed
-        changed = False
-        first = {service: min(end[at] for at in those) for service, those in comes.items()}
-        for at, action in enumerate(actions):
-            ready = max((end[b] for b in of[at]), default=0)
-            for service in action.services if action.removes else ():
-                floor = transition.floors.get(service)
-                gone = action.removed_rps(service)
-                if not (floor and floor.rps and gone):
-                    continue
-                if start.capacity(service) - gone < floor.rps:
-                    ready = max(ready, first.get(service, 0))
-            if ready + plan.takes[at] > end[at]:
-                end[at], changed = ready + plan.takes[at], True
-    return end
-
-
-def _in_the_way(start: Deployment, actions: Sequence[Action]) -> list[list[int]]:
-    """Return, for each action that adds, those that remove what was in its slots at the start."""
-    cards = {(card.node, card.index): card for card in start.gpus()}
-    left: dict[tuple[str, int], list[tuple[int, Instance]]] = {}
-    found: list[list[int]] = []
-    for at, action in enumerate(actions):
-        gpu = cards[action.gpu].gpu
-        gone = left.setdefault(action.gpu, [])
-        own = []
-        for each in action.adds:
-            for b, old in gone:
-                if None in (each.start, old.start):
-                    continue
-                one, other = ((i.start or 0, gpu.profile(i.profile).memory) for i in (each, old))
-                if one[0] < other[0] + other[1] and other[0] < one[0] + one[1]:
-                    own.append(b)
-        gone += [(at, each) for each in action.removes if each in cards[action.gpu].instances]
-        found.append(sorted(set(own)))
-    return found

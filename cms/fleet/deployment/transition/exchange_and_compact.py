@@ -9,8 +9,8 @@ sequence then goes through the same order and the same check as ours: only the p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from ....solving.solution import Proof
 from ....values.numbers import Number
@@ -28,8 +28,8 @@ from .shortening import shortened
 
 __all__ = ["exchange_and_compact"]
 
-#: Content of a GPU: how many instances of each profile and work.
-_Content = Counter[tuple[str, Work]]
+#: Content of a GPU: how many instances of each kind, by number.
+_Content = Counter[int]
 
 
 def exchange_and_compact(
@@ -59,18 +59,18 @@ def exchange_and_compact(
     placed = place(wanted, start.with_gpus(_emptied(start)), as_grouped=True)
     if isinstance(placed, Unplaceable):
         return Impossible(placed.reasons, placed.proof)
-    contents = [content for card in placed.deployment.gpus() if (content := _content(card))]
     walk = _Walk(start)
+    contents = [content for card in placed.deployment.gpus() if (content := walk.content(card))]
     if not (walk.exchange(sum(contents, _Content())) and walk.compact(contents)):
         return Impossible(("it borrows more GPUs than the fleet has",), Proof.NONE)
     target, kept = arrived(start, placed.deployment, walk.actions)
     floors = floors_of(start, target, floor)
     before = max(len(start.used_gpus()), len(target.used_gpus()))
-    _, actions = shortened(
+    found = shortened(
         start, walk.actions, floors, walk.most, durations or Durations(), max_parallel
     )
     most = Kept(kept, sum((start.kinds() & Counter(wanted.counts)).values()), Proof.NONE)
-    return checked(start, target, floors, actions, walk.most - before, most)
+    return checked(start, target, floors, found.actions, found.gpus - before, most)
 
 
 def _emptied(start: Deployment) -> Mapping[tuple[str, int], FleetGpu]:
@@ -81,41 +81,74 @@ def _emptied(start: Deployment) -> Mapping[tuple[str, int], FleetGpu]:
     }
 
 
-def _content(card: FleetGpu) -> _Content:
-    return _Content(
-        (each.profile, each.work)
-        for each in card.instances
-        if each.is_ours and each.work is not None
-    )
+class _Overlap(NamedTuple):
+    """How well a content goes with what is on a GPU; the largest is the best."""
+
+    there: int
+    minus_in_the_way: int
+    is_used: bool
+    minus_gpu: int
 
 
 class _Walk:
-    """The GPUs, and what has been done to them."""
+    """The GPUs, and what has been done to them.
+
+    Attributes
+    ----------
+    kinds : list of (str, Work)
+        Profile and work, by number.
+    held : list of list of Instance
+        By GPU.
+    here : list of Counter
+        By GPU, what of it is ours and at work.
+    """
 
     def __init__(self, start: Deployment) -> None:
         self.sources = list(start.gpus())
+        self.kinds: list[tuple[str, Work]] = []
+        self._numbers: dict[tuple[str, Work], int] = {}
         self.held = [list(card.instances) for card in self.sources]
+        self.here = [self.content(card) for card in self.sources]
         self.actions: list[Action] = []
         self.most = sum(bool(held) for held in self.held)
+        self._overlaps: list[list[_Overlap | None] | None] = [None] * len(self.sources)
         for gpu, held in enumerate(self.held):  # what does nothing makes room first
             for each in [*held]:
                 if each.is_ours and each.work is None:
                     self.delete(gpu, each)
 
+    def number(self, instance: Instance) -> int:
+        """Return the number of the kind of an instance; -1 if it is not ours, or idle."""
+        if not instance.is_ours or instance.work is None:
+            return -1
+        kind = instance.profile, instance.work
+        if kind not in self._numbers:
+            self._numbers[kind] = len(self.kinds)
+            self.kinds.append(kind)
+        return self._numbers[kind]
+
+    def content(self, card: FleetGpu) -> _Content:
+        """Return what of a GPU is ours and at work."""
+        return _Content(n for each in card.instances if (n := self.number(each)) >= 0)
+
+    def _largest(self, kind: int) -> tuple[float, str]:
+        profile, work = self.kinds[kind]
+        return -float(work.supply_rps), profile
+
     # --- the fleet's multiset becomes the target's, on too many GPUs
 
     def exchange(self, wanted: _Content) -> bool:
         """Create what is new before what it replaces is deleted; False if there is no room."""
-        there = _Content()
-        for gpu in range(len(self.sources)):
-            there.update(self._here(gpu))
+        there = sum(self.here, _Content())
         new, old = list((wanted - there).elements()), list((there - wanted).elements())
-        for kind in sorted(new, key=_largest):
-            replaced, rest = [], kind[1].supply_rps
-            for each in sorted(old, key=_largest):
-                if each[1].service == kind[1].service and each[1].supply_rps <= rest:
+        for kind in sorted(new, key=self._largest):
+            work = self.kinds[kind][1]
+            replaced, rest = [], work.supply_rps
+            for each in sorted(old, key=self._largest):
+                other = self.kinds[each][1]
+                if other.service == work.service and other.supply_rps <= rest:
                     replaced.append(each)
-                    rest -= each[1].supply_rps
+                    rest -= other.supply_rps
             if replaced:
                 if not self.create_anywhere(kind):
                     return False
@@ -123,7 +156,7 @@ class _Walk:
                 for each in replaced:
                     old.remove(each)
                     self.delete_somewhere(each)
-        for kind in sorted(new, key=_largest):
+        for kind in sorted(new, key=self._largest):
             if not self.create_anywhere(kind):
                 return False
         for each in old:
@@ -134,85 +167,99 @@ class _Walk:
 
     def compact(self, contents: list[_Content]) -> bool:
         """Have each content on a GPU; False if there is no room."""
-        left = list(contents)
+        kinds: list[_Content] = []
+        for content in contents:
+            if content not in kinds:
+                kinds.append(content)
+        left = [contents.count(content) for content in kinds]
+        self._overlaps = [None] * len(self.sources)
         done: set[int] = set()
-        while left:
-            gpu, content = max(
-                (
-                    (gpu, content)
-                    for gpu in range(len(self.sources))
-                    if gpu not in done
-                    for content in left
-                    if self._can_hold(gpu, content)
-                ),
-                key=lambda pair: (
-                    (self._here(pair[0]) & pair[1]).total(),
-                    -(self._here(pair[0]) - pair[1]).total(),
-                    bool(self.held[pair[0]]),
-                    -pair[0],
-                ),
+        while any(left):
+            _, gpu, minus_at = max(
+                (overlap, gpu, -at)
+                for gpu in range(len(self.sources))
+                if gpu not in done
+                for at, overlap in enumerate(self._overlaps_of(gpu, kinds))
+                if left[at] and overlap is not None
             )
-            if not self._fill(gpu, content, done):
+            if not self._fill(gpu, kinds[-minus_at], done):
                 return False
             done.add(gpu)
-            left.remove(content)
-        return all(gpu in done or not self._here(gpu) for gpu in range(len(self.sources)))
+            left[-minus_at] -= 1
+        return all(gpu in done or not self.here[gpu] for gpu in range(len(self.sources)))
+
+    def _overlaps_of(self, gpu: int, contents: list[_Content]) -> list[_Overlap | None]:
+        """Return how well contents go with what is on a GPU; None for those it cannot hold."""
+        known = self._overlaps[gpu]
+        if known is None:
+            here = self.here[gpu]
+            size = here.total()
+            known = []
+            for content in contents:
+                overlap = None
+                if self._can_hold(gpu, content):
+                    there = sum(min(n, content[kind]) for kind, n in here.items())
+                    overlap = _Overlap(there, there - size, bool(self.held[gpu]), -gpu)
+                known.append(overlap)
+            self._overlaps[gpu] = known
+        return known
 
     def _can_hold(self, gpu: int, content: _Content) -> bool:
         card = self.sources[gpu]
         pinned = [(each.profile, each.start or 0) for each in card.pinned]
-        counts = Counter(profile for profile, _ in content.elements())
+        counts = self._profiles(content)
         return card.mode is Mode.MIG and card.gpu.place(counts, around=pinned) is not None
+
+    def _profiles(self, content: Iterable[int]) -> Counter[str]:
+        every = content.elements() if isinstance(content, Counter) else content
+        return Counter(self.kinds[kind][0] for kind in every)
 
     def _fill(self, gpu: int, content: _Content, done: set[int]) -> bool:
         """Give a GPU its content: what is not of it goes elsewhere, what lacks is pulled in."""
         stay, lacks = self._stays(gpu, content)
         for each in [e for e in self.held[gpu] if e.is_ours and e not in stay]:
-            if not self.create_anywhere((each.profile, _work(each)), done | {gpu}):
+            if not self.create_anywhere(self.number(each), done | {gpu}):
                 return False
             self.delete(gpu, each)
         card = self.sources[gpu]
         around = [(each.profile, each.start or 0) for each in self.held[gpu]]
-        layout = card.gpu.place(Counter(profile for profile, _ in lacks), around=around)
+        layout = card.gpu.place(self._profiles(lacks), around=around)
         assert layout is not None
         for spot in layout:
-            kind = next(each for each in lacks if each[0] == spot.profile)
+            kind = next(each for each in lacks if self.kinds[each][0] == spot.profile)
             lacks.remove(kind)
-            self.create(gpu, Instance(spot.profile, spot.start, kind[1]))
+            self.create(gpu, Instance(spot.profile, spot.start, self.kinds[kind][1]))
             self.delete_somewhere(kind, done | {gpu})
         return True
 
-    def _stays(self, gpu: int, content: _Content) -> tuple[list[Instance], list[tuple[str, Work]]]:
+    def _stays(self, gpu: int, content: _Content) -> tuple[list[Instance], list[int]]:
         """Choose the instances that can stay where they are, so that the rest has a place."""
         card = self.sources[gpu]
         left, stay = Counter(content), [each for each in self.held[gpu] if not each.is_ours]
         for each in self.held[gpu]:
-            if not each.is_ours or each.work is None or not left[(each.profile, each.work)]:
+            if not left[self.number(each)]:
                 continue
             rest = Counter(left)
-            rest[(each.profile, each.work)] -= 1
+            rest[self.number(each)] -= 1
             around = [(e.profile, e.start or 0) for e in (*stay, each)]
-            counts = Counter(profile for profile, _ in rest.elements())
-            if card.gpu.place(counts, around=around) is not None:
+            if card.gpu.place(self._profiles(rest), around=around) is not None:
                 stay.append(each)
                 left = rest
         return stay, list(left.elements())
 
     # --- actions
 
-    def _here(self, gpu: int) -> _Content:
-        return _content(replace(self.sources[gpu], instances=tuple(self.held[gpu])))
-
-    def create_anywhere(self, kind: tuple[str, Work], shut: set[int] | None = None) -> bool:
+    def create_anywhere(self, kind: int, shut: set[int] | None = None) -> bool:
         """Create an instance on the GPU with fewest free slots that has room."""
+        profile, work = self.kinds[kind]
         best: tuple[tuple[bool, int, int], int] | None = None
         for gpu, card in enumerate(self.sources):
             if card.mode is not Mode.MIG or (shut and gpu in shut):
                 continue
-            if not _has(card, kind[0]):
+            if not _has(card, profile):
                 continue
             held = self.held[gpu]
-            starts = card.gpu.room([(e.profile, e.start or 0) for e in held], kind[0])
+            starts = card.gpu.room([(e.profile, e.start or 0) for e in held], profile)
             if starts:
                 taken = sum(card.gpu.profile(each.profile).memory for each in held)
                 score = not held, card.gpu.memory_slices - taken, gpu
@@ -220,17 +267,17 @@ class _Walk:
                     best = score, starts[-1]
         if best is None:
             return False
-        self.create(best[0][2], Instance(kind[0], best[1], kind[1]))
+        self.create(best[0][2], Instance(profile, best[1], work))
         return True
 
-    def delete_somewhere(self, kind: tuple[str, Work], shut: set[int] | None = None) -> None:
+    def delete_somewhere(self, kind: int, shut: set[int] | None = None) -> None:
         """Delete an instance from the least filled GPU that has one."""
         found = [
             (len(self.held[gpu]), gpu, each)
             for gpu in range(len(self.sources))
-            if not (shut and gpu in shut)
+            if self.here[gpu][kind] and not (shut and gpu in shut)
             for each in self.held[gpu]
-            if each.is_ours and (each.profile, each.work) == kind
+            if self.number(each) == kind
         ]
         _, gpu, each = min(found, key=lambda one: one[:2])
         self.delete(gpu, each)
@@ -239,6 +286,7 @@ class _Walk:
         """Create an instance."""
         card = self.sources[gpu]
         self.held[gpu].append(instance)
+        self._count(gpu, instance, 1)
         self.most = max(self.most, sum(bool(held) for held in self.held))
         self.actions.append(Action(What.CREATE, card.node, card.index, adds=(instance,)))
 
@@ -246,17 +294,16 @@ class _Walk:
         """Delete an instance."""
         card = self.sources[gpu]
         self.held[gpu].remove(instance)
+        self._count(gpu, instance, -1)
         self.actions.append(Action(What.DELETE, card.node, card.index, removes=(instance,)))
+
+    def _count(self, gpu: int, instance: Instance, by: int) -> None:
+        if (kind := self.number(instance)) >= 0:
+            self.here[gpu][kind] += by
+            if not self.here[gpu][kind]:
+                del self.here[gpu][kind]
+        self._overlaps[gpu] = None
 
 
 def _has(card: FleetGpu, profile: str) -> bool:
     return any(each.name == profile for each in card.gpu.profiles)
-
-
-def _work(instance: Instance) -> Work:
-    assert instance.work is not None
-    return instance.work
-
-
-def _largest(kind: tuple[str, Work]) -> tuple[float, str]:
-    return -float(kind[1].supply_rps), kind[0]

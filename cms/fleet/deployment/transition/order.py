@@ -34,7 +34,7 @@ from ..instance import Instance
 from ..model import Deployment, FleetGpu
 from .model import Action, Floor, What
 
-__all__ = ["ordered", "predecessors", "rewrites", "temporaries"]
+__all__ = ["most_in_use", "ordered", "predecessors", "rewrites", "temporaries"]
 
 _Place = tuple[str, int]
 
@@ -75,6 +75,19 @@ def ordered(
         replace(action, after=tuple(sorted(needed)))
         for action, needed in zip(actions, _reduced(waits), strict=True)
     )
+
+
+def most_in_use(start: Deployment, actions: Sequence[Action]) -> int:
+    """Return how many GPUs are in use at most, if each action has ended before the next begins."""
+    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
+    most = used = sum(count > 0 for count in held.values())
+    for action in actions:
+        before = held[action.gpu]
+        # what removes and adds at once has the GPU all the time
+        held[action.gpu] = before - len(action.removes) + len(action.adds)
+        used += (held[action.gpu] > 0) - (before > 0)
+        most = max(most, used)
+    return most
 
 
 def predecessors(actions: Sequence[Action]) -> list[int]:

@@ -17,11 +17,13 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
-from math import ceil
+from math import ceil, inf
+from typing import NamedTuple
 
 from ..instance import Instance, Mode
 from ..programs import Limits
 from .durations import Durations
+from .manner import Manner
 from .model import Action, What
 from .rules import Choice, Cover, choices, clear, cover, do, drop, fill, is_blind, rest
 from .state import Fleet
@@ -32,8 +34,21 @@ __all__ = ["sequences"]
 #: The search over all choices: where at most so many GPUs are not done, over so many states times
 #: GPUs of the fleet.
 _FEW_GPUS, _STATES = 6, 6000
-#: Sequences to choose from: at most so many, fewer where positions times sequences exceed a limit.
-_WANTED, _ENOUGH = 12, 1000
+#: Sequences to choose from: at most so many.
+_WANTED = 6
+#: Beginnings that differ a little from the quickest one: at most so many, fewer where they times
+#: the square of the number of positions exceed a limit.
+_CHANGES, _ENOUGH = 60, 150_000
+#: So many actions more are taken for less time.
+_MORE_ACTIONS = 2
+
+
+class _Done(NamedTuple):
+    """A way that arrives, when, and in what manner it was gone."""
+
+    actions: tuple[Action, ...]
+    end: float
+    manner: Manner
 
 
 def sequences(
@@ -69,56 +84,83 @@ def sequences(
     rng = random.Random(seed)
     begin = Way(fleet, most)
     nearly: Way | None = None
-    wanted = max(1, min(_WANTED, _ENOUGH // (1 + len(fleet.positions))))
-    found: list[tuple[Action, ...]] = []
+    found: list[_Done] = []
     for attempt in range(1 + restarts):
-        if len(found) >= wanted or (attempt and limits.over):
+        if attempt and limits.over:
             break
-        by = rng if attempt else None
-        way = _in_time(begin, by, durations, limits, side_by_side=attempt % 2 == 0)
+        manner = Manner(
+            rng.randrange(2**32) if attempt > 1 else None,
+            room_first=attempt % 4 != 0,
+            side_by_side=attempt % 2 == 0,
+        )
+        way, end = _in_time(begin.copy(manner), durations, limits)
         if not way.is_done and not found:
-            way, few = _one_by_one(begin, by, limits)
-            nearly = nearly or few
+            way, few = _one_by_one(begin.copy(manner.again()), limits)
+            nearly, end = nearly or few, inf
         if way.is_done:
-            found.append(without_needless(fleet, way.actions))
+            found.append(_Done(without_needless(fleet, way.actions), end, manner))
+            if len(found) * len(fleet.positions) ** 2 >= _ENOUGH:
+                break
     if not found and nearly is not None:
-        last = _searched(nearly, limits)
+        last = _searched(nearly.copy(Manner()), limits)
         if last is not None:
-            found.append(without_needless(fleet, last.actions))
-    return found
+            found.append(_Done(without_needless(fleet, last.actions), inf, Manner()))
+    if found:
+        _improve(begin, found, rng, durations, limits)
+    fewest = min((len(each.actions) for each in found), default=0) + _MORE_ACTIONS
+    few_actions = [each for each in found if len(each.actions) <= fewest]
+    few_actions.sort(key=lambda each: (each.end, len(each.actions)))
+    return [each.actions for each in few_actions[:_WANTED]]
 
 
-def _in_time(
-    begin: Way,
-    rng: random.Random | None,
-    durations: Durations,
-    limits: Limits,
-    *,
-    side_by_side: bool,
-) -> Way:
+def _improve(
+    begin: Way, found: list[_Done], rng: random.Random, durations: Durations, limits: Limits
+) -> None:
+    """Go again in manners that differ a little from the best; what arrives is added."""
+    fleet = begin.fleet
+    fewest = min(len(each.actions) for each in found)
+
+    def cost(done: _Done) -> tuple[int, float, int]:
+        more = max(0, len(done.actions) - fewest - _MORE_ACTIONS)
+        return more, done.end, len(done.actions)
+
+    best = min(found, key=cost)
+    tries = _ENOUGH // (1 + len(fleet.positions) ** 2) - len(found)
+    for _ in range(min(_CHANGES, tries) if fleet.positions else 0):
+        if limits.over:
+            break
+        manner = best.manner.changed(len(fleet.services), rng)
+        way, end = _in_time(begin.copy(manner), durations, limits)
+        if way.is_done:
+            done = _Done(without_needless(fleet, way.actions), end, manner)
+            found.append(done)
+            if cost(done) <= cost(best):
+                best = done
+
+
+def _in_time(way: Way, durations: Durations, limits: Limits) -> tuple[Way, float]:
     """Go by the rules as time goes by: what can begin now begins now, side by side.
 
     Covers are looked for, and what goes is dropped for room, only when nothing is under way. What
-    is returned is done, or nothing goes on. `side_by_side`: whether covers of several positions are
-    made at once.
+    is returned is done, or nothing goes on; beside it, when the last action ends.
     """
-    way, now, done = begin.copy(), 0, 0
+    now, done = 0, 0
     free_at: dict[int, int] = {}
     due: list[tuple[int, int, int, int]] = []
     while not limits.over:
-        choice = next(_now(way, rng), None)
+        choice = next(_now(way), None)
         if choice is None and not due:
             reserved: set[int] = set()
-            for found in cover(way, rng) if way.entries else ():
+            for found in cover(way) if way.entries else ():
                 services = _taken(way, found)
                 if reserved.isdisjoint(services) and _is_still_good(way, found):
                     reserved |= services
                     do(way, Choice(found.covers))
                     done = _begun(way, done, now, durations, free_at, due)
-                    if not side_by_side:
+                    if not way.manner.side_by_side:
                         break
             if not due:
-                choice = next(drop(way, rng), None)
+                choice = next(drop(way), None)
                 if choice is None:
                     break
         if choice is not None:
@@ -132,15 +174,15 @@ def _in_time(
                 way.withheld[service] -= supply
             if gpu in way.busy and free_at[gpu] <= now:
                 way.busy.discard(gpu)
-    return way
+    return way, now
 
 
-def _now(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def _now(way: Way) -> Iterator[Choice]:
     if not way.entries:
         yield from rest(way)
         return
-    yield from fill(way, rng)
-    for choice in clear(way, rng):
+    yield from fill(way)
+    for choice in clear(way):
         # what a position gets is decided when it is free
         yield choice._replace(position=-1) if choice.goes else choice
 
@@ -195,14 +237,14 @@ def _is_still_good(way: Way, choice: Choice) -> bool:
     return True
 
 
-def _one_by_one(begin: Way, rng: random.Random | None, limits: Limits) -> tuple[Way, Way | None]:
+def _one_by_one(way: Way, limits: Limits) -> tuple[Way, Way | None]:
     """Go by the rules, each action ended before the next begins; also where few GPUs were left."""
-    way, few, steps = begin.copy(), None, 0
+    few, steps = None, 0
     while not limits.over:
         if few is None and steps % 8 == 0 and _left(way) <= _FEW_GPUS:
             few = way.copy()
         steps += 1
-        choice = next(choices(way, rng), None)
+        choice = next(choices(way), None)
         if choice is None:
             break
         do(way, choice)
@@ -250,7 +292,7 @@ def _key(way: Way) -> object:
 
 def _every(way: Way) -> Iterator[Choice]:
     """Iterate over all choices, also those that the rules would not make."""
-    yield from choices(way, None)
+    yield from choices(way)
     positions = way.fleet.positions
     for number, entry in way.entries.items():
         if entry is None:

@@ -164,7 +164,7 @@ def transition(
         )
         if not found and not limits.over:
             way = needed.look(count, limits)
-            if way is not None and (exact or goal.is_late) and _arrives(goal, way):
+            if way is not None and (exact or goal.is_late) and _arrives(goal, asked, way):
                 found = [way]
         if found:
             fewest = min(map(len, found))
@@ -173,15 +173,16 @@ def transition(
                 for each in found
                 if len(each) <= fewest + _MORE_ACTIONS
             ]
-            actions = min(done, key=lambda each: (each[0], len(each[1])))[1]
-            target, kept = arrived(goal.start, goal.target, actions)
+            best = min(done, key=lambda each: (each.milliseconds, len(each.actions)))
+            target, kept = arrived(goal.start, goal.target, best.actions)
             stays = goal.kept
             if stays.places:
                 stays = replace(stays, count=kept)
             else:
                 bound = stays.most, stays.proof
                 stays = proved_kept(goal.start, target, kept, bound, limits)
-            return checked(goal.start, target, asked, actions, needed.spare(count), stays)
+            borrowed = needed.spare(best.gpus - before)
+            return checked(goal.start, target, asked, best.actions, borrowed, stays)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     if most in needed.proofs:
@@ -190,7 +191,14 @@ def transition(
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
     if most == free:
         reasons.append("the fleet has no more; lower floors would help most")
+    if begins := sum(_is_starting(each) for _, each in goal.start.instances()):
+        what = "1 instance is" if begins == 1 else f"{begins} instances are"
+        reasons.append(f"{what} still starting, and counted only once running: observe again then")
     return Impossible(tuple(reasons), Proof.NONE)
+
+
+def _is_starting(instance: Instance) -> bool:
+    return instance.state is State.STARTING and instance.work is not None
 
 
 def _what_would_do(
@@ -207,14 +215,24 @@ def _what_would_do(
     return "lower floors or more GPUs are needed"
 
 
-def _arrives(goal: _Goal, actions: Sequence[Action]) -> bool:
+def _arrives(goal: _Goal, floors: Mapping[str, Floor], actions: Sequence[Action]) -> bool:
     """Whether actions end with what is wanted, on as many GPUs of each type.
 
-    Nothing may come on the way that the new limits do not admit.
+    Nothing may come on the way that the new limits do not admit, and what is still starting does
+    not count, as it does where all that can be reached is looked for.
     """
     old = outdated(goal.start, goal.target)
     if any(each.work in old for action in actions for each in action.adds):
         return False
+    for name, floor in floors.items():
+        if not floor.rps:
+            continue
+        has = goal.start.capacity(name)
+        for action in actions:
+            has -= action.removed_rps(name)
+            if has < floor.rps:
+                return False
+            has += action.added_rps(name)
     there, _ = arrived(goal.start, goal.target, actions)
     ends = (
         (side.kinds(), Counter(card.gpu.key for card in side.used_gpus()))

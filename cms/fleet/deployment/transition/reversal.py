@@ -13,6 +13,7 @@ from ....errors import InvalidProblem
 from ....solving.solution import Proof
 from ..instance import Instance, Mode, State
 from ..model import Deployment
+from ..recounting import outdated
 from .checking import most_gpus
 from .kept import in_common
 from .model import Action, Kept, Transition, What
@@ -80,7 +81,7 @@ def reversal(transition: Transition) -> Transition:
             inverse = replace(inverse, what=What.DELETE)
         back.append(inverse)
     start = transition.target
-    target, kept = arrived(start, _as_it_was(transition.start), back)
+    target, kept = arrived(start, _as_it_was(transition), back)
     most = _most_in_use(start, back)
     actions = ordered(start, back, transition.floors, most)
     count = Kept(kept, in_common(start, target, places=True), Proof.CHECKED, places=True)
@@ -100,10 +101,20 @@ def _most_in_use(start: Deployment, actions: Iterable[Action]) -> int:
     return most
 
 
-def _as_it_was(start: Deployment) -> Deployment:
-    """Ask for no more than there was: a way back need not lead to what had been asked for."""
+def _as_it_was(transition: Transition) -> Deployment:
+    """Ask for no more than there was: a way back need not lead to what had been asked for.
+
+    Nor within the limits that had been: what comes on the way was counted by the new ones. Only
+    where these do not admit what is to run again, it is the old ones that do.
+    """
+    start = transition.start
+    new = {each.name: each for each in transition.target.services}
+    old = {work.service for work in outdated(start, transition.target)}
     services = tuple(
-        replace(each, rate_rps=min(each.rate_rps, start.capacity(each.name)))
+        replace(
+            each if each.name in old else new.get(each.name, each),
+            rate_rps=min(each.rate_rps, start.capacity(each.name)),
+        )
         for each in start.services
     )
     return replace(start, services=services)

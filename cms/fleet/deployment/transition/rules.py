@@ -5,13 +5,13 @@ See :mod:`~cms.fleet.deployment.transition.ordering` for A to E.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from ..instance import Instance, Mode
 from .state import Card, Item
+from .waiting import waits
 from .way import Way
 
 __all__ = ["Choice", "Cover", "choices", "clear", "cover", "do", "drop", "fill", "is_blind", "rest"]
@@ -46,17 +46,17 @@ def do(way: Way, choice: Choice) -> None:
         use = choice.use
         if use < 0:  # whoever waits most
             need = way.need[way.fleet.positions[choice.position].pool]
-            use = max(need, key=lambda each: _wait(way, each, None))
+            use = max(waits(way, need).items(), key=itemgetter(1))[0]
         way.fill(choice.position, use)
 
 
-def choices(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def choices(way: Way) -> Iterator[Choice]:
     """Iterate over what can be done next, the best by the rules first."""
     if not way.entries:
         yield from rest(way)
         return
     for rule in (fill, clear, cover, drop):
-        yield from rule(way, rng)
+        yield from rule(way)
 
 
 def rest(way: Way) -> Iterator[Choice]:
@@ -66,19 +66,10 @@ def rest(way: Way) -> Iterator[Choice]:
             yield Choice(goes=((gpu, item),))
 
 
-def _noise(rng: random.Random | None, by: float) -> float:
-    return 1.0 if rng is None else 1.0 + by * rng.random()
-
-
-def _wait(way: Way, use: int, rng: random.Random | None) -> tuple[float, int]:
-    own = way.fleet.uses[use]
-    return way.urgency(own.service) * _noise(rng, 0.5), own.supply
-
-
 # --- A --------------------------------------------------------------------------------------------
 
 
-def fill(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def fill(way: Way) -> Iterator[Choice]:
     """A: iterate over free positions and what is wanted there, whoever waits most first."""
     positions = way.fleet.positions
     free: dict[int, int] = {}
@@ -92,11 +83,10 @@ def fill(way: Way, rng: random.Random | None) -> Iterator[Choice]:
             pool = positions[number].pool
             if pool not in free or score > best[pool]:
                 free[pool], best[pool] = number, score
-    waiting = [
-        (_wait(way, use, rng), number, use)
-        for pool, number in free.items()
-        for use in way.need[pool]
-    ]
+    if not free:
+        return
+    wait = waits(way, {use for pool in free for use in way.need[pool]})
+    waiting = [(wait[use], number, use) for pool, number in free.items() for use in way.need[pool]]
     waiting.sort(key=itemgetter(0), reverse=True)
     for _, number, use in waiting:
         yield Choice(position=number, use=use)
@@ -105,13 +95,13 @@ def fill(way: Way, rng: random.Random | None) -> Iterator[Choice]:
 # --- B --------------------------------------------------------------------------------------------
 
 
-def clear(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def clear(way: Way) -> Iterator[Choice]:
     """B: iterate over positions whose way can be cleared within the floors, the cheapest first."""
     found = []
     for number, gone in _in_the_way(way):
         if way.can_miss(_supplied(gone)):
-            found.append((_waste(way, gone) * _noise(rng, 1.0), len(gone), number, gone))
-    if rng is None and len(found) > 1:
+            found.append((_waste(way, gone) * way.manner.noise(1.0), len(gone), number, gone))
+    if not way.manner.is_random and len(found) > 1:
         found.sort(key=itemgetter(0, 1))
     elif found:
         found.sort(key=itemgetter(0))
@@ -165,7 +155,7 @@ def _waste(way: Way, gone: Sequence[tuple[int, Item]]) -> float:
 # --- C --------------------------------------------------------------------------------------------
 
 
-def cover(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def cover(way: Way) -> Iterator[Choice]:
     """C: iterate over positions whose way can be cleared once something covers for it."""
     found = []
     for number, gone in _in_the_way(way):
@@ -175,14 +165,14 @@ def cover(way: Way, rng: random.Random | None) -> Iterator[Choice]:
             if amount > way.spared(service)
         ]
         price = sum(lack * way.fleet.weight[service] for service, lack in lacks)
-        found.append((price * _noise(rng, 1.0), number, gone, lacks))
+        found.append((price * way.manner.noise(1.0), number, gone, lacks))
     found.sort(key=itemgetter(0))
     ready = []
     for price, number, gone, lacks in found[:_TRIED]:
-        covers = _covers(way, number, gone, lacks, rng)
+        covers = _covers(way, number, gone, lacks)
         if covers is not None:
             taken = sum(_slots(way, cover).bit_count() for cover in covers)
-            cost = taken / max(1, _unlocked(way, number, gone)) * _noise(rng, 1.0)
+            cost = taken / max(1, _unlocked(way, number, gone)) * way.manner.noise(1.0)
             ready.append((cost, price, _cleared(way, number, gone, covers)))
     ready.sort(key=itemgetter(0, 1))
     for _, _, choice in ready:
@@ -209,7 +199,6 @@ def _covers(
     number: int,
     gone: tuple[tuple[int, Item], ...],
     lacks: Sequence[tuple[int, int]],
-    rng: random.Random | None,
 ) -> tuple[Cover, ...] | None:
     """Find room for what supplies as much as is lacking."""
     fleet, trial = way.fleet, way.copy()
@@ -222,7 +211,7 @@ def _covers(
     covers: list[Cover] = []
     for service, lack in lacks:
         while lack > 0:
-            found = _room(trial, service, lack, shut, rng)
+            found = _room(trial, service, lack, shut)
             if found is None:
                 return None
             cover, supply = found
@@ -232,9 +221,7 @@ def _covers(
     return tuple(covers)
 
 
-def _room(
-    way: Way, service: int, lack: int, shut: dict[int, int], rng: random.Random | None
-) -> tuple[Cover, int] | None:
+def _room(way: Way, service: int, lack: int, shut: dict[int, int]) -> tuple[Cover, int] | None:
     """Find the best room for a temporary instance of a service.
 
     One that covers most for its slots, then in nobody's way, then on the fullest GPU.
@@ -261,7 +248,7 @@ def _room(
                 if slots & (card.slots | closed) or not fleet.fits(gpu, card, use.profile, slots):
                     continue
                 score = (
-                    min(use.supply, lack) / own.bit_count() * _noise(rng, 0.3),
+                    min(use.supply, lack) / own.bit_count() * way.manner.noise(0.3),
                     -(slots & waiting).bit_count(),
                     card.slots.bit_count(),
                 )
@@ -279,13 +266,13 @@ def is_blind(card: Card) -> bool:
 # --- D --------------------------------------------------------------------------------------------
 
 
-def drop(way: Way, rng: random.Random | None) -> Iterator[Choice]:
+def drop(way: Way) -> Iterator[Choice]:
     """D: iterate over what the floors can miss, the largest for its supply first."""
     found = []
     for gpu, item in way.leaving():
         if not item.supply or item.supply <= way.spared(item.service):
             gain = item.slots.bit_count() / (0.01 + _waste(way, ((gpu, item),)))
-            found.append((gain * _noise(rng, 1.0), gpu, item))
+            found.append((gain * way.manner.noise(1.0), gpu, item))
     found.sort(key=itemgetter(0), reverse=True)
     for _, gpu, item in found:
         yield Choice(goes=((gpu, item),))

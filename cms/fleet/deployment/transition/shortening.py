@@ -9,15 +9,32 @@ waits, and a new one can only be shorter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ..model import Deployment
 from .durations import Durations, Timed
 from .model import Action, Floor
-from .order import ordered
+from .order import most_in_use, ordered
 
-__all__ = ["shortened"]
+__all__ = ["Shortened", "shortened"]
 
 _ROUNDS = 6
+
+
+class Shortened(NamedTuple):
+    """A sequence with its waits.
+
+    Attributes
+    ----------
+    milliseconds : int
+    actions : tuple of Action
+    gpus : int
+        As many are in use at some moment of it, and no more at any moment of any execution.
+    """
+
+    milliseconds: int
+    actions: tuple[Action, ...]
+    gpus: int
 
 
 def shortened(
@@ -27,8 +44,8 @@ def shortened(
     most_gpus: int,
     durations: Durations,
     max_parallel: int | None = None,
-) -> tuple[int, tuple[Action, ...]]:
-    """Return milliseconds, and the actions with their waits in a sequence that takes as long."""
+) -> Shortened:
+    """Find a sequence that takes less time; if it uses fewer GPUs, it has to stay with those."""
     best = ordered(start, actions, floors, most_gpus)
     timed = Timed.of(start, best, durations, max_parallel)
     begin = timed.begin([action.after for action in best])
@@ -40,7 +57,10 @@ def shortened(
         if then.end(found) >= timed.end(begin):
             break
         best, timed, begin = again, then, found
-    return timed.end(begin), best
+    used = most_in_use(start, best)
+    if used < most_gpus:
+        return shortened(start, best, floors, used, durations, max_parallel)
+    return Shortened(timed.end(begin), best, used)
 
 
 def _by_time(actions: Sequence[Action], begin: Sequence[int], takes: Sequence[int]) -> list[int]:

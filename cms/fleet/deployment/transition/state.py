@@ -123,6 +123,7 @@ class Fleet:
     def __post_init__(self) -> None:
         self.cards = list(self.start.gpus())
         self.targets = list(self.target.gpus())
+        self.devices = {card.gpu.key: card.gpu for card in self.cards}
         self.number = {(card.node, card.index): n for n, card in enumerate(self.cards)}
         self.services = [
             each.name for each in {s.name: s for s in (*self.start.services, *self.target.services)}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..instance import Instance
+from .manner import Manner
 from .model import Action, What
 from .state import Entry, Fleet, Item, made
 
@@ -34,10 +35,11 @@ class Way:
         By service: what is being created, and counts only for how much still has to come.
     busy : set of int
         GPUs on which nothing can begin now.
+    manner : Manner
     """
 
-    def __init__(self, fleet: Fleet, most: int) -> None:
-        self.fleet, self.most = fleet, most
+    def __init__(self, fleet: Fleet, most: int, manner: Manner | None = None) -> None:
+        self.fleet, self.most, self.manner = fleet, most, manner or Manner()
         self.cards = list(fleet.firsts)
         self.slack = [-floor for floor in fleet.floor]
         self.old = [0] * len(fleet.services)
@@ -57,9 +59,10 @@ class Way:
             self.open_on[position.gpu] = (*self.open_on.get(position.gpu, ()), number)
             self.entries[number] = fleet.entry(self.cards[position.gpu], position)
 
-    def copy(self) -> Way:
+    def copy(self, manner: Manner | None = None) -> Way:
         """Return the same state, to go on from in another way."""
         other = object.__new__(Way)
+        other.manner = self.manner if manner is None else manner
         other.fleet, other.most, other.in_use = self.fleet, self.most, self.in_use
         other.cards, other.slack, other.old = self.cards[:], self.slack[:], self.old[:]
         other.need = [dict(each) for each in self.need]

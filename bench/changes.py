@@ -1,0 +1,118 @@
+"""What runs and what is wanted next: the changes that the suite ``transitions`` is about."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from cms import load_instance, solve
+from cms.fleet import Plan, gpu
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Placed, Wanted, place, wanted_of
+from cms.fleet.deployment.transition import Transition, transition
+from cms.fleet.serving import Scenario, ServingProblem
+from instances.load_changes import before_and_after
+
+if TYPE_CHECKING:
+    from cms.problem.problem import Problem
+
+__all__ = ["CHAIN", "DRAWN", "Change", "change_of", "generate"]
+
+#: The family of drawn changes, and that of the published scenarios one after the other.
+DRAWN, CHAIN = "load-change", "published-chain"
+#: In this order; a fleet of three nodes of eight GPUs holds each of them and half as many more.
+SCENARIOS = ("S2", "S5", "S1", "S6", "S3")
+_DEVICE, _PER_NODE, _CHAIN_NODES = "a100-80gb", 8, 3
+_SOLVE_SECONDS = 60
+
+
+class Change(NamedTuple):
+    """What runs, and what is wanted of the same fleet."""
+
+    now: Deployment
+    wanted: Wanted
+
+
+def change_of(
+    family: str,
+    *,
+    n: int | None = None,
+    gpus: int = 0,
+    sigma: str = "0",
+    seed: int = 0,
+    step: int = 0,
+) -> Change:
+    """Return a change, with room for half as many GPUs more than the larger plan takes.
+
+    Parameters
+    ----------
+    family : str
+        ``load-change`` (:func:`instances.load_changes.before_and_after`), or ``published-chain``,
+        each step of which starts where the one before has ended.
+    n : int, optional
+        Services of a drawn change; by default all.
+    gpus, sigma, seed
+        Of a drawn change.
+    step : int
+        Of the chain, from 0 on.
+
+    Raises
+    ------
+    ValueError
+        If a plan is not proved optimal.
+
+    Examples
+    --------
+    >>> change = change_of("published-chain", step=0)
+    >>> print(len(change.now.used_gpus()), change.wanted.gpus)
+    3 {'a100-80gb': 12}
+    """
+    if family == CHAIN:
+        return Change(_ends(step), _published(SCENARIOS[step + 1]))
+    before, after = before_and_after(gpus, sigma=sigma, seed=seed, services=n)
+    first, second = _planned(before.as_problem()), _planned(after.as_problem())
+    most = max(first.gpus[_DEVICE], second.gpus[_DEVICE])
+    return Change(_placed(first, -(-max(most + _PER_NODE, 3 * most // 2) // _PER_NODE)), second)
+
+
+def _planned(serving: ServingProblem) -> Wanted:
+    solution = solve(serving.problem, time_limit=_SOLVE_SECONDS)
+    if solution.status != "optimal":
+        raise ValueError(f"a plan is {solution.status}; expected a proof that it is optimal")
+    return wanted_of(Plan(serving, solution))
+
+
+def _placed(wanted: Wanted, nodes: int) -> Deployment:
+    device, width = gpu(_DEVICE), len(str(nodes))
+    names = [f"node-{number:0{width}}" for number in range(1, nodes + 1)]
+    fleet = tuple(
+        FleetNode(name, tuple(FleetGpu(name, index, device) for index in range(_PER_NODE)))
+        for name in names
+    )
+    found = place(wanted, Deployment(fleet))
+    if not isinstance(found, Placed):
+        raise ValueError(f"the first plan cannot be placed: {found}")
+    return found.deployment
+
+
+@cache
+def _published(name: str) -> Wanted:
+    scenario = load_instance(name)
+    assert isinstance(scenario, Scenario)
+    return _planned(scenario.as_problem())
+
+
+@cache
+def _ends(step: int) -> Deployment:
+    if step == 0:
+        return _placed(_published(SCENARIOS[0]), _CHAIN_NODES)
+    found = transition(_ends(step - 1), _published(SCENARIOS[step]))
+    if not isinstance(found, Transition):
+        raise ValueError(f"step {step} of the chain: {found}")
+    return found.target
+
+
+def generate(family: str, **arguments: object) -> Problem:
+    """Make the problem of what is wanted next."""
+    wanted = change_of(family, **arguments).wanted  # type: ignore[arg-type]
+    assert wanted.plan is not None
+    return wanted.plan.serving.problem

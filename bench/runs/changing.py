@@ -1,0 +1,99 @@
+"""A transition by one of several methods, checked twice, with what it costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bench.changes import Change, change_of
+from bench.row import Outcome
+from bench.task import Task
+from cms.fleet.deployment.transition import (
+    Impossible,
+    Transition,
+    check_transition,
+    exchange_and_compact,
+    schedule,
+    transition,
+)
+from cms.fleet.deployment.transition.files import transition_to_json
+from proofs_checks.checker.replay import examine_transition
+
+from .stage import Facts, Stage, Tell
+
+if TYPE_CHECKING:
+    from cms.problem.problem import Problem
+
+__all__ = ["METHODS", "run_change"]
+
+_Method: TypeAlias = Callable[[Change, float], Transition | Impossible]
+
+
+def _ours(change: Change, seconds: float) -> Transition | Impossible:
+    return transition(*change, time_limit=seconds)
+
+
+def _as_grouped(change: Change, seconds: float) -> Transition | Impossible:
+    return transition(*change, as_grouped=True, time_limit=seconds)
+
+
+def _exchange_and_compact(change: Change, seconds: float) -> Transition | Impossible:
+    return exchange_and_compact(*change)
+
+
+#: How a transition is planned.
+METHODS: Mapping[str, _Method] = {
+    "ours": _ours,
+    "as-grouped": _as_grouped,
+    "exchange_and_compact": _exchange_and_compact,
+}
+
+
+def run_change(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
+    """Plan the transition by the task's method, in one thread, and have both checkers look at it.
+
+    The measurements: GPUs before and after, instances wanted and how many of them run already (the
+    trivial bound on what can be kept); spare GPUs and the least proved, instances kept and the most
+    proved; actions, temporary instances, seconds of its schedule and their lower bound; seconds of
+    processor time. The row's proof is that of the most kept.
+    """
+    change = change_of(task.source.family, **task.source.arguments)
+    tell(Stage.RUNNING, {"threads": 1})
+    started, worked = time.perf_counter(), time.process_time()
+    found = METHODS[task.method](change, task.time_limit)
+    cpu, seconds = time.process_time() - worked, time.perf_counter() - started
+    tell(Stage.CHECKING, {"seconds": seconds})
+    if isinstance(found, Impossible):
+        # a fleet with half its GPUs to spare has a transition
+        return {"outcome": Outcome.UNSUPPORTED, "error": str(found)}
+    started = time.perf_counter()
+    faults = [*check_transition(found), *examine_transition(transition_to_json(found))[0]]
+    facts: Facts = {
+        "check_seconds": time.perf_counter() - started,
+        "checker": "independent",
+        "proof": found.kept.proof.value,
+        "measurements": {**_figures(change, found), "cpu_seconds": cpu, "faults": len(faults)},
+    }
+    if faults:
+        return {**facts, "outcome": Outcome.FAILED, "error": "; ".join(map(str, faults[:3]))}
+    return {**facts, "outcome": Outcome.ANSWERED}
+
+
+def _figures(change: Change, found: Transition) -> dict[str, Any]:
+    plan = schedule(found)
+    return {
+        "gpus": [len(found.start.used_gpus()), len(found.target.used_gpus())],
+        "instances": sum(change.wanted.counts.values()),
+        "running": sum(
+            min(n, found.start.kinds().get(kind, 0)) for kind, n in change.wanted.counts.items()
+        ),
+        "spare": found.spare.count,
+        "least_spare": found.spare.least,
+        "kept": found.kept.count,
+        "most_kept": found.kept.most,
+        "actions": len(found.actions),
+        "temporaries": sum(a.is_temporary and bool(a.adds) for a in found.actions),
+        "makespan_s": float(plan.makespan_s),
+        "least_makespan_s": float(plan.least_s),
+    }

@@ -1,0 +1,97 @@
+"""A day of a fleet whose rates change: what each policy of planning again takes and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.figures import median
+from bench.row import RunRow
+from bench.tables import Column, Table, grouped, plain
+from bench.task import Kind, Source, Task
+from cms.fleet.reconciling import CONTENDERS
+
+from .suite import Settings, Suite
+
+#: Days that are drawn, of which the last is played and the others are history.
+_DAYS = 8
+_SERVICES = 16
+
+
+def tasks(settings: Settings) -> Iterator[Task]:
+    """Yield every policy on every seed's days."""
+    for seed in range(settings.seeds):
+        arguments = {
+            "n": min(_SERVICES, settings.largest),
+            "seed": seed,
+            "days": _DAYS,
+            "hours": settings.instances,
+        }
+        source = Source(family="waves", arguments=arguments, module="bench.days")
+        for name in CONTENDERS:
+            yield Task(
+                suite="day", kind=Kind.DAY, source=source, method=name,
+                time_limit=settings.time_limit, warm_up=False,
+            )  # fmt: skip
+
+
+def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
+    """Show what each policy takes: medians over the seeds, but the worst spare and the longest."""
+    done = [row for row in rows if row.measurements]
+    by = grouped(done, lambda row: (CONTENDERS.index(row.algorithm), row.algorithm))
+    lines = [_line(name, own) for (_, name), own in sorted(by.items())]
+    return [Table("day", _CAPTION, _COLUMNS, tuple(lines))]
+
+
+def _line(name: str, rows: Sequence[RunRow]) -> tuple[Any, ...]:
+    def each(key: str) -> list[float]:
+        return [float(row.measurements[key]) for row in rows]
+
+    starts = f"{median(each('starts')):.0f} ({median(each('temporary_starts')):.0f})"
+    return (
+        name.replace("_", " "), median(each("gpu_hours")), median(each("change_gpu_hours")),
+        median(each("replans")), starts, max(each("worst_spare_gpus")),
+        max(each("longest_transition_s")) / 60, median(each("shortage_s")),
+        median(each("best_gpu_hours")), median(each("distance")), median(each("peak_gpus")),
+        sum(each("refused")),
+    )  # fmt: skip
+
+
+def _amount(value: float) -> str:
+    return plain(f"{value:.4g}")
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+.1f} %"
+
+
+_CAPTION = (
+    "GPU hours of plans, and of what changes borrow besides; changes of plan; instances started, "
+    "and in brackets those that went again; the most GPUs a change borrowed; the longest change, "
+    "in minutes of assumed durations; seconds in which some service had less than its rate; the "
+    "fewest GPU hours with as many changes at best, rates known, and how far from it; the most "
+    "GPUs planned; changes that were not possible. Medians over the seeds, but for spare, longest "
+    "and refused."
+)
+_COLUMNS = (
+    Column("policy", left=True),
+    Column("GPU hours", _amount),
+    Column("borrowed", _amount),
+    Column("re-plans", _amount),
+    Column("starts"),
+    Column("spare", _amount),
+    Column("longest", _amount),
+    Column("short", _amount),
+    Column("least", _amount),
+    Column("to least", _signed),
+    Column("peak", _amount),
+    Column("refused", _amount),
+)
+
+SUITE = Suite(
+    "day",
+    "policies of planning again on a day of changing rates",
+    Settings(instances=24, largest=_SERVICES, time_limit=600.0),
+    tasks,
+    tables,
+)

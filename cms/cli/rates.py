@@ -1,0 +1,172 @@
+"""What ``cms reconcile`` is asked for: services, GPUs and terms, and rates that are not too old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cms.errors import CmsError, FileError
+
+from .catalogue import find_gpu
+from .fleets import duration
+from .options import usage_error
+from .session import Session
+
+if TYPE_CHECKING:
+    from cms.fleet.deployment import Deployment
+    from cms.fleet.deployment.transition import Durations
+    from cms.fleet.hardware import Gpu
+    from cms.fleet.reconciling import Forecast, Planner, Rates, Terms, Tick
+    from cms.fleet.serving import OperatingPoint
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a tick and a trace have in common, read.
+
+    Parameters
+    ----------
+    services, points : Path
+        The two tables.
+    gpus : list of str or None
+        Keys or device files; None for those that are there.
+    rule : str
+    costs : dict of str to Fraction
+        Of a GPU, by its key.
+    margin : Fraction
+    time_limit : float or None
+        Seconds of each plan.
+    terms : Terms
+    forecast : Forecast
+    durations : Durations or None
+    max_parallel : int or None
+    actuator : str
+        What cuts the GPUs.
+    """
+
+    services: Path
+    points: Path
+    gpus: list[str] | None
+    rule: str
+    costs: dict[str, Fraction]
+    margin: Fraction
+    time_limit: float | None
+    terms: Terms
+    forecast: Forecast
+    durations: Durations | None
+    max_parallel: int | None
+    actuator: str
+
+    def planner(self, session: Session, rates: Rates, now: Deployment | None) -> Planner:
+        """Build the planner of the services, on the GPUs that there are."""
+        from cms.fleet.reconciling import Planner, same_services
+        from cms.fleet.serving import read_operating_points, read_services
+        from cms.fleet.serving.measurements import only_device
+
+        asked, points = read_services(self.services), read_operating_points(self.points)
+        same_services(rates, [each.name for each in asked])
+        gpus = [find_gpu(key, "--gpu") for key in self.gpus or ()]
+        if not gpus and now is not None:
+            gpus = _measured(now, points, self.points)
+        elif not gpus:
+            gpus = [one for one in [only_device(points)] if one is not None]
+        limits = None
+        if now is not None:
+            there = [card.gpu.key for card in now.gpus()]
+            limits = {gpu.key: there.count(gpu.key) for gpu in gpus}
+        return Planner(
+            asked, points, gpus, margin=self.margin, time_limit=self.time_limit, rule=self.rule,
+            limits=limits, costs=self.costs, cancel=session.interrupts.cancel,
+        )  # fmt: skip
+
+
+def seconds(text: str, option: str) -> Fraction:
+    """Read a time that has to be one: ``4h``.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+
+    Examples
+    --------
+    >>> seconds("4h", "--horizon")
+    Fraction(14400, 1)
+    """
+    found = duration(text, option)
+    if found is None:
+        raise usage_error(f"{text!r}: expected a time such as 4h", option)
+    return Fraction(round(found.total_seconds()))
+
+
+def _measured(now: Deployment, points: Iterable[OperatingPoint], path: Path) -> list[Gpu]:
+    """The GPUs there are that something was measured on."""
+    from cms.fleet.serving.measurements import is_measured_on
+
+    there = {card.gpu.key: card.gpu for card in now.gpus()}
+    known = {point.device: point for point in points}.values()
+    found = [one for one in there.values() if any(is_measured_on(each, one) for each in known)]
+    if not found:
+        devices = ", ".join(sorted({each.device for each in known})) or "none"
+        raise FileError(
+            path, f"its points were measured on {devices}, and there are {', '.join(there)}",
+            expected="points of a GPU that is there",
+        )  # fmt: skip
+    return found
+
+
+def refuse_stale_rates(path: Path, rates: Rates, max_age: str) -> None:
+    """Refuse rates whose last moment is past, by more than their step and the age allowed."""
+    most = duration(max_age, "--max-age")
+    if most is None or not rates.is_clock:
+        return
+    age = datetime.now(UTC).timestamp() - float(rates.end_s)
+    allowed = max(most, timedelta(seconds=float(rates.step_s))).total_seconds()
+    if age > allowed:
+        raise FileError(
+            path, f"the last rates are of {rates.said(rates.count - 1)}, {age / 60:.0f} min ago",
+            expected=f"at most {allowed / 60:.0f} min",
+            fix="ask for them again, or allow more with --max-age",
+        )  # fmt: skip
+
+
+def gpu_hours(text: str, option: str) -> Fraction:
+    """Read what something is worth in GPU hours.
+
+    Raises
+    ------
+    UsageError
+        If it is no number >= 0.
+
+    Examples
+    --------
+    >>> gpu_hours("0.05", "--restart-cost")
+    Fraction(1, 20)
+    """
+    from cms.values.numbers import exact
+
+    try:
+        return exact(text.strip(), "the GPU hours")
+    except CmsError as fault:
+        raise usage_error(str(fault), option) from None
+
+
+def folder_files(tick: Tick, asked: Asked) -> dict[str, str]:
+    """Return the files of a tick: its transition's folder, and ``decision.json``, why it is so.
+
+    Who goes on gets a folder, too, without steps: what an earlier tick wrote there has been done,
+    and must not stay to be run again.
+    """
+    from cms.files.layout import document_text
+    from cms.fleet.deployment.transition.folder import FolderOptions, folder_of
+    from cms.fleet.reconciling import tick_to_json
+
+    how = FolderOptions(asked.actuator, "100 %", asked.durations, asked.max_parallel)
+    document = tick_to_json(tick)
+    del document["transition"]  # it is beside it
+    files = dict(folder_of(tick.way.transition, how).files)
+    return files | {"decision.json": document_text(lambda: document, "decision.json")}

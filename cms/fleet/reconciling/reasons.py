@@ -1,0 +1,192 @@
+"""Why a tick goes on or changes, in words; and the same as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...files.layout import number_to_json
+from ...values.numbers import shown
+from ..deployment.transition import transition_to_json
+from .changing import gpus_at_work
+from .path import Path
+from .ticking import Tick
+
+__all__ = ["Supplied", "headline", "reasons", "services_of", "tick_to_json"]
+
+
+@dataclass(frozen=True)
+class Supplied:
+    """A service at a tick, in items per second.
+
+    Parameters
+    ----------
+    service : str
+    rate_rps : Fraction
+        What was observed last.
+    has_rps, will_have_rps : Fraction
+        What runs for it now, and when the change is done.
+    """
+
+    service: str
+    rate_rps: Fraction
+    has_rps: Fraction
+    will_have_rps: Fraction
+
+
+def services_of(tick: Tick) -> tuple[Supplied, ...]:
+    """Return what each service is asked for, has and will have.
+
+    Parameters
+    ----------
+    tick : Tick
+    """
+    has, then = tick.has_rps, tick.will_have_rps
+    rates = tick.windows.envelopes.now.items()
+    return tuple(Supplied(name, rate, has[name], then[name]) for name, rate in rates)
+
+
+def headline(tick: Tick) -> str:
+    """Say what is done now in a line.
+
+    Parameters
+    ----------
+    tick : Tick
+    """
+    gpus = _gpus(sum(gpus_at_work(tick.now).values()))
+    if tick.keeps:
+        return f"keep: what runs on {gpus} goes on"
+    target = tick.way.transition.target
+    return f"change: {gpus} -> {_gpus(sum(gpus_at_work(target).values()))}"
+
+
+def reasons(tick: Tick) -> tuple[str, ...]:
+    """Say why, a sentence each: rates, what is short, what either way costs, how it changes.
+
+    Parameters
+    ----------
+    tick : Tick
+    """
+    return tuple(_reasons(tick))
+
+
+def _reasons(tick: Tick) -> Iterator[str]:
+    yield f"rates: {tick.history}; ahead: {tick.forecast}"
+    found, has, hours = tick.decision, tick.has_rps, tick.windows.envelopes.hours
+    for name in found.short:
+        asked = tick.windows.envelopes.now[name]
+        yield (
+            f"{name} is short: {_number(asked)} items/s are asked for and {_number(has[name])} are "
+            "there; what is short is replaced whatever that costs"
+        )
+    if found.keep is None and not found.short:
+        for name, rate in tick.windows.needs(0, 1).items():
+            if (1 + found.hysteresis) * has[name] < rate:
+                yield (
+                    f"{name} is not enough until {tick.said(1)}: {_number(rate)} items/s are "
+                    f"needed, with the margin, and {_number(has[name])} are there"
+                )
+    costs = f"{_number(tick.terms.replan_cost)} for each change"
+    if tick.terms.restart_cost:
+        costs += f" and {_number(tick.terms.restart_cost)} for each start it takes at least"
+    if found.change is None:
+        yield "no plan that begins now serves the rates ahead"
+    else:
+        over = _hours(tick.windows.count * hours)
+        yield (
+            f"to change now costs {_number(found.change.cost)} GPU hours over {over}, {costs}: "
+            f"{_ways(tick, found.change)}"
+        )
+    if found.keep is not None:
+        until = f"until {tick.said(found.keep.begin)}"
+        rest = f", then {_ways(tick, found.keep)}" if found.keep.windows else ""
+        yield f"to go on costs {_number(found.keep.cost)}: what runs {until}{rest}"
+        if found.change is not None:
+            most = (1 + found.hysteresis) * found.change.cost
+            yield (
+                f"going on may cost {shown(100 * found.hysteresis)} % more than changing, "
+                f"{_number(most)}: it {'does not' if found.keeps else 'would'} cost more than that"
+            )
+    if tick.keeps and not found.keeps:
+        yield "the plan to change to is what runs already"
+    if not tick.keeps:
+        yield _said_way(tick)
+
+
+def _said_way(tick: Tick) -> str:
+    way = tick.way
+    temporary = f", {way.temporary} more for a while" if way.temporary else ""
+    starts = f"{way.starts} instance{'s' * (way.starts != 1)} started{temporary}"
+    minutes = f"{_number(way.seconds / 60)} min, of assumed durations"
+    return f"the change: {way.transition}; {starts}; {minutes}"
+
+
+def _ways(tick: Tick, path: Path) -> str:
+    parts = []
+    for a, b in path.windows:
+        found = tick.windows.ask(a, b)
+        proof = "" if found.is_proved else " (not proved least)"
+        gpus = found.plan.solution.machine_count or 0
+        parts.append(f"{_gpus(gpus)} until {tick.said(b)}{proof}")
+    return ", then ".join(parts)
+
+
+def _gpus(number: int) -> str:
+    return f"{number} GPU{'s' * (number != 1)}"
+
+
+def _hours(hours: Fraction) -> str:
+    return f"{shown(hours)} h"
+
+
+def _number(value: Fraction) -> str:
+    """To hundredths; what is exact is in the document."""
+    return shown(Fraction(round(100 * value), 100))
+
+
+def tick_to_json(tick: Tick) -> dict[str, Any]:
+    """Turn a tick into a JSON document: what is done, the reasons, and the transition."""
+    found = tick.decision
+    return {
+        "decision": "keep" if tick.keeps else "change",
+        "headline": headline(tick),
+        "reasons": list(reasons(tick)),
+        "now": tick.said(0),
+        "forecast": tick.forecast.to_json(),
+        "terms": {
+            name: number_to_json(getattr(tick.terms, name))
+            for name in ("every_s", "lead_s", "horizon_s", "replan_cost", "restart_cost",
+                         "hysteresis")
+        } | {"regrouped": tick.terms.regrouped},
+        "short": list(found.short),
+        "keep": None if found.keep is None else _path_to_json(tick, found.keep),
+        "change": None if found.change is None else _path_to_json(tick, found.change),
+        "services": [
+            {
+                "service": each.service,
+                "rate_rps": number_to_json(each.rate_rps),
+                "has_rps": number_to_json(each.has_rps),
+                "will_have_rps": number_to_json(each.will_have_rps),
+            }
+            for each in services_of(tick)
+        ],
+        "transition": transition_to_json(tick.way.transition),
+    }  # fmt: skip
+
+
+def _path_to_json(tick: Tick, path: Path) -> dict[str, Any]:
+    return {
+        "gpu_hours": number_to_json(path.cost),
+        "begins": tick.said(path.begin),
+        "windows": [
+            {
+                "from": tick.said(a),
+                "until": tick.said(b),
+                "gpus": tick.windows.ask(a, b).plan.solution.machine_count,
+                "is_proved": tick.windows.ask(a, b).is_proved,
+            }
+            for a, b in path.windows
+        ],
+    }

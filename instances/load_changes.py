@@ -1,0 +1,156 @@
+"""Fleets whose load changes: the services of S1 to S6 at two moments.
+
+The pool is every service of the published scenarios with its own latency limit, 61 in all. Rates
+are those of the scenarios, times a random factor each, scaled to a fleet of about so many GPUs; at
+the second moment each is multiplied by another random factor. So two plans can be made, and a
+deployment of the one become one of the other.
+
+Examples
+--------
+>>> before, after = before_and_after(20, sigma="0.3", seed=1)
+>>> print(before.services[0])
+bert-S1 (bert): 6.7 items/s within 6434 ms
+>>> print(after.services[0])
+bert-S1 (bert): 5.1 items/s within 6434 ms
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from cms.errors import InvalidOption
+from cms.fleet.serving.scenario import Scenario
+from cms.fleet.serving.service import Service
+
+from . import published
+
+__all__ = ["before_and_after", "pool"]
+
+_NAMES = ("S1", "S2", "S3", "S4", "S5", "S6")
+#: Of the factors by which the first moment's rates differ from the scenarios'.
+_SPREAD = 0.5
+_DOUBLINGS = 60
+
+
+@cache
+def pool() -> tuple[Service, ...]:
+    """Return the services of S1 to S6, named after model and scenario.
+
+    Examples
+    --------
+    >>> len(pool())
+    61
+    """
+    return tuple(
+        replace(each, name=f"{each.name}-{name}")
+        for name in _NAMES
+        for each in published.scenario(name).services
+    )
+
+
+def before_and_after(
+    gpus: int, *, sigma: str | float, seed: int, services: int | None = None
+) -> tuple[Scenario, Scenario]:
+    """Draw the load of a fleet at two moments.
+
+    Parameters
+    ----------
+    gpus : int
+        So many are about enough at the first moment; what a plan takes differs by a few.
+    sigma : number or str
+        Standard deviation of the logarithm of the factor between the moments.
+    seed : int
+    services : int, optional
+        So many of the pool, drawn; by default all.
+
+    Returns
+    -------
+    tuple of Scenario
+        At most 3 processes in an instance, as the scenarios are published.
+
+    Raises
+    ------
+    InvalidOption
+        If there are not so many services, or the GPUs do not hold an instance of each.
+    """
+    every = pool()
+    count = len(every) if services is None else services
+    if not 1 <= count <= len(every):
+        raise InvalidOption(f"services is {count}; expected 1 to {len(every)}")
+    chance = np.random.default_rng(seed)
+    chosen = sorted(chance.choice(len(every), count, replace=False))
+    drawn = [every[at] for at in chosen]
+    rates = [float(s.rate_rps) * chance.lognormal(0.0, _SPREAD) for s in drawn]
+    factors = chance.lognormal(0.0, float(sigma), count)
+    scale = _scale(drawn, rates, gpus)
+    first = [_with_rate(s, scale * rate) for s, rate in zip(drawn, rates, strict=True)]
+    later = zip(first, factors, strict=True)
+    second = [_with_rate(s, float(s.rate_rps) * factor) for s, factor in later]
+    known = published.scenario("S1")
+    name = f"{gpus} GPUs, {count} services, sigma {sigma}, seed {seed}"
+    before, after = (
+        Scenario(
+            name=f"{name}, {when}",
+            title=f"{count} services of S1 to S6",
+            source=known.source,
+            services=tuple(side),
+            operating_points=known.operating_points,
+            rule=known.rule,
+            max_processes=known.max_processes,
+        )
+        for when, side in (("before", first), ("after", second))
+    )
+    return before, after
+
+
+def _with_rate(service: Service, rate: float) -> Service:
+    return replace(service, rate_rps=Fraction(max(1, round(10 * rate)), 10))
+
+
+def _scale(services: Sequence[Service], rates: Sequence[float], gpus: int) -> float:
+    """Find the factor at which services fill so many GPUs, if any slices of a GPU fit together."""
+    tables = [_tables()[each.name] for each in services]
+    if len(services) > 7 * gpus:
+        least = -(-len(services) // 7)
+        raise InvalidOption(f"gpus is {gpus}; expected {least} or more for so many services")
+
+    def slices(scale: float) -> int:
+        return sum(_slices(t, scale * rate) for t, rate in zip(tables, rates, strict=True))
+
+    low, high = 0.0, 1.0
+    while slices(high) <= 7 * gpus:
+        high *= 2
+    for _ in range(_DOUBLINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slices(middle) <= 7 * gpus else (low, middle)
+    return low
+
+
+def _slices(table: Sequence[float], rate: float) -> int:
+    """Return the compute slices that a rate takes."""
+    whole = int(rate / table[-1])
+    return 7 * whole + bisect_left(table, rate - whole * table[-1])
+
+
+@cache
+def _tables() -> Mapping[str, tuple[float, ...]]:
+    """Return, for each service of the pool, the most that 0, 1, ... 7 slices serve of it."""
+    serving = replace(published.scenario("S1"), services=pool()).as_problem()
+    tables = {}
+    for service in serving.services:
+        best: dict[int, float] = {}
+        for block in serving.problem.blocks:
+            slices = serving.gpus[0].profile(serving.profile_of(block)).compute
+            best[slices] = max(best.get(slices, 0.0), float(serving.supply(service.name, block)))
+        table = [0.0]
+        for slices in range(1, 8):
+            parts = (table[slices - k] + rate for k, rate in best.items() if k <= slices)
+            table.append(max(table[-1], *parts))
+        tables[service.name] = tuple(table)
+    return tables
