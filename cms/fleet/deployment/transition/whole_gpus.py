@@ -34,7 +34,7 @@ from .kept import in_common
 from .model import Action, Kept, Transition, What
 from .order import ordered
 from .planning import Impossible, arrived, checked
-from .shortening import shortened
+from .shortening import Shortened, shortened
 from .whole_gpus_bound import least_spare
 from .whole_gpus_goal import Goal, as_it_stays, goes_on
 from .whole_gpus_rules import walk
@@ -153,12 +153,12 @@ def transition_of_whole_gpus(
     for count in range(least, most + 1):
         ways = _ways(goal, before + count, seed, restarts, limits)
         if ways:
-            used = min(way.peak for way in ways)
-            _, actions = min(
-                (_in_order(goal, way, durations, max_parallel) for way in ways if way.peak == used),
-                key=lambda each: (each[0], len(each[1])),
+            best = min(
+                (_in_order(goal, way, durations, max_parallel) for way in ways),
+                key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
-            return _answer(goal, actions, used - before, places=isinstance(to, Deployment))
+            places = isinstance(to, Deployment)
+            return _answer(goal, best.actions, best.gpus - before, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
@@ -208,10 +208,8 @@ def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> li
     return found
 
 
-def _in_order(
-    goal: Goal, way: Way, durations: Durations, max_parallel: int | None
-) -> tuple[int, tuple[Action, ...]]:
-    """Return milliseconds, or 0 where nodes change as a whole, and the actions with their waits."""
+def _in_order(goal: Goal, way: Way, durations: Durations, max_parallel: int | None) -> Shortened:
+    """Return the actions with their waits; where nodes change as a whole, in no better sequence."""
     if not goal.turns:
         return shortened(goal.start, way.actions, goal.floors, way.peak, durations, max_parallel)
     actions = ordered(goal.start, way.actions, goal.floors, way.peak)
@@ -219,12 +217,13 @@ def _in_order(
     for action, turn in zip(actions, way.groups, strict=True):
         waits.setdefault(turn, set()).update(action.after)
     of = dict(enumerate(way.groups))
-    return 0, tuple(  # a node begins once all that any of its GPUs waits for has ended
+    together = tuple(  # a node begins once all that any of its GPUs waits for has ended
         replace(action, after=tuple(sorted(b for b in waits[turn] if of[b] != turn)))
         if turn
         else action
         for action, turn in zip(actions, way.groups, strict=True)
     )
+    return Shortened(0, together, way.peak)
 
 
 def _answer(goal: Goal, actions: Sequence[Action], count: int, *, places: bool) -> Transition:
