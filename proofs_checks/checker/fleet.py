@@ -386,7 +386,11 @@ def work_fault(card: Card, instance: Instance, points: Mapping[str, Any]) -> str
         return ""
     point, name = points[instance.point], card.device.name_of
     where = (card.device.key, name(instance.profile))
-    if point.device in card.device.names and name(point.profile) == where[1]:
+    own = {where[1]}
+    if instance.profile == "whole":  # the profile that is all of the GPU is measured for it
+        profiles = card.device.profiles.values()
+        own |= {each.name for each in profiles if each.memory == card.device.memory}
+    if point.device in card.device.names and name(point.profile) in own:
         return ""
     return (
         f"{card.name}: {instance} is on {' '.join(where)}, and its point was measured on "

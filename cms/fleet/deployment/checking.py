@@ -135,10 +135,9 @@ def _whole(card: FleetGpu) -> Iterator[Violation]:
         if each.profile != WHOLE or each.start is not None:
             needs = f"{WHOLE!r}, or MIG on"
             yield Violation("mode", card.name, f"{each.place} on a GPU with MIG off", needs)
-    services = {each.work.service for each in card.instances if each.work is not None}
-    if len(card.instances) > 1 and len(services) > 1:
-        has = f"{' and '.join(sorted(services))} on a whole GPU"
-        yield Violation("mode", card.name, has, "one service, or MIG or MPS on")
+    if len(card.instances) > 1:
+        has = f"{' and '.join(map(str, card.instances))} on a whole GPU"
+        yield Violation("mode", card.name, has, "one instance, or MIG or MPS on")
 
 
 def _driver(node: FleetNode, card: FleetGpu) -> Iterator[Violation]:

@@ -13,9 +13,14 @@ from .floors import floors_of
 from .model import Action, Exhausted, Fixed, Floor, Frozen, Kept, Spare, Transition, What
 from .planning import Impossible, transition
 from .reversal import reversal
+from .whole_gpus import Actuator, saved_by_parts, spare_needed, transition_of_whole_gpus
 
 __all__ = [
     "transition",
+    "transition_of_whole_gpus",
+    "Actuator",
+    "saved_by_parts",
+    "spare_needed",
     "Transition",
     "Impossible",
     "Action",

@@ -228,7 +228,7 @@ def _fullest(
         there.update(actions[b].adds)
         mode = actions[b].mode or mode
     for b in before:
-        if ended >> b & 1:
+        if ended >> b & 1 or actions[b].what is What.RESTART:  # whose place is taken once
             there.subtract(actions[b].removes)
     rest = list((+there).elements())
     if action.what in (What.RESTART, What.REWRITE):  # its own slots are taken once

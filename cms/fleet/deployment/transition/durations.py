@@ -69,10 +69,11 @@ class Durations:
             return self.cut_s + coming
         if action.what is What.DELETE:
             return self.delete_s
+        stopping = self.stop_s if any(each.work for each in action.removes) else Fraction(0)
         if action.what is What.RESTART:
-            return self.stop_s + coming
+            return stopping + coming
         cutting = self.reset_s if needs_reset and action.mode is not None else self.rewrite_s
-        return (self.stop_s if action.removes else 0) + cutting + coming
+        return stopping + cutting + coming
 
     def _start(self, instance: Instance) -> Fraction:
         if instance.work is None:

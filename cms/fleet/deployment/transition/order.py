@@ -25,7 +25,7 @@ layouts are legal. GPUs in use: as for floors, with the last action that takes o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ....errors import AlgorithmError
@@ -206,16 +206,20 @@ def _most(
     card: FleetGpu,
     actions: Sequence[Action],
     before: Sequence[int],
-    ended: Iterable[int],
+    ended: Collection[int],
     action: Action,
 ) -> list[Instance]:
-    """Return all that can be on a GPU while an action is under way, after some have ended."""
+    """Return all that can be on a GPU while an action is under way, after some have ended.
+
+    The place of a restart is taken once, ended or not.
+    """
     there = list(card.instances)
     for b in before:
         there += actions[b].adds
-    for b in ended:
-        for each in actions[b].removes:
-            _take(there, each, b)
+    for b in before:
+        if b in ended or actions[b].what is What.RESTART:
+            for each in actions[b].removes:
+                _take(there, each, b)
     there += [each for each in action.adds if each not in action.removes]
     # in a restart the place is taken once
     for one in action.removes:

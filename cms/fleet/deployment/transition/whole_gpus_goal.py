@@ -1,0 +1,389 @@
+"""What has to become of each GPU where a tool can only cut a whole one anew.
+
+A GPU stays as cut if it is to have as many instances of each profile as it has; then only what
+they do may change. Any other is cut anew: all that is on it stops, and what is to be there comes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm
+from typing import NamedTuple
+
+from ....errors import InvalidProblem
+from ..guesses import doubtful, in_doubt
+from ..instance import Instance, Mode, State, Work
+from ..model import Deployment, FleetGpu
+from .model import Floor
+
+__all__ = ["Content", "Goal", "Supplies", "Thing", "Turn", "Use", "as_it_stays", "goes_on"]
+
+
+class Use(NamedTuple):
+    """What an instance can be used for: a service (-1: none) and its scaled supply."""
+
+    work: Work | None
+    service: int
+    supply: int
+
+
+class Thing(NamedTuple):
+    """An instance on a GPU, as it counts.
+
+    Attributes
+    ----------
+    instance : Instance
+    service : int
+        -1 if it supplies nothing.
+    supply : int
+    pool : int
+        Of what is wanted in its place; -1: nothing is.
+    stays : bool
+        Whether it is as it is to be.
+    """
+
+    instance: Instance
+    service: int
+    supply: int
+    pool: int = -1
+    stays: bool = False
+
+
+class Content(NamedTuple):
+    """What one GPU is to be cut anew for.
+
+    Attributes
+    ----------
+    mode : Mode
+    instances : tuple of Instance
+    pools : tuple of int
+        Of each instance.
+    where : frozenset of int
+        The GPUs it may come to lie on.
+    home : int
+        The GPU of the target.
+    """
+
+    mode: Mode
+    instances: tuple[Instance, ...]
+    pools: tuple[int, ...]
+    where: frozenset[int]
+    home: int
+
+
+class Turn(NamedTuple):
+    """GPUs of a node that can only change together.
+
+    Attributes
+    ----------
+    contents : tuple of (int, int)
+        GPUs and what each is to have; -1: nothing.
+    drained : tuple of int
+        GPUs of the node that stay as cut, and on which everything stops meanwhile.
+    """
+
+    contents: tuple[tuple[int, int], ...]
+    drained: tuple[int, ...]
+
+
+class Supplies:
+    """Supplies and floors in whole numbers: by service, scaled by their common denominator.
+
+    Attributes
+    ----------
+    floor : list of int
+    weight : list of float
+        What one unit is of a floor; 0 for services without one, which wait for nothing.
+    """
+
+    def __init__(self, sides: Sequence[Deployment], floors: Mapping[str, Floor]) -> None:
+        names = dict.fromkeys(service.name for side in sides for service in side.services)
+        self.names = list(names)
+        self._number = {name: number for number, name in enumerate(self.names)}
+        self._scale = [1] * len(self.names)
+        for side in sides:
+            for _, each in side.instances():
+                if each.work is not None:
+                    number = self._number[each.work.service]
+                    scale = self._scale[number]
+                    self._scale[number] = lcm(scale, each.work.supply_rps.denominator)
+        for name, floor in floors.items():
+            number = self._number[name]
+            self._scale[number] = lcm(self._scale[number], floor.rps.denominator)
+        self.floor = [
+            int(floors[name].rps * scale) if name in floors else 0
+            for name, scale in zip(self.names, self._scale, strict=True)
+        ]
+        self.weight = [1 / floor if floor else 0.0 for floor in self.floor]
+
+    def use(self, work: Work | None) -> Use:
+        """Return work as it counts."""
+        if work is None:
+            return Use(None, -1, 0)
+        number = self._number[work.service]
+        return Use(work, number, int(work.supply_rps * self._scale[number]))
+
+    def thing(self, instance: Instance, *, pool: int = -1, stays: bool = False) -> Thing:
+        """Return an instance as it counts; one that does not run supplies nothing."""
+        use = self.use(instance.work if instance.supply_rps else None)
+        return Thing(instance, use.service, use.supply, pool, stays)
+
+
+@dataclass
+class Goal:
+    """What does not change on the way.
+
+    Parameters
+    ----------
+    start, target : Deployment
+        With supplies counted alike; GPUs of the target that stay as cut have their instances where
+        the start has them (`as_it_stays`).
+    floors : Mapping[str, Floor]
+    is_late : bool
+        Whether any wanted work may take any place of its profile, and any content any free GPU.
+    by_node : bool
+        Whether the GPUs of a node change together, and all that works on it stops meanwhile.
+    """
+
+    start: Deployment
+    target: Deployment
+    floors: Mapping[str, Floor]
+    is_late: bool
+    by_node: bool
+    #: Of each GPU in the beginning.
+    firsts: list[tuple[Thing, ...]] = field(init=False)
+    #: By pool: ``{use: how many are wanted}``.
+    needs: list[dict[Use, int]] = field(init=False, default_factory=list)
+    contents: list[Content] = field(init=False, default_factory=list)
+    #: GPUs that are cut anew one by one.
+    singles: list[int] = field(init=False, default_factory=list)
+    turns: list[Turn] = field(init=False, default_factory=list)
+    #: GPUs that are not cut and change what shares them: what comes.
+    shared: dict[int, tuple[Instance, ...]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cards = list(self.start.gpus())
+        self.ends = list(self.target.gpus())
+        self.supplies = Supplies((self.start, self.target), self.floors)
+        self._pools: dict[object, int] = {}
+        anew: list[int] = []
+        self.firsts = []
+        for number, (card, end) in enumerate(zip(self.cards, self.ends, strict=True)):
+            if card.mode is end.mode and is_as_cut(card, end):
+                self.firsts.append(tuple(self._in_place(card, end)))
+            elif card.mode is end.mode and card.mode is not Mode.MIG:
+                self.firsts.append(self._sharing(number, card, end))
+            else:
+                self.firsts.append(tuple(map(self.supplies.thing, card.instances)))
+                if card.instances or end.instances:
+                    anew.append(number)
+        self._group(anew)
+        self.covers = self._covers()
+
+    def _pool(self, card: FleetGpu, wanted: Instance) -> int:
+        use = self.supplies.use(wanted.work)
+        key: object = (card.gpu.key, wanted.profile, use)
+        if self.is_late:
+            key = card.gpu.key, wanted.profile
+        pool = self._pools.setdefault(key, len(self._pools))
+        if pool == len(self.needs):
+            self.needs.append({})
+        self.needs[pool][use] = self.needs[pool].get(use, 0) + 1
+        return pool
+
+    def _in_place(self, card: FleetGpu, end: FleetGpu) -> Iterator[Thing]:
+        for now, then in zip(card.instances, end.instances, strict=True):
+            stays = goes_on(now, then) or not now.is_ours
+            wants = not stays and then.work is not None
+            yield self.supplies.thing(
+                now, pool=self._pool(card, then) if wants else -1, stays=stays
+            )
+
+    def _sharing(self, number: int, card: FleetGpu, end: FleetGpu) -> tuple[Thing, ...]:
+        left, found = list(end.instances), []
+        for now in card.instances:
+            same = next((then for then in left if goes_on(now, then)), None)
+            if same is not None:
+                left.remove(same)
+            elif not now.is_ours:
+                raise _not_ours(card, now)
+            found.append(self.supplies.thing(now, stays=same is not None))
+        self.shared[number] = tuple(left)
+        return tuple(found)
+
+    # --- what is cut together -----------------------------------------------------------------
+
+    def _group(self, anew: Sequence[int]) -> None:
+        by_node: dict[str, list[int]] = {}
+        for number in anew:
+            by_node.setdefault(self.cards[number].node, []).append(number)
+        whole = {name for name, own in by_node.items() if self.by_node or self._resets(own)}
+        self.singles = [number for number in anew if self.cards[number].node not in whole]
+        for number in self.singles:
+            end = self.ends[number]
+            if end.instances:
+                self._content(number, self._where(number, whole))
+        for name in sorted(whole):
+            pairs = []
+            for number in by_node[name]:
+                is_used = bool(self.ends[number].instances)
+                pairs.append((number, self._content(number, frozenset()) if is_used else -1))
+            others = [n for n, card in enumerate(self.cards) if card.node == name]
+            drained = [n for n in others if n not in by_node[name] and self.firsts[n]]
+            for number in drained:
+                for thing in self.firsts[number]:
+                    if not thing.instance.is_ours:
+                        raise _not_ours(self.cards[number], thing.instance, " is drained")
+            self.turns.append(Turn(tuple(pairs), tuple(drained)))
+
+    def _resets(self, numbers: Sequence[int]) -> bool:
+        """Whether a change of mode resets all GPUs of the node."""
+        return any(
+            self.cards[n].mode is not self.ends[n].mode
+            and Mode.MIG in (self.cards[n].mode, self.ends[n].mode)
+            and self.cards[n].gpu.mode_change_needs_reset is not False
+            for n in numbers
+        )
+
+    def _content(self, number: int, where: frozenset[int]) -> int:
+        card, end = self.cards[number], self.ends[number]
+        pools = tuple(self._pool(card, each) for each in end.instances)
+        self.contents.append(Content(end.mode, end.instances, pools, where, number))
+        return len(self.contents) - 1
+
+    def _where(self, number: int, whole: set[str]) -> frozenset[int]:
+        home, end = self.cards[number], self.ends[number]
+        if not self.is_late or home.mode is not end.mode:
+            return frozenset((number,))
+        profiles = {each.profile for each in end.instances}
+        return frozenset(
+            n
+            for n, card in enumerate(self.cards)
+            if (card.gpu.key, card.mode) == (home.gpu.key, home.mode)
+            and card.node not in whole
+            and (n in self.singles or not (card.instances or self.ends[n].instances))
+            and (n == number or self.can_cut(n, profiles))
+        )
+
+    def can_cut(self, number: int, profiles: set[str]) -> bool:
+        """Whether the driver of a GPU's node offers profiles."""
+        card = self.cards[number]
+        node = self.start.node(card.node)
+        known = {profile.name: profile for profile in card.gpu.profiles}
+        return all(name not in known or node.offers(known[name]) for name in profiles)
+
+    def _covers(self) -> dict[tuple[str, str], list[Use]]:
+        """Return what instances of a profile of a GPU can do, of what runs or is to run."""
+        found: dict[tuple[str, str], dict[Use, None]] = {}
+        for side in (self.start, self.target):
+            for card, each in side.instances():
+                use = self.supplies.use(each.work)
+                if use.supply and card.mode is Mode.MIG:
+                    found.setdefault((card.gpu.key, each.profile), {})[use] = None
+        return {key: list(uses) for key, uses in found.items()}
+
+
+def goes_on(now: Instance, then: Instance) -> bool:
+    """Whether nothing has to happen to an instance."""
+    if (now.profile, now.start, now.work, now.owner) != (
+        then.profile, then.start, then.work, then.owner,
+    ):  # fmt: skip
+        return False
+    return now.state is then.state or {now.state, then.state} == {State.STARTING, State.RUNNING}
+
+
+def is_as_cut(card: FleetGpu, end: FleetGpu) -> bool:
+    """Whether a tool that counts instances leaves a GPU alone."""
+    same = card.mode is end.mode is Mode.MIG and _counts(card) == _counts(end)
+    return same and len(card.instances) > 0
+
+
+def _counts(card: FleetGpu) -> Counter[tuple[str, bool]]:
+    return Counter((each.profile, each.state is State.HOLLOW) for each in card.instances)
+
+
+def as_it_stays(
+    start: Deployment, target: Deployment, *, by_node: bool, clears: bool
+) -> Deployment:
+    """Return a target as a tool that cuts whole GPUs reaches it.
+
+    What is wanted of a GPU that stays as cut is wanted of the instances that are there.
+
+    Parameters
+    ----------
+    start, target : Deployment
+    by_node : bool
+        Whether a node is drained to have a GPU of it cut anew.
+    clears : bool
+        Whether a GPU on which nothing of ours works any more is cleared, so that it is free: only
+        where nothing else has to stop for that.
+
+    Raises
+    ------
+    InvalidProblem
+        If a GPU that another has instances on, or may have, would be cut anew.
+    """
+    cards: dict[tuple[str, int], FleetGpu] = {}
+    others = {(card.node, card.index): card for card in target.gpus()}
+    for node in start.nodes:
+        doubts = doubtful(node)
+        for card in node.gpus:
+            end = others[card.node, card.index]
+            doubt = in_doubt(card, doubts)
+            if is_as_cut(card, end):
+                end = replace(end, instances=_aligned(card, end), seen=card.seen)
+                held = (*card.pinned, *doubt)
+                if clears and not by_node and not held and _works(card) and not _works(end):
+                    end = card.with_instances(())
+            elif card.mode is Mode.MIG or card.mode is not end.mode:
+                for each in (*card.pinned, *doubt):
+                    raise _not_ours(card, each)
+            cards[card.node, card.index] = end
+    return target.with_gpus(cards)
+
+
+def _works(card: FleetGpu) -> bool:
+    return any(each.is_ours and each.work is not None for each in card.instances)
+
+
+def _aligned(card: FleetGpu, end: FleetGpu) -> tuple[Instance, ...]:
+    """Say what each instance is to do, as few of them as can be something else."""
+    left, found = list(end.instances), dict[int, Instance]()
+    for number, now in enumerate(card.instances):
+        same = next((then for then in left if goes_on(now, then)), None)
+        if same is None:  # the same work at another place goes on where it is
+            same = next((then for then in left if _does_the_same(now, then)), None)
+        if same is not None:
+            left.remove(same)
+            found[number] = replace(now, state=same.state)
+    for number, now in enumerate(card.instances):
+        if number not in found:
+            then = next((each for each in left if _can_become(now, each)), None)
+            if then is None:
+                raise _not_ours(card, now)
+            left.remove(then)
+            found[number] = replace(now, work=then.work, state=then.state)
+    return tuple(found[number] for number in range(len(card.instances)))
+
+
+def _does_the_same(now: Instance, then: Instance) -> bool:
+    return goes_on(replace(now, start=None), replace(then, start=None))
+
+
+def _can_become(now: Instance, then: Instance) -> bool:
+    is_alike = (now.profile, now.owner, now.state is State.HOLLOW) == (
+        then.profile, then.owner, then.state is State.HOLLOW,
+    )  # fmt: skip
+    return is_alike and now.is_ours
+
+
+def _not_ours(
+    card: FleetGpu, instance: Instance, why: str = " would be cut anew"
+) -> InvalidProblem:
+    whose = "not ours" if not instance.is_ours else "perhaps another's"
+    return InvalidProblem(
+        f"{card.name} has {instance}, which is {whose}, and{why} as a whole; expected it to stay "
+        "as it is cut (the actuator nvidia-smi cuts parts of a GPU), or --release"
+    )

@@ -1,0 +1,314 @@
+"""By which rules a transition goes on where whole GPUs are cut anew.
+
+In this order, until all is as it is to be:
+
+A. what is wanted and takes nothing away: work on instances that idle, contents on empty GPUs;
+B. what the floors can miss, the smallest waste first: other work in place, a GPU cut anew;
+C. what they can miss once something covers for it: instances that idle, or that do something else
+   that can be missed, and whole free GPUs;
+D. what is not wanted any more goes.
+
+What a place gets is decided when it is free: whoever waits most. What a GPU gets, too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
+
+from ..instance import Instance, Mode
+from ..programs import Limits
+from .whole_gpus_goal import Thing, Turn, Use
+from .whole_gpus_way import Way
+
+__all__ = ["walk"]
+
+#: Changes for which covers are looked for at once: the cheapest ones.
+_TRIED = 12
+
+_Random = random.Random | None
+
+
+class Change(NamedTuple):
+    """Something that can be done, and what stops for it.
+
+    Attributes
+    ----------
+    do : callable
+        Done to a state.
+    gone : tuple of Thing
+    shut : frozenset of int
+        The GPUs on which it happens.
+    fills : int
+        GPUs in use after it beyond those before.
+    """
+
+    do: Callable[[Way], None]
+    gone: tuple[Thing, ...]
+    shut: frozenset[int]
+    fills: int = 0
+
+
+def walk(way: Way, rng: _Random, limits: Limits) -> Way:
+    """Go by the rules until all is done or nothing goes on."""
+    while not limits.over and not way.is_done:
+        if not (_free(way, rng) or _missed(way, rng) or _covered(way, rng) or _leave(way)):
+            break
+    return way
+
+
+def _noise(rng: _Random, by: float) -> float:
+    return 1.0 if rng is None else 1.0 + by * rng.random()
+
+
+# --- A: takes nothing away ------------------------------------------------------------------------
+
+
+def _free(way: Way, rng: _Random) -> bool:
+    found = [
+        (way.urgency(use.service) * _noise(rng, 0.5), use.supply, gpu, at, use)
+        for gpu, at, thing in _first_of_each_pool(way)
+        for use in way.need[thing.pool]
+    ]
+    if found:
+        *_, gpu, at, use = max(found, key=itemgetter(0, 1))
+        way.work(gpu, at, use, stays=True)
+        return True
+    for change in _whole(way, rng, is_empty=True):
+        if way.in_use + change.fills <= way.most:
+            change.do(way)
+            return True
+    return False
+
+
+def _first_of_each_pool(way: Way) -> Iterator[tuple[int, int, Thing]]:
+    seen: set[int] = set()
+    for gpu, at, thing in way.places():
+        if thing.pool >= 0 and not thing.supply and thing.pool not in seen:
+            seen.add(thing.pool)
+            yield gpu, at, thing
+
+
+def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:
+    """Iterate over changes of whole GPUs and nodes, on which something works or nothing does."""
+    contents = sorted(
+        (-_waits(way, number) * _noise(rng, 0.5), number) for number in way.contents
+    )  # fmt: skip
+    for _, content in contents:
+        _, _, _, where, home = way.goal.contents[content]
+        for gpu in sorted(where, key=lambda gpu: (gpu != home, gpu)):
+            held = way.held[gpu]
+            if (gpu in way.singles or not held) and _idles(held) is is_empty:
+                yield Change(_cut(gpu, content), held, frozenset((gpu,)), not held)
+    for turn in way.turns:
+        gone = _stopped(way, turn)
+        if _idles(gone) is is_empty:
+            filled = sum(c >= 0 and not way.held[gpu] for gpu, c in turn.contents)
+            gpus = (*(gpu for gpu, _ in turn.contents), *turn.drained)
+            yield Change(_turn(turn), gone, frozenset(gpus), filled)
+    for gpu in way.shared:
+        gone = tuple(thing for thing in way.held[gpu] if not thing.stays)
+        if _idles(gone) is is_empty:
+            yield Change(_share(gpu), gone, frozenset((gpu,)), not way.held[gpu])
+
+
+def _cut(gpu: int, content: int) -> Callable[[Way], None]:
+    return lambda way: way.cut(gpu, content)
+
+
+def _turn(turn: Turn) -> Callable[[Way], None]:
+    return lambda way: way.turn(turn)
+
+
+def _share(gpu: int) -> Callable[[Way], None]:
+    return lambda way: way.share(gpu)
+
+
+def _in(gpu: int, at: int, thing: Thing, use: Use, *, stays: bool) -> Change:
+    return Change(
+        lambda way: way.work(gpu, at, use, stays=stays), (thing,), frozenset((gpu,))
+    )  # fmt: skip
+
+
+def _stopped(way: Way, turn: Turn) -> tuple[Thing, ...]:
+    """Return what stops when a node changes as a whole."""
+    gpus = (*(gpu for gpu, _ in turn.contents), *turn.drained)
+    return tuple(chain.from_iterable(way.held[gpu] for gpu in gpus))
+
+
+def _idles(things: Iterable[Thing]) -> bool:
+    return not any(thing.supply for thing in things)
+
+
+def _waits(way: Way, content: int) -> float:
+    """How much waits for what a content has places for."""
+    pools = way.goal.contents[content].pools
+    return sum(
+        max((max(0.0, way.urgency(use.service)) for use in way.need[pool]), default=0.0)
+        for pool in pools
+    )
+
+
+# --- B: can be missed -----------------------------------------------------------------------------
+
+
+def _missed(way: Way, rng: _Random) -> bool:
+    found = []
+    for change in chain(_in_place(way), _whole(way, rng, is_empty=False)):
+        if way.in_use + change.fills <= way.most and way.can_miss(change.gone):
+            found.append((_waste(way, change.gone) * _noise(rng, 1.0), change))
+    if not found:
+        return False
+    min(found, key=itemgetter(0))[1].do(way)
+    return True
+
+
+def _in_place(way: Way) -> Iterator[Change]:
+    for gpu, at, thing in way.places():
+        if thing.pool >= 0 and thing.supply:
+            yield _in(gpu, at, thing, way.best(thing.pool), stays=True)
+
+
+def _waste(way: Way, gone: Iterable[Thing]) -> float:
+    weight = way.goal.supplies.weight
+    return sum(each.supply * weight[each.service] for each in gone if each.supply)
+
+
+# --- C: can be missed once it is covered ----------------------------------------------------------
+
+
+def _covered(way: Way, rng: _Random) -> bool:
+    found = []
+    whole = list(_whole(way, rng, is_empty=False))
+    # covers of a node take whole nodes: first for what needs them
+    in_place = () if way.goal.by_node and whole else _in_place(way)
+    for number, change in enumerate(chain(in_place, whole)):
+        if way.in_use + change.fills <= way.most:
+            weight = way.goal.supplies.weight
+            lacks = way.lacks(change.gone)
+            price = sum(n * weight[service] for service, n in lacks.items())
+            found.append((price * _noise(rng, 1.0), number, change))
+    found.sort(key=itemgetter(0, 1))
+    best: tuple[float, Way] | None = None
+    for _, _, change in found[:_TRIED]:
+        trial = way.copy()
+        if _cover(trial, change, rng):
+            cost = (len(trial.actions) - len(way.actions)) * _noise(rng, 0.5)
+            change.do(trial)
+            if best is None or cost < best[0]:
+                best = cost, trial
+    if best is None:
+        return False
+    way.__dict__.update(best[1].__dict__)
+    return True
+
+
+def _cover(way: Way, change: Change, rng: _Random) -> bool:
+    """Have something else do what a change takes below the floors."""
+    way.lending = ""
+    while lacks := way.lacks(change.gone):
+        service, lack = max(lacks.items(), key=lambda each: each[1])
+        if not (
+            _instance(way, service, lack, change, rng) or _free_gpu(way, lacks, change.fills)
+        ):  # fmt: skip
+            return False
+    return True
+
+
+def _instance(way: Way, service: int, lack: int, change: Change, rng: _Random) -> bool:
+    """Have an instance that can be missed supply a service: idle ones first."""
+    best: tuple[tuple[float, ...], int, int, Use] | None = None
+    needs = {thing.service for thing in change.gone if thing.supply}
+    busy = (
+        each for each in way.places()
+        if each[2].supply and each[2].service not in needs and way.can_miss((each[2],))
+    )  # fmt: skip
+    for gpu, at, thing in chain(way.idle(), busy):
+        if gpu in change.shut:
+            continue
+        card = way.goal.cards[gpu].gpu
+        for use in way.goal.covers.get((card.key, thing.instance.profile), ()):
+            if use.service == service:
+                part = min(use.supply, lack) / card.profile(thing.instance.profile).memory
+                score = (not thing.supply, thing.pool < 0, part * _noise(rng, 0.3))
+                if best is None or score > best[0]:
+                    best = score, gpu, at, use
+    if best is None:
+        return False
+    way.work(*best[1:], stays=False)
+    return True
+
+
+def _free_gpu(way: Way, lacks: dict[int, int], fills: int) -> bool:
+    """Cut an empty GPU for most of what is lacking."""
+    if way.in_use + fills >= way.most:
+        return False
+    best: tuple[float, int, tuple[Instance, ...]] | None = None
+    tried: set[tuple[str, frozenset[str]]] = set()
+    kept = {*way.goal.shared, *way.waiting()}
+    nodes = {way.goal.cards[gpu].node for gpu, held in enumerate(way.held) if held}
+    for gpu, held in enumerate(way.held):
+        card = way.goal.cards[gpu]
+        if held or gpu in kept or card.mode is not Mode.MIG:
+            continue
+        if way.goal.by_node and card.node in nodes - {way.lending}:  # it would be drained
+            continue
+        profiles = frozenset(
+            name for key, name in way.goal.covers
+            if key == card.gpu.key and way.goal.can_cut(gpu, {name})
+        )  # fmt: skip
+        if not profiles or (card.gpu.key, profiles) in tried:
+            continue
+        tried.add((card.gpu.key, profiles))
+        for layout in card.gpu.maximal_layouts_around((), tuple(sorted(profiles))):
+            worth, instances = _lent(way, card.gpu.key, layout, lacks)
+            if worth and (best is None or worth > best[0]):
+                best = worth, gpu, instances
+    if best is None:
+        return False
+    way.lend(*best[1:])
+    return True
+
+
+def _lent(
+    way: Way, key: str, layout: Iterable[tuple[str, int]], lacks: dict[int, int]
+) -> tuple[float, tuple[Instance, ...]]:
+    """Say what the places of a layout are to do to cover most of what is lacking, and how much."""
+    left, weight = dict(lacks), way.goal.supplies.weight
+    worth, instances = 0.0, list[Instance]()
+    for profile, start in sorted(layout, key=lambda place: (place[0], place[1]), reverse=True):
+        gains = [
+            (min(use.supply, left[use.service]) * weight[use.service], use.supply, use)
+            for use in way.goal.covers.get((key, profile), ())
+            if left.get(use.service, 0) > 0
+        ]
+        if gains:
+            gain, _, use = max(gains, key=itemgetter(0, 1))
+            worth += gain
+            left[use.service] -= use.supply
+            instances.append(Instance(profile, start, use.work))
+    return worth, tuple(instances)
+
+
+# --- D: is not wanted any more --------------------------------------------------------------------
+
+
+def _leave(way: Way) -> bool:
+    """Stop or clear what can be missed and nothing is to come in place of."""
+    nodes: dict[object, list[int]] = {}
+    for gpu in sorted(way.singles):
+        nodes.setdefault(way.goal.cards[gpu].node if way.goal.by_node else gpu, []).append(gpu)
+    for gpus in nodes.values():
+        if way.can_miss(chain.from_iterable(way.held[gpu] for gpu in gpus)):
+            way.clear(gpus)
+            return True
+    if way.contents or way.turns or way.shared:
+        return False
+    for gpu, at, thing in way.places():
+        if thing.pool < 0 and way.can_miss((thing,)):
+            way.work(gpu, at, way.goal.supplies.use(None), stays=True)
+            return True
+    return False

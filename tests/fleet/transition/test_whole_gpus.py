@@ -1,0 +1,352 @@
+"""Transitions by tools that cut whole GPUs: by both checkers, and against all there is."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import InvalidOption, InvalidProblem
+from cms.fleet.deployment import (
+    WHOLE,
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    Placed,
+    State,
+    Wanted,
+    place,
+)
+from cms.fleet.deployment.checking import check_gpu
+from cms.fleet.deployment.transition import Impossible, Transition, What, transition
+from cms.fleet.deployment.transition.files import transition_to_json
+from cms.fleet.deployment.transition.whole_gpus import (
+    Actuator,
+    saved_by_parts,
+    spare_needed,
+    transition_of_whole_gpus,
+)
+from cms.solving.solution import Proof
+from proofs_checks.checker.replay import check_transition as replayed
+from tests.property.problems import share
+from tests.references.placements import best_placement
+from tests.references.transitions import run
+from tests.references.whole_gpus import is_reachable
+
+from ..deployments import SERVICES, deployments, point, promises, published
+from .cases import A30, A100, CHAIN, THINGS, Pair, work
+
+TOOLS = [each for each in Actuator if each is not Actuator.NVIDIA_SMI]
+PARTED = Actuator.MIG_PARTED
+
+
+def _safe(found: Transition, seed: int = 0) -> None:
+    assert replayed(transition_to_json(found)) == []
+    assert run(found, random.Random(seed)) == []
+
+
+def _kept_where(found: Transition) -> set[tuple[str, int]]:
+    """The GPUs on which some instance with work is never interrupted."""
+    gone = Counter((action.gpu, each) for action in found.actions for each in action.removes)
+    return {
+        (card.node, card.index)
+        for card, each in found.start.instances()
+        if each.is_ours and each.work is not None and not gone[(card.node, card.index), each]
+        and card.mode is Mode.MIG
+    }  # fmt: skip
+
+
+def _is_whole(found: Transition, tool: Actuator) -> None:
+    """Whether what the tool cannot do is not asked of it."""
+    kept = _kept_where(found)
+    before, after = ({(c.node, c.index): c for c in side.gpus()} for side in (
+        found.start, found.target
+    ))  # fmt: skip
+    cut = {action.gpu for action in found.actions if action.what is What.REWRITE}
+    assert all(before[gpu].counts == after[gpu].counts for gpu in kept)
+    assert not kept & cut
+    for action in found.actions:
+        if action.what in (What.CREATE, What.DELETE):
+            assert before[action.gpu].mode is not Mode.MIG
+    if tool.drains_nodes:
+        nodes = {node for node, _ in cut}
+        assert not {node for node, _ in kept} & nodes
+        for node in nodes:  # one step: all of a node wait for the same, and not for each other
+            own = [
+                a for a in found.actions
+                if a.node == node and a.what is What.REWRITE and a.name not in found.spare.borrowed
+            ]  # fmt: skip
+            assert len({action.after for action in own}) <= 1
+
+
+@share(2)
+@given(st.data())
+def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(data: st.DataObject) -> None:
+    """GPUs with others' instances, idle and hollow ones, shares, and changes of mode."""
+    tool = data.draw(st.sampled_from(TOOLS))
+    now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=(A30.key,)))
+    spare = tuple(FleetGpu("spare", i, A30) for i in range(data.draw(st.integers(0, 2))))
+    now = replace(now, nodes=(*now.nodes, FleetNode("spare", spare)))
+    wanted = data.draw(promises(now))
+    try:
+        found = transition_of_whole_gpus(
+            now, wanted, tool, floor=data.draw(st.sampled_from(("1", "0.5")))
+        )
+    except InvalidProblem:  # another's is on a node that is drained, or reset for a mode
+        assert any(card.pinned for card in now.gpus())
+        return
+    if isinstance(found, Transition):
+        _safe(found)
+        _is_whole(found, tool)
+
+
+@share(4)
+@given(st.data())
+def test_as_much_is_kept_as_can_be(data: st.DataObject) -> None:
+    now = data.draw(deployments(most_nodes=1, most_gpus=2, keys=(A30.key,)))
+    spare = FleetNode("spare", (FleetGpu("spare", 0, A30),))
+    wanted = data.draw(promises(now))
+    now = replace(now, nodes=(*now.nodes, spare))
+    found = transition_of_whole_gpus(now, wanted, PARTED, floor=0)
+    best = best_placement(now, wanted, whole=True)
+    assert isinstance(found, Transition) == (best is not None)
+    if isinstance(found, Transition) and best is not None:
+        assert found.kept.count == best[1]
+
+
+# --- spare GPUs -----------------------------------------------------------------------------------
+
+
+def _reachable(pair: Pair, spare: int) -> bool:
+    return is_reachable(
+        A30,
+        [tuple(sorted((p, s) for p, _, s, _ in content)) for content in pair.contents],
+        {(p, s): n for (p, s, _), n in pair.counts.items()},
+        {(p, s): r for p, s, r in THINGS},
+        pair.floors,
+        2 + spare,
+        2,
+    )
+
+
+def _gap(seed: int) -> bool:
+    """Whether more spare GPUs were found than needed; none is proved needed that is not.
+
+    Everything there is may also stop what ours keeps, which comes first.
+    """
+    pair = Pair(seed)
+    found = transition_of_whole_gpus(pair.start, pair.wanted, PARTED)
+    assert isinstance(found, Transition), found
+    _safe(found, seed)
+    _is_whole(found, PARTED)
+    least, why = spare_needed(found, PARTED)
+    assert least <= found.spare.count
+    assert bool(why) == bool(least)
+    can = _reachable(pair, 0)
+    assert not (can and least)
+    assert can or found.spare.count
+    return can != (not found.spare.count)
+
+
+def test_no_spare_gpu_is_proved_necessary_that_is_not() -> None:
+    assert sum(_gap(seed) for seed in range(12)) == 0
+
+
+@pytest.mark.long
+def test_two_hundred_pairs_of_two_gpus() -> None:
+    assert sum(_gap(seed) for seed in range(12, 212)) <= 13
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_covers_of_a_node_are_on_nodes_that_are_drained_for_nothing(seed: int) -> None:
+    """All GPUs of a node change at once, and what covers for them is on nodes that were empty."""
+    pair = Pair(seed, spare=6, names="ab")
+    cards = tuple(FleetGpu("free", index, A30) for index in range(4))
+    more = replace(pair.start, nodes=(*pair.start.nodes, FleetNode("free", cards)))
+    found = transition_of_whole_gpus(more, pair.wanted, Actuator.SLURM)
+    assert isinstance(found, Transition), found
+    assert {each.partition("/")[0] for each in found.spare.borrowed} <= {"free"}
+    _safe(found, seed)
+    _is_whole(found, Actuator.SLURM)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: Actuator) -> None:
+    pair = Pair(seed, names="abcde")
+    found = transition_of_whole_gpus(pair.start, pair.wanted, tool)
+    assert isinstance(found, Transition), found
+    _safe(found, seed)
+    _is_whole(found, tool)
+
+
+def test_why_a_spare_gpu_is_needed() -> None:
+    now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")), more=1)
+    then = _to(now, Instance("2g.12gb", 0, work("a", "2g.12gb")), rate=22)
+    found = transition_of_whole_gpus(now, then)
+    assert isinstance(found, Transition)
+    assert found.spare.count == 1
+    assert spare_needed(found, PARTED) == (
+        1,
+        "whichever GPU in use is the first to be cut anew, what the floors are worth exceeds all "
+        "that the others and 0 empty GPUs can supply meanwhile (the services that count: a)",
+    )
+    assert transition_of_whole_gpus(now, then, spare=0) == Impossible(
+        (spare_needed(found, PARTED)[1],), Proof.CHECKED
+    )
+
+
+# --- what is known -----------------------------------------------------------------------------
+
+#: From each published scenario to the next: GPUs in use that stay as cut, kept.
+FIGURES = ((1, 1), (2, 1), (2, 4), (2, 3))
+
+
+@cache
+def _chain() -> tuple[tuple[Wanted, Transition], ...]:
+    cards = tuple(FleetGpu("a", index, A100) for index in range(24))
+    first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
+    assert isinstance(first, Placed)
+    now, found = first.deployment, []
+    for name in CHAIN[1:]:
+        done = transition_of_whole_gpus(now, published(name))
+        assert isinstance(done, Transition), done
+        found.append((published(name), done))
+        now = done.target
+    return tuple(found)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_published_chain(step: int) -> None:
+    wanted, found = _chain()[step]
+    _safe(found, step)
+    _is_whole(found, PARTED)
+    cut = {action.gpu for action in found.actions if action.what is What.REWRITE}
+    stay = sum((card.node, card.index) not in cut for card in found.start.used_gpus())
+    assert found.spare.count == 0
+    assert (stay, found.kept.count) >= FIGURES[step]
+    saved = saved_by_parts(found, wanted)
+    by_parts = transition(found.start, wanted)
+    assert isinstance(by_parts, Transition)
+    assert by_parts.kept.count <= found.kept.count + len(saved)
+
+
+# --- what is asked for ----------------------------------------------------------------------------
+
+
+def _one(*instances: Instance, rate: int = 40, more: int = 0) -> Deployment:
+    first = FleetGpu("n", 0, A30, instances=instances)
+    cards = (first, *(FleetGpu("n", 1 + i, A30) for i in range(more)))
+    services = tuple(
+        replace(each, rate_rps=Fraction(rate if each.name == "a" else 0))
+        for each in Pair(0).start.services
+    )
+    return Deployment((FleetNode("n", cards),), services, Pair(0).start.rule)
+
+
+def _to(now: Deployment, *instances: Instance, rate: int = 10) -> Deployment:
+    then = now.with_gpus({("n", 0): next(now.gpus()).with_instances(instances)})
+    return replace(then, services=_one(rate=rate).services)
+
+
+def test_work_changes_in_place_and_starts_do_not_matter_where_the_counts_stay() -> None:
+    one, other = work("a", "1g.6gb"), work("b", "1g.6gb")
+    now = _one(Instance("1g.6gb", 0, one), Instance("1g.6gb", 1), rate=10)
+    then = _to(now, Instance("1g.6gb", 2, one), Instance("1g.6gb", 3, other))
+    found = transition_of_whole_gpus(now, then)
+    assert isinstance(found, Transition)
+    assert [str(action) for action in found.actions] == [
+        "restart on n/0: 1g.6gb@1 idle as 1g.6gb@1 b (1p b4, 13 items/s)"
+    ]
+    assert found.kept.count == 1
+    _safe(found)
+
+
+def test_restarts_in_several_places_of_a_gpu_do_not_wait_for_each_other() -> None:
+    places = [Instance("1g.6gb", at, work("a", "1g.6gb")) for at in range(3)]
+    now = _one(*places, rate=30)
+    works = [replace(each, work=work("b", "1g.6gb")) for each in places]
+    then = _to(now, *works, rate=0)
+    for found in (transition_of_whole_gpus(now, then, floor=0), transition(now, then, floor=0)):
+        assert isinstance(found, Transition)
+        assert [(action.what, action.after) for action in found.actions] == [(What.RESTART, ())] * 3
+        _safe(found)
+
+
+def test_what_hangs_is_in_the_way_of_nothing_that_stays() -> None:
+    hollow = Instance("1g.6gb", 0, state=State.HOLLOW)
+    now = _one(hollow, Instance("1g.6gb", 3, work("a", "1g.6gb")), rate=10)
+    found = transition_of_whole_gpus(now, now)
+    assert isinstance(found, Transition)
+    assert found.actions == ()
+    clean = _to(now, Instance("1g.6gb", 3, work("a", "1g.6gb")))
+    anew = transition_of_whole_gpus(now, clean, floor=0)
+    assert isinstance(anew, Transition)
+    assert [action.what for action in anew.actions] == [What.REWRITE]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_is_not_ours_stays_where_its_gpu_would_be_cut(tool: Actuator) -> None:
+    now = _one(Instance("1g.6gb", 0, owner="pod x/y"), rate=0)
+    then = _to(now, Instance("1g.6gb", 0, owner="pod x/y"), Instance("1g.6gb", 1), rate=0)
+    with pytest.raises(InvalidProblem, match="pod x/y, which is not ours, and would be cut anew"):
+        transition_of_whole_gpus(now, then, tool)
+
+
+def test_what_a_drain_would_stop_and_is_not_ours_is_refused_by_name() -> None:
+    now = _one(Instance("1g.6gb", 0, owner="pod x/y"), rate=0, more=1)
+    other = FleetGpu("n", 1, A30, instances=(Instance("4g.24gb", 0),))
+    then = now.with_gpus({("n", 1): other})
+    assert isinstance(transition_of_whole_gpus(now, then, PARTED), Transition)
+    with pytest.raises(InvalidProblem, match="n/0 has .* not ours, and is drained as a whole"):
+        transition_of_whole_gpus(now, then, Actuator.SLURM)
+
+
+def test_a_drained_node_keeps_nothing() -> None:
+    held = Instance("4g.24gb", 0, work("a", "4g.24gb"))
+    now = _one(held, more=1)
+    other = FleetGpu("n", 1, A30, instances=(Instance("2g.12gb", 0, work("b", "2g.12gb")),))
+    then = now.with_gpus({("n", 1): other})
+    kept = []
+    for tool in TOOLS:
+        found = transition_of_whole_gpus(now, then, tool, floor=0)
+        assert isinstance(found, Transition)
+        _safe(found)
+        kept.append(found.kept.count)
+    assert kept == [1, 0, 0]
+    refused = transition_of_whole_gpus(now, then, Actuator.GPU_OPERATOR)
+    assert isinstance(refused, Impossible)
+
+
+@pytest.mark.parametrize("name", ["nvidia-smi", "mig-parter", ""])
+def test_other_tools_are_refused(name: str) -> None:
+    with pytest.raises(InvalidOption, match="expected one of mig-parted, gpu-operator, slurm"):
+        transition_of_whole_gpus(_one(), _one(), name)
+
+
+def test_a_negative_number_of_spare_gpus() -> None:
+    with pytest.raises(InvalidOption, match="spare is -1"):
+        transition_of_whole_gpus(_one(), _one(), spare=-1)
+
+
+def test_work_on_a_gpu_that_is_not_cut_goes_before_other_work_comes() -> None:
+    def card(batch: int) -> FleetGpu:
+        held = Instance(WHOLE, None, point("chat", A30.key, WHOLE, batch=batch))
+        return FleetGpu("n", 0, A30, Mode.WHOLE, (held,))
+
+    assert check_gpu(card(4)) == ()
+    assert check_gpu(replace(card(4), instances=(*card(4).instances, Instance(WHOLE))))
+    services = tuple(replace(each, rate_rps=Fraction(0)) for each in SERVICES)
+    now = Deployment((FleetNode("n", (card(4),)),), services, Pair(0).start.rule)
+    for plan in (transition, transition_of_whole_gpus):
+        found = plan(now, now.with_gpus({("n", 0): card(8)}), floor=0)
+        assert isinstance(found, Transition)
+        _safe(found)
