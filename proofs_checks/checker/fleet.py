@@ -386,11 +386,11 @@ def work_fault(card: Card, instance: Instance, points: Mapping[str, Any]) -> str
         return ""
     point, name = points[instance.point], card.device.name_of
     where = (card.device.key, name(instance.profile))
-    own = {where[1]}
-    if instance.profile == "whole":  # the profile that is all of the GPU is measured for it
-        profiles = card.device.profiles.values()
-        own |= {each.name for each in profiles if each.memory == card.device.memory}
-    if point.device in card.device.names and name(point.profile) in own:
+    measured = name(point.profile)
+    # a GPU that is not cut runs what was measured on the profile that is all of it
+    known = card.device.profiles.get(measured) if instance.profile == "whole" else None
+    is_all = known is not None and known.memory == card.device.memory
+    if point.device in card.device.names and (is_all or measured == where[1]):
         return ""
     return (
         f"{card.name}: {instance} is on {' '.join(where)}, and its point was measured on "

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from cms.errors import AlgorithmError
-from cms.fleet import gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
+from cms.errors import AlgorithmError, FileError
+from cms.fleet import Service, gpu
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.transition import (
     Action,
     Floor,
@@ -19,9 +21,11 @@ from cms.fleet.deployment.transition import (
     Transition,
     What,
     check_transition,
+    transition_from_json,
     transition_to_json,
 )
 from cms.fleet.deployment.transition.order import ordered
+from cms.fleet.serving import RULES
 from cms.solving.solution import Proof
 from proofs_checks import checker
 
@@ -112,6 +116,17 @@ def _restart(found: Transition) -> Transition:
     return changed(found, at, what=What.RESTART)
 
 
+def _unsorted(found: Transition) -> Transition:
+    at = next(i for i, a in enumerate(found.actions) if len(a.after) > 1)
+    return changed(found, at, after=found.actions[at].after[::-1])
+
+
+def _overlapping(found: Transition) -> Transition:
+    card = next(c for c in found.start.used_gpus() if c.instances[0].start is not None)
+    twice = card.with_instances([*card.instances, Instance("7g.80gb", 0)])
+    return replace(found, start=found.start.with_gpus({(card.node, card.index): twice}))
+
+
 @pytest.mark.parametrize(
     ("plant", "kind"),
     [
@@ -125,11 +140,60 @@ def _restart(found: Transition) -> Transition:
         (_kept, "kept"),
         (_bound, "kept"),
         (_restart, "action"),
+        (_unsorted, "wait"),
+        (_overlapping, "overlap"),
     ],
 )
 def test_planted_faults_are_refused(plant: Callable[[Transition], Transition], kind: str) -> None:
     found, _ = chain()[SHRINKING]
     assert kind in kinds(plant(found))
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def _looser(document: dict[str, Any]) -> None:
+    document["services"][0]["latency_limit_ms"] = 10_000
+
+
+def _tighter(document: dict[str, Any]) -> None:
+    document["target"]["services"][0]["latency_limit_ms"] = 1
+
+
+def _one_more(document: dict[str, Any]) -> None:
+    document["target"]["services"].append(document["target"]["services"][0])
+
+
+@pytest.mark.parametrize(
+    ("forge", "says"),
+    [
+        (_looser, "is another service there than in the target"),
+        (_tighter, "is another service there than in the target"),
+        (_one_more, "there are two of service"),
+    ],
+)
+def test_points_are_counted_by_no_other_limits_than_the_target_states(
+    forge: Callable[[dict[str, Any]], None], says: str
+) -> None:
+    document = json.loads(json.dumps(transition_to_json(chain()[SHRINKING][0])))
+    forge(document)
+    assert checker.check_transition(document)
+    with pytest.raises(FileError, match=says):
+        transition_from_json(document)
+
+
+def test_a_whole_gpu_runs_what_was_measured_on_the_profile_that_is_all_of_it() -> None:
+    """Both checkers know it, and that no smaller profile will do."""
+    for profile, holds in (("4g.24gb", True), ("2g.12gb", False)):
+        held = (Instance("whole", None, work("a", profile)),)
+        card = FleetGpu("n", 0, gpu("a30-24gb"), Mode.WHOLE, held)
+        service = Service("a", "a", 20, 1000)
+        now = Deployment((FleetNode("n", (card,)),), (service,), RULES["half"])
+        stays = Transition(
+            now, now, {"a": Floor(Fraction(20), "")}, (), Spare(0), Kept(1, 1, Proof.CHECKED)
+        )
+        assert (check_transition(stays) == ()) is holds
+        assert (checker.check_transition(transition_to_json(stays)) == []) is holds
 
 
 # --- GPUs in use ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from ....schedule.faults import Violation
 from ....values.numbers import shown
@@ -48,7 +49,8 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     :mod:`cms.fleet.deployment.transition.order`; here its premises are checked of the waits that
     are written down.
     """
-    found = list(_waits(transition.actions)) or list(_actions(transition))
+    found = list(_waits(transition.actions)) or list(_start(transition))
+    found = found or list(_actions(transition))
     if found:
         return tuple(found)
     found += _end(transition)
@@ -66,6 +68,17 @@ def _waits(actions: tuple[Action, ...]) -> Iterator[Violation]:
         wrong = [before for before in action.after if not 0 <= before < at]
         if wrong:
             yield Violation("wait", f"action {at}", f"a wait for {wrong[0]}", f"0 to {at - 1}")
+        elif any(one >= other for one, other in pairwise(action.after)):
+            has = f"waits for {', '.join(map(str, action.after))}"
+            yield Violation("wait", f"action {at}", has, "each once, in ascending order")
+
+
+def _start(transition: Transition) -> Iterator[Violation]:
+    """What runs may be too little, but it must be able to be as it is written."""
+    for violation in check_deployment(transition.start):
+        if violation.kind != "capacity":
+            kind, where, has, needs = violation
+            yield Violation(kind, f"in the start, {where}", has, needs)
 
 
 def _actions(transition: Transition) -> Iterator[Violation]:

@@ -147,8 +147,9 @@ def transition_from_json(
             "floors", "actions", "kept", "spare",
         )
     )  # fmt: skip
-    before = {each.name: each for each in _services(fields["start"].at("services"))}
+    before, wanted = (_services(fields[side].at("services")) for side in ("start", "target"))
     parts = read_parts(fields, rule, before)
+    _require_services(fields["services"], parts.services, {**before, **wanted})
     floors = {}
     for name, entry in fields["floors"].entries():
         floor = entry.object(("rps", "reason"))
@@ -180,13 +181,34 @@ def _require_no_old_work(node: Node, of: Transition, parts: Parts) -> None:
             )
 
 
-def _services(node: Node) -> tuple[Service, ...]:
-    return tuple(service_from_json(entry, entry.object(SERVICE_KEYS)) for entry in node.array())
+def _require_services(
+    node: Node, counted: Mapping[str, Service], sides: Mapping[str, Service]
+) -> None:
+    """Points are counted by the limits that the target states, and by no others."""
+    for name in sorted({*counted, *sides}):
+        if counted.get(name) != sides.get(name):
+            raise node.error(
+                f"{node.label}: {name!r} is another service there than in the target, or in the "
+                "start where the target has none",
+                expected="the services of the target, and those of the start that go",
+            )
+
+
+def _services(node: Node) -> dict[str, Service]:
+    found: dict[str, Service] = {}
+    for entry in node.array():
+        service = service_from_json(entry, entry.object(SERVICE_KEYS))
+        if service.name in found:
+            raise entry.error(
+                f"{entry.label}: there are two of service {service.name!r}", expected="one"
+            )
+        found[service.name] = service
+    return found
 
 
 def _side(node: Node, parts: Parts) -> Deployment:
     fields = node.object(("services", "nodes"))
-    services = _services(fields["services"])
+    services = tuple(_services(fields["services"]).values())
     nodes = tuple(node_from_json(entry, parts) for entry in fields["nodes"].array())
     try:
         return Deployment(nodes, services, parts.rule)
