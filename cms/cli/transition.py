@@ -42,8 +42,20 @@ _Now = Annotated[
     Path, typer.Argument(metavar="now.json", help="What runs (cms observe); '-' is standard input.")
 ]
 _Target = Annotated[
-    Path, typer.Argument(metavar="TARGET", help="What is wanted: a plan, or a deployment as it is.")
+    Path | None,
+    typer.Argument(metavar="TARGET", help="What is wanted: a plan, or a deployment as it is."),
 ]
+_Compact = Annotated[
+    bool,
+    typer.Option("--compact", help="No TARGET: what runs is to be put on as few GPUs as possible."),
+]
+_MaxRestarts = Annotated[
+    int | None,
+    typer.Option(
+        "--max-restarts", metavar="K", min=0,
+        help="At most so many instances move (--compact).  [default: as many as it takes]",
+    ),
+]  # fmt: skip
 _Floor = Annotated[
     list[str] | None,
     typer.Option(
@@ -125,7 +137,9 @@ _TimeLimit = Annotated[
 def transition(
     context: typer.Context,
     now: _Now,
-    target: _Target,
+    target: _Target = None,
+    compact: _Compact = False,
+    max_restarts: _MaxRestarts = None,
     floor: _Floor = None,
     spare: _Spare = "auto",
     actuator: Actuator = "nvidia-smi",
@@ -146,6 +160,8 @@ def transition(
 ) -> int:
     """Plan the way from what runs to what is wanted, above every floor at every moment.
 
+    Or, with --compact, to what runs on as few GPUs as possible.
+
     Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
     """
     session = session_of(context)
@@ -155,6 +171,7 @@ def transition(
     )
     if trace is not None and picture is None and output is None:
         raise options.usage_error("rates are drawn into a picture; add --picture or -o", "--trace")
+    _refuse_two_targets(target, compact, max_restarts, method)
     share, shares, words = _floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
@@ -179,11 +196,15 @@ def transition(
 
         tool = actuator_of(actuator)
         how["durations"] = None if durations is None else read_durations(durations)
-        start, to = read_fleet(now), _wanted(target)
+        start = read_fleet(now)
+        to = None if target is None else _wanted(target)
         refuse_stale_now(session, start, max_age)
         tool.refuse(start)
         rates = None if trace is None else _rates(trace)
     try:
+        if to is None:
+            limit = options.time_limit(time_limit)
+            to = heard(session, lambda: _compacted(session, start, max_restarts, limit))
         found = heard(session, lambda: _planned(start, to, method, how))
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:
@@ -260,6 +281,34 @@ def _wanted(path: Path) -> Deployment | Wanted:
     if plan.solution.cost is None:
         raise CmsError(f"{path} has no schedule, so nothing leads to it")
     return wanted_of(plan)
+
+
+def _refuse_two_targets(
+    target: Path | None, compact: bool, max_restarts: int | None, method: str
+) -> None:
+    if compact and target is not None:
+        raise options.usage_error(
+            f"what runs stays what it is; leave out {target}, or --compact", "--compact"
+        )
+    if compact and method != "ours":
+        raise options.usage_error(f"{method} leads to a plan; leave it out", "--compact")
+    if not compact and target is None:
+        raise options.usage_error("Missing argument 'TARGET' (or --compact)")
+    if not compact and max_restarts is not None:
+        raise options.usage_error("it goes with --compact alone", "--max-restarts")
+
+
+def _compacted(
+    session: Session, start: Deployment, max_restarts: int | None, limit: float | None
+) -> Deployment:
+    """Put what runs together, and say what that gives."""
+    from cms.fleet.deployment import compact
+
+    cancel = session.interrupts.cancel
+    found = compact(start, max_restarts=max_restarts, time_limit=limit, cancel=cancel)
+    if not (session.quiet or session.json):
+        session.print(str(found))
+    return found.deployment
 
 
 def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:

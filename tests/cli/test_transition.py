@@ -155,3 +155,22 @@ def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
     shape = r"2 -> 16 GPUs, floor 100 %: \d+ actions in \d steps, [\d.]+ min \(assumed\); 0 spare"
     assert re.search(shape, said)
     assert re.search(shape, page)
+
+
+def test_what_runs_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    halves = [[Instance("3g.40gb", 0, CHAT)] for _ in range(3)]
+    now = written(fleet([*halves, []]), tmp_path / "now.json")
+    assert run(["transition", now, "--compact", "--max-restarts", "1"]) == 0
+    said = flat(capsys.readouterr().out)
+    assert "2 GPUs (the fewest, checked) after 1 restart; 1 GPU and 0 nodes come free" in said
+    assert "3 -> 2 GPUs" in said
+    assert run(["transition", now, "--compact", "--max-restarts", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["actions"] == []
+    for wrong, words in (
+        (["transition", now], "Missing argument 'TARGET' (or --compact)"),
+        (["transition", now, now, "--compact"], "what runs stays what it is"),
+        (["transition", now, now, "--max-restarts", "1"], "it goes with --compact alone"),
+        (["transition", now, "--compact", "--method", "exchange_and_compact"], "leads to a plan"),
+    ):
+        assert run(wrong) == 2
+        assert words in flat(capsys.readouterr().err)

@@ -6,6 +6,7 @@ Imports the catalogue and the serving problem; never an algorithm, a simulation 
 from __future__ import annotations
 
 from .checking import check_deployment
+from .compacting import Compacted, compact
 from .difference import Difference, GpuDifference, difference
 from .files import (
     deployment_from_json,
@@ -52,6 +53,9 @@ __all__ = [
     # near what runs
     "nearest",
     "Nearest",
+    # together
+    "compact",
+    "Compacted",
     # checked, and in files
     "check_deployment",
     "difference",

@@ -1,0 +1,240 @@
+"""Compaction: what runs, on fewer GPUs or nodes, for at most so many instances moved."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Literal
+
+from ...errors import CmsError, InvalidOption, InvalidProblem
+from ...solving.solution import Proof
+from ..serving.queueing import DEFAULT_RULE, queueing_rule
+from .checking import check_deployment
+from .keeping import Demand, KeepingProgram, Rules
+from .keeping_bound import best_prices
+from .model import Deployment
+from .placed import checked_placement, has_our_work
+from .programs import Limits
+from .realising import realise
+from .spots import Spot, spots_of
+from .wanted import Wanted
+from .wishes import Wishes, WishRules, demand_of, homes_of, wishes_of
+
+__all__ = ["Compacted", "compact"]
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What runs, put together.
+
+    Attributes
+    ----------
+    deployment : Deployment
+        The same instances on fewer GPUs; a transition leads there.
+    restarts : int
+        Instances that start elsewhere; the others go on where they are.
+    gpus : int
+        GPUs that our work is on, those of others' instances left out: they are not free in any
+        case.
+    least_gpus : int
+        With so few restarts no fewer will do.
+    proof : Proof
+        Of `gpus`, or of the number of nodes, being the least: ``CHECKED`` where prices prove it,
+        ``SOLVER`` where a solver says so, ``NONE`` where time was up.
+    freed_gpus, freed_nodes : tuple of str
+        Empty now, and not before.
+    """
+
+    deployment: Deployment
+    restarts: int
+    gpus: int
+    least_gpus: int
+    proof: Proof
+    freed_gpus: tuple[str, ...]
+    freed_nodes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        word = {
+            Proof.CHECKED: "the fewest, checked",
+            Proof.SOLVER: f"the best on a solver's word, at least {self.least_gpus}",
+            Proof.NONE: f"at least {self.least_gpus}",
+        }[self.proof]
+        freed = f"{len(self.freed_gpus)} GPU{'s' * (len(self.freed_gpus) != 1)}"
+        nodes = f"{len(self.freed_nodes)} node{'s' * (len(self.freed_nodes) != 1)}"
+        restarts = f"{self.restarts} restart{'s' * (self.restarts != 1)}"
+        return f"{self.gpus} GPUs ({word}) after {restarts}; {freed} and {nodes} come free"
+
+
+def compact(
+    now: Deployment,
+    *,
+    max_restarts: int | None = None,
+    free: Literal["gpus", "nodes"] = "gpus",
+    wishes: Wishes | None = None,
+    time_limit: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Compacted:
+    """Put what runs on as few GPUs as possible.
+
+    Parameters
+    ----------
+    now : Deployment
+    max_restarts : int, optional
+        At most so many instances move; None: as many as it takes.
+    free : "gpus" or "nodes"
+        What is to come free first: then the other, then the fewest restarts.
+    wishes : Wishes, optional
+        None: those in the columns of the services.
+    time_limit : float, optional
+        Seconds.
+    cancel : threading.Event, optional
+
+    Returns
+    -------
+    Compacted
+
+    Raises
+    ------
+    InvalidOption
+        If `max_restarts` is negative.
+    InvalidProblem
+        If the deployment cannot be as it is written, or what runs cannot keep the wishes.
+    CmsError
+        If time was up before anything was found.
+
+    Examples
+    --------
+    >>> from cms.fleet import OperatingPoint, Service, gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance, Work
+    >>> from cms.fleet.serving import RULES
+    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 4, 10, 100)
+    >>> half = Instance("2g.12gb", 0, Work("chat", point, 10))
+    >>> cards = tuple(FleetGpu("a", i, gpu("a30-24gb"), instances=(half,)) for i in range(4))
+    >>> services = (Service("chat", "bert", 40, 1000),)
+    >>> now = Deployment((FleetNode("a", cards),), services, RULES["half"])
+    >>> for most in range(3):
+    ...     print(compact(now, max_restarts=most))
+    4 GPUs (the fewest, checked) after 0 restarts; 0 GPUs and 0 nodes come free
+    3 GPUs (the fewest, checked) after 1 restart; 1 GPU and 0 nodes come free
+    2 GPUs (the fewest, checked) after 2 restarts; 2 GPUs and 0 nodes come free
+    """
+    if max_restarts is not None and max_restarts < 0:
+        raise InvalidOption(f"max_restarts is {max_restarts}; expected 0 or more")
+    limits = Limits(inf if time_limit is None else time_limit, cancel)
+    wishes = wishes_of(now.services) if wishes is None else wishes
+    wanted = _promised(now)
+    demand = demand_of(wanted, wishes)
+    if not wanted.counts:
+        return Compacted(now, 0, 0, 0, Proof.CHECKED, (), ())
+    running = sum(wanted.counts.values())
+    least_kept = 0 if max_restarts is None else max(0, running - max_restarts)
+    numbers = {kind: number for number, kind in enumerate(demand.kinds)}
+    spots = spots_of(now, numbers, homes_of(now, wishes))
+    rules = WishRules(wishes, now, wanted, demand.kinds) if wishes else Rules()
+    keeping = KeepingProgram(spots, demand, rules)
+    keeping.program.at_least({v: 1 for k in keeping.k for v in k.values()}, least_kept)
+    ended = True
+    for aim in (_gpus, _nodes) if free == "gpus" else (_nodes, _gpus):
+        ended &= _fewest(keeping, aim(keeping), limits)
+    chosen, _ = keeping.solve(limits)
+    if chosen is None:
+        raise CmsError("no placement was found in time; expected a longer time limit")
+    done = now.with_gpus(realise(now, spots, demand, chosen))
+    kept = chosen.most_kept
+    placed = checked_placement(
+        done, now, wanted, kept, (running, Proof.NONE), {}, Proof.NONE, {}, wishes
+    )
+    told = _told(now, placed.deployment, running - kept)
+    least, is_proved = _least(spots, demand, least_kept, told.gpus, limits)
+    proof = Proof.SOLVER if ended else Proof.NONE
+    if is_proved and free == "gpus":
+        proof = Proof.CHECKED
+    return replace(told, least_gpus=least, proof=proof)
+
+
+def _promised(now: Deployment) -> Wanted:
+    """Ask for what runs, no more."""
+    faults = [fault for fault in check_deployment(now) if fault.kind != "capacity"]
+    if faults:
+        raise InvalidProblem(f"the fleet cannot be as it is written: {faults[0]}")
+    counts = dict(sorted(now.kinds().items(), key=lambda item: item[0].order))
+    there = Counter(card.gpu.key for card in now.gpus())
+    # supplies are counted already: whatever the rule, it is not asked again
+    rule = now.rule or queueing_rule(DEFAULT_RULE)
+    return Wanted(counts, dict(sorted(there.items())), now.devices, now.services, rule)
+
+
+def _fewest(keeping: KeepingProgram, terms: dict[int, int], limits: Limits) -> bool:
+    """Make a sum least and hold it; returns whether the solver came to its end."""
+    if not terms:
+        return True
+    found = keeping.program.maximise({v: -n for v, n in terms.items()}, limits)
+    if found.values is None and found.ended:
+        raise InvalidProblem(
+            "what runs cannot keep the wishes for so few restarts; expected more, or fewer wishes"
+        )
+    if found.values is None:
+        raise CmsError("no placement was found in time; expected a longer time limit")
+    keeping.program.at_most(terms, sum(n * found.values[v] for v, n in terms.items()))
+    return found.ended
+
+
+def _gpus(keeping: KeepingProgram) -> dict[int, int]:
+    """Count the GPUs that would be free without our work."""
+    return {v: 1 for y in keeping.y for (s, _), v in y.items() if not _is_pinned(keeping.spots[s])}
+
+
+def _nodes(keeping: KeepingProgram) -> dict[int, int]:
+    """Count the nodes that would be."""
+    program, spots = keeping.program, keeping.spots
+    there = Counter((s, card.node) for s, spot in enumerate(spots) for card in spot.cards)
+    held = {card.node for spot in spots if _is_pinned(spot) for card in spot.cards}
+    used = {name: program.variable(1) for name in sorted({node for _, node in there})}
+    taken = {pair: program.variable(n) for pair, n in there.items()}
+    for (s, node), v in taken.items():
+        program.at_most({v: 1, used[node]: -there[s, node]}, 0)
+    for s in range(len(spots)):
+        mine = {v: 1 for (spot, _), v in taken.items() if spot == s}
+        columns = {v: -1 for y in keeping.y for (spot, _), v in y.items() if spot == s}
+        program.equal(mine | columns, 0)
+    return {v: 1 for name, v in used.items() if name not in held}
+
+
+def _is_pinned(spot: Spot) -> bool:
+    return bool(spot.cards[0].pinned)
+
+
+def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
+    pairs = list(zip(now.gpus(), done.gpus(), strict=True))
+    used = [after for _, after in pairs if has_our_work(after) and not after.pinned]
+    freed = tuple(b.name for b, after in pairs if after.is_empty and not b.is_empty)
+    nodes = tuple(
+        after.name
+        for before, after in zip(now.nodes, done.nodes, strict=True)
+        if all(card.is_empty for card in after.gpus) and not all(c.is_empty for c in before.gpus)
+    )
+    return Compacted(done, restarts, len(used), 0, Proof.NONE, freed, nodes)
+
+
+def _least(
+    spots: tuple[Spot, ...], demand: Demand, least_kept: int, used: int, limits: Limits
+) -> tuple[int, bool]:
+    """Return GPUs that are needed by prices, and whether these are all that are used."""
+    keys = {spot.gpu.key for spot in spots}
+    if used == 0:
+        return 0, True
+    needed = 0
+    for key in sorted(keys):  # whatever may move
+        found = best_prices(spots, demand, limits, gpus=key)
+        mine = sum(len(spot.cards) for spot in spots if _is_pinned(spot) and spot.gpu.key == key)
+        needed += 0 if found is None else max(0, found[1] - mine)
+    if needed < used and len(keys) == 1:
+        (key,) = keys
+        pinned = sum(len(spot.cards) for spot in spots if _is_pinned(spot))
+        fewer = replace(demand, gpus={key: used - 1 + pinned})
+        found = best_prices(spots, fewer, limits)
+        if found is not None and found[1] < least_kept:
+            needed = used
+    return needed, needed == used

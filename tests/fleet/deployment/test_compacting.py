@@ -1,0 +1,157 @@
+"""What runs on fewer GPUs: against everything there is on three small ones."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+
+import pytest
+
+from cms.errors import InvalidOption, InvalidProblem
+from cms.fleet import Service, gpu
+from cms.fleet.deployment import (
+    Compacted,
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    check_deployment,
+    compact,
+)
+from cms.fleet.deployment.transition import Transition, check_transition, transition
+from cms.fleet.serving import RULES
+from cms.solving.solution import Proof
+
+from ..deployments import point
+
+A30 = gpu("a30-24gb")
+SERVICES = ("chat", "code")
+
+
+def fleet(rng: random.Random, nodes: Sequence[int] = (3,), foreign: float = 0.0) -> Deployment:
+    """GPUs of which some instances have gone."""
+    made = []
+    for number, size in enumerate(nodes):
+        cards = []
+        for index in range(size):
+            left = [place for place in rng.choice(A30.layouts()) if rng.random() < 0.6]
+            held = tuple(_instance(rng, profile, start, foreign) for profile, start in left)
+            cards.append(FleetGpu(f"n{number}", index, A30, instances=held))
+        made.append(FleetNode(f"n{number}", tuple(cards)))
+    return deployment(*made)
+
+
+def _instance(rng: random.Random, profile: str, start: int, foreign: float) -> Instance:
+    if rng.random() < foreign:
+        return Instance(profile, start, owner="pod x/y")
+    return Instance(profile, start, point(rng.choice(SERVICES), A30.key, profile))
+
+
+def deployment(*nodes: FleetNode) -> Deployment:
+    services = tuple(Service(name, name, 0, 1000) for name in SERVICES)
+    return Deployment(nodes, services, RULES["half"])
+
+
+def fewest(now: Deployment, most: int) -> int:
+    """GPUs that are needed if at most so many instances move, by trying everything."""
+    cards = list(now.gpus())
+    ours = [(c, e) for c, card in enumerate(cards) for e in card.instances if e.is_ours]
+    best = len(cards)
+    for moved in (m for n in range(most + 1) for m in combinations(range(len(ours)), n)):
+        kept: list[list[tuple[str, int]]] = [
+            [(e.profile, e.start or 0) for e in card.pinned] for card in cards
+        ]
+        for number, (c, each) in enumerate(ours):
+            if number not in moved:
+                kept[c].append((each.profile, each.start or 0))
+        away = Counter(ours[number][1].profile for number in moved)
+        for used in _ways(cards, kept, away):
+            best = min(best, used)
+    return best
+
+
+def _ways(
+    cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str]
+) -> Iterator[int]:
+    """How many GPUs have our work, for each way to put what moves somewhere."""
+    items = list(away.elements())
+    for where in product(range(len(cards)), repeat=len(items)):
+        new = [Counter(p for p, at in zip(items, where, strict=True) if at == c)
+               for c in range(len(cards))]  # fmt: skip
+        if all(card.gpu.place(n, around=k) is not None
+               for card, n, k in zip(cards, new, kept, strict=True)):  # fmt: skip
+            yield sum(
+                not card.pinned and bool(n or k)
+                for card, n, k in zip(cards, new, kept, strict=True)
+            )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_fewer_gpus_do(seed: int) -> None:
+    rng = random.Random(seed)
+    now = fleet(rng, foreign=0.2 if seed % 3 == 0 else 0.0)
+    before = now.kinds()
+    last = None
+    for most in range(3):
+        found = compact(now, max_restarts=most)
+        assert found.restarts <= most
+        assert found.gpus == fewest(now, most)
+        assert found.least_gpus <= found.gpus
+        assert (found.proof is Proof.CHECKED) == (found.least_gpus == found.gpus)
+        assert found.deployment.kinds() == before
+        assert [f for f in check_deployment(found.deployment) if f.kind != "capacity"] == []
+        assert last is None or found.gpus <= last
+        last = found.gpus
+
+
+def test_without_a_restart_nothing_moves() -> None:
+    for seed in range(5):
+        now = fleet(random.Random(seed), (3, 2))
+        found = compact(now, max_restarts=0)
+        assert found.deployment == now
+        assert (found.restarts, found.freed_gpus, found.freed_nodes) == (0, (), ())
+
+
+def test_a_transition_leads_there_and_frees_what_is_said() -> None:
+    now = fleet(random.Random(2), (2, 2, 2))
+    found = compact(now)
+    assert found.freed_gpus
+    way = transition(now, found.deployment)
+    assert isinstance(way, Transition)
+    assert check_transition(way) == ()
+    empty = {card.name for card in way.target.gpus() if card.is_empty}
+    assert set(found.freed_gpus) <= empty
+    assert way.kept.count == sum(now.kinds().values()) - found.restarts
+
+
+def _spread() -> Deployment:
+    """Two nodes: of one, two GPUs with a quarter each; of the other, three with a half each."""
+    small, half = (point("chat", A30.key, p) for p in ("1g.6gb", "2g.12gb"))
+    one = [FleetGpu("a", i, A30, instances=(Instance("1g.6gb", 0, small),)) for i in range(2)]
+    two = [FleetGpu("b", i, A30, instances=(Instance("2g.12gb", 0, half),)) for i in range(3)]
+    return deployment(FleetNode("a", tuple(one)), FleetNode("b", tuple(two)))
+
+
+def test_nodes_or_gpus_first() -> None:
+    gpus, nodes = (
+        compact(_spread(), max_restarts=2),
+        compact(_spread(), max_restarts=2, free="nodes"),
+    )
+    assert nodes.freed_nodes == ("a",)
+    assert gpus.gpus <= nodes.gpus == 3
+    assert compact(_spread(), max_restarts=1, free="nodes").freed_nodes == ()
+    assert str(nodes).endswith("2 GPUs and 1 node come free")
+
+
+def test_empty_fleets_and_wrong_options() -> None:
+    empty = Deployment((FleetNode("a", (FleetGpu("a", 0, A30),)),))
+    assert compact(empty) == Compacted(empty, 0, 0, 0, Proof.CHECKED, (), ())
+    with pytest.raises(InvalidOption, match="max_restarts is -1"):
+        compact(empty, max_restarts=-1)
+    twice = Instance("2g.12gb", 0, point("chat", A30.key, "2g.12gb"))
+    card = FleetGpu("a", 0, A30, instances=(twice, replace(twice, start=0)))
+    with pytest.raises(InvalidProblem, match="cannot be as it is written"):
+        compact(deployment(FleetNode("a", (card,))))
