@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.fleet import OperatingPoint, Service
+from cms.fleet import Gpu, OperatingPoint, Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, State, Work
 from cms.fleet.deployment.transition import (
     Impossible,
@@ -26,7 +26,7 @@ from cms.solving.solution import Proof
 from proofs_checks.checker import check_transition as check_again
 from tests.references.transitions import is_reachable, run
 
-from .cases import A30, Pair, chain, work
+from .cases import A30, A100, Pair, chain, work
 
 #: Of the published chain: the fewest kept, the most actions.
 FIGURES = ((1, 53), (1, 47), (4, 52), (3, 67))
@@ -117,6 +117,35 @@ def test_two_gpus_need_a_spare_one_where_no_sequence_does_without() -> None:
 @pytest.mark.long
 def test_a_thousand_pairs_of_two_gpus() -> None:
     assert sum(_agrees(seed) for seed in range(1000)) >= 980
+
+
+def _on_card(
+    at: int, rate: int = 20, count: int = 1, card: Gpu = A30, driver: str = "550.1", uuid: str = "G"
+) -> Deployment:
+    held = (Instance("2g.12gb", at, work("a", "2g.12gb")),) if card is A30 else ()
+    first = FleetGpu("n", 0, card, instances=held, uuid=uuid)
+    cards = first, *(FleetGpu("n", index, card) for index in range(1, count))
+    node = FleetNode("n", cards, driver=driver)
+    return Deployment((node,), (Service("a", "a", rate, 1000),), RULES["half"])
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (_on_card(1), "the target cannot be as it is written: .* start"),
+        (_on_card(2, rate=50), "the target gives less than it asks for: .*; expected"),
+        (_on_card(2, count=3), r"GPU n/1 is in the target and not in the start \(and 1 more\)"),
+        (_on_card(2, rate=0, card=A100), "GPU n/0 is a30-24gb in the start and a100-80gb in the"),
+        (_on_card(2, driver="470.1"), "has driver 550.1 in the start and 470.1 in the target"),
+        (_on_card(2, uuid="H"), "GPU n/0 is G in the start and H in the target"),
+    ],
+)
+def test_a_target_that_cannot_be_reached_as_it_stands(target: Deployment, says: str) -> None:
+    with pytest.raises(InvalidProblem, match=says):
+        transition(_on_card(0), target)
+    if len(tuple(target.gpus())) > 1:
+        with pytest.raises(InvalidProblem, match="in the start and not in the target"):
+            transition(target, _on_card(0))
 
 
 def test_what_is_still_starting_holds_no_floor() -> None:

@@ -10,9 +10,10 @@ from fractions import Fraction
 from math import inf
 from typing import Literal
 
-from ....errors import AlgorithmError, CmsError, InvalidOption
+from ....errors import AlgorithmError, CmsError, InvalidOption, InvalidProblem
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
+from ..checking import check_deployment
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
 from ..placing import place
@@ -124,7 +125,8 @@ def transition(
     Raises
     ------
     InvalidProblem
-        If the start cannot be as it is written, or something that is not ours would have to go.
+        If the start or the target cannot be as it is written, they are not of the same GPUs, or
+        something that is not ours would have to go.
 
     Examples
     --------
@@ -157,6 +159,8 @@ def transition(
     free = len(fleet.cards) - before
     most = free if spare == "auto" else min(free, spare)
     exact = isinstance(to, Deployment)
+    if exact:
+        _require_enough(goal.target)
     needed = Necessity(goal.start, goal.target, asked, before, places=exact)
     for count in range(most + 1):
         found = sequences(
@@ -257,6 +261,7 @@ def _goal(
     limits: Limits,
 ) -> _Goal | Impossible:
     if isinstance(to, Deployment):
+        _require_possible(start, to)
         works = [each.work for _, each in to.instances() if each.work is not None]
         start = recounted(start, to.services, to.rule, works)
         same = in_common(start, to, places=True)
@@ -271,6 +276,49 @@ def _goal(
         return Impossible(placed.reasons, placed.proof)
     kept = Kept(placed.kept, placed.most_kept, placed.proof)
     return _Goal(start, placed.deployment, kept, not (wishes or as_grouped))
+
+
+def _require_enough(target: Deployment) -> None:
+    """A target gives what it asks for: that is what floors and the end are held against."""
+    for fault in check_deployment(target):
+        raise InvalidProblem(
+            f"the target gives less than it asks for: {fault}; expected instances that do, or a "
+            "lower rate there"
+        )
+
+
+def _require_possible(start: Deployment, target: Deployment) -> None:
+    """A target that is to be reached as it stands is of the same GPUs."""
+    for what, side in (("start", start), ("target", target)):
+        for fault in check_deployment(side):
+            if fault.kind != "capacity":
+                raise InvalidProblem(f"the {what} cannot be as it is written: {fault}")
+    old, new = ({card.name: card for card in side.gpus()} for side in (start, target))
+    if alone := sorted(old.keys() ^ new.keys()):
+        has, lacks = ("start", "target") if alone[0] in old else ("target", "start")
+        more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
+        raise InvalidProblem(
+            f"GPU {alone[0]} is in the {has} and not in the {lacks}{more}; expected the same GPUs "
+            "on both sides, those that stay empty as well"
+        )
+    for name in old:
+        if old[name].gpu.key != new[name].gpu.key:
+            raise InvalidProblem(
+                f"GPU {name} is {old[name].gpu.key} in the start and {new[name].gpu.key} in the "
+                "target; expected the same GPUs"
+            )
+        if None not in (uuids := (old[name].uuid, new[name].uuid)) and uuids[0] != uuids[1]:
+            raise InvalidProblem(
+                f"GPU {name} is {uuids[0]} in the start and {uuids[1]} in the target; expected the "
+                "same GPUs"
+            )
+    drivers = {node.name: node.driver for node in target.nodes}
+    for node in start.nodes:
+        if None not in (node.driver, drivers[node.name]) and node.driver != drivers[node.name]:
+            raise InvalidProblem(
+                f"node {node.name!r} has driver {node.driver} in the start and "
+                f"{drivers[node.name]} in the target; expected the same one"
+            )
 
 
 def checked(

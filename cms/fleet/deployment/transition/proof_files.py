@@ -55,6 +55,12 @@ def kept_from_json(node: Node, works: Mapping[str, Work]) -> Kept:
         own = fields["prices"].object(("points", "instances", "gpus"))
         entries = [entry.object(("point", "price")) for entry in own["points"].array()]
         cards = [entry.object(("gpu", "price")) for entry in own["gpus"].array()]
+        for what, group in (("point", entries), ("gpu", cards)):
+            names = [entry[what].text() for entry in group]
+            for at, name in enumerate(names):
+                if name in names[:at]:
+                    entry = group[at][what]
+                    raise entry.error(f"{entry.label} is a second price of {name}", expected="one")
         prices = KeptPrices(
             tuple((works[e["point"].one_of(works)], e["price"].number()) for e in entries),
             _prices(own["instances"]) or FrozenMap({}),
