@@ -26,7 +26,7 @@ MaxAge = Annotated[
     str,
     typer.Option(
         "--max-age", metavar="TIME",
-        help="How long ago --now may have been observed: 90s, 15min, 2h, or none for any time.",
+        help="How long ago what runs may have been observed: 90s, 15min, 2h, or none for any time.",
     ),
 ]  # fmt: skip
 Force = Annotated[
