@@ -9,9 +9,9 @@ Examples
 --------
 >>> before, after = before_and_after(20, sigma="0.3", seed=1)
 >>> print(before.services[0])
-bert-S1 (bert): 6.7 items/s within 6434 ms
+bert-S1 (bert): 6.1 items/s within 6434 ms
 >>> print(after.services[0])
-bert-S1 (bert): 5.1 items/s within 6434 ms
+bert-S1 (bert): 9.6 items/s within 6434 ms
 """
 
 from __future__ import annotations
