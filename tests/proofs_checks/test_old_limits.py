@@ -6,16 +6,12 @@ from functools import cache
 
 import pytest
 
-from cms.errors import FileError
 from cms.fleet.deployment.recounting import outdated
-from cms.fleet.deployment.transition import (
-    check_transition,
-    transition_from_json,
-    transition_to_json,
-)
+from cms.fleet.deployment.transition import transition_to_json
 from proofs_checks import checker
 from tests.fleet.transition.cases import chain
 from tests.proofs_checks.documents import Document, changed
+from tests.proofs_checks.test_kept_proofs import in_package
 
 
 @cache
@@ -33,14 +29,6 @@ def old() -> tuple[int, str]:
         for at, point in enumerate(document()["points"])
         if (point["service"], point["profile"], point["batch"], point["processes"]) in points
     )
-
-
-def in_package(written: Document) -> tuple[object, ...]:
-    """What the package has against a document."""
-    try:
-        return check_transition(transition_from_json(written))
-    except FileError as error:
-        return (error,)
 
 
 def test_every_service_that_stays_has_a_floor_above_nothing() -> None:
