@@ -1,0 +1,83 @@
+"""What a block of a machine is given to: a job, or a mix of jobs that share it in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeAlias
+
+from ..errors import InvalidProblem, InvalidSchedule
+from ..values.frozen import FrozenMap
+from ..values.names import checked_names
+from ..values.numbers import Number, exact, shown
+
+
+class Mix(FrozenMap[str, Fraction]):
+    """A batch of each of several jobs, which one block serves in turn; immutable and hashable.
+
+    Parameters
+    ----------
+    amounts : Mapping[str, number]
+        How many items of each job are taken together, > 0.
+
+    Raises
+    ------
+    InvalidSchedule
+        If it is empty, a name is none, or an amount is no number > 0.
+
+    Examples
+    --------
+    >>> mix = Mix({"vgg16": 4, "resnet50": "8"})
+    >>> print(mix)
+    resnet50 x 8 + vgg16 x 4
+    >>> mix == Mix({"resnet50": 8, "vgg16": 4}), mix["vgg16"]
+    (True, Fraction(4, 1))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, amounts: Mapping[str, Number]) -> None:
+        if not isinstance(amounts, Mapping):
+            raise InvalidSchedule(
+                f"a mix is {amounts!r}; expected a mapping of jobs to amounts, such as "
+                '{"resnet50": 8, "vgg16": 4}'
+            )
+        try:
+            names = checked_names(amounts, "job")
+        except InvalidProblem as fault:
+            raise InvalidSchedule(f"a mix: {fault}") from None
+        if not names:
+            raise InvalidSchedule("a mix has no jobs; leave the block idle instead")
+        table = {
+            name: exact(amount, f"amount of job {name!r} in a mix", error=InvalidSchedule)
+            for name, amount in zip(names, amounts.values(), strict=True)
+        }
+        for name, amount in table.items():
+            if not amount:
+                raise InvalidSchedule(
+                    f"amount of job {name!r} in a mix is 0; expected a number > 0: leave out "
+                    "the jobs that the block does not serve"
+                )
+        super().__init__(table)
+
+    # Contents are sorted where they are keys of a table: names before mixes.
+
+    def __lt__(self, other: object) -> bool:
+        if isinstance(other, Mix):
+            return tuple(self.items()) < tuple(other.items())
+        return False if isinstance(other, str) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        if isinstance(other, Mix):
+            return tuple(self.items()) > tuple(other.items())
+        return True if isinstance(other, str) else NotImplemented
+
+    def __str__(self) -> str:
+        return " + ".join(f"{name} x {shown(amount)}" for name, amount in self.items())
+
+    def __repr__(self) -> str:
+        return f"Mix({self})"
+
+
+#: What a block of a machine is given to: the name of a job, or a mix of several.
+Content: TypeAlias = str | Mix
