@@ -279,9 +279,9 @@ def _from_files(
     services: Path | None, operating_points: Path | None, wishes: _Wishes
 ) -> tuple[str, ServingProblem]:
     from cms.fleet.serving import read_operating_points, read_services
+    from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.measurements import only_device
     from cms.fleet.serving.queueing import DEFAULT_RULE
-    from cms.fleet.serving.serving_problem import DEFAULT_GPU
 
     if services is None or operating_points is None:
         files = "--services S.csv and --operating-points P.csv"

@@ -15,8 +15,9 @@ from ...values.numbers import Number, exact
 from ..hardware import Gpu
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
+from ..serving.posing import as_problem
 from ..serving.service import Service
-from ..serving.serving_problem import ServingProblem, as_problem
+from ..serving.serving_problem import ServingProblem
 from .courses import Courses
 
 __all__ = ["Envelopes", "Planned", "Planner", "Windows"]

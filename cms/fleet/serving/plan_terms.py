@@ -9,9 +9,10 @@ from ...errors import CmsError
 from ...files.node import Node
 from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
 from ..hardware import Gpu
+from .gpus_used import shapes
 from .measurements import InstanceKind, is_called, meant
 from .operating_point import mps_share
-from .serving_problem import ServingProblem, shapes
+from .serving_problem import ServingProblem
 
 __all__ = ["refuse_other_terms"]
 

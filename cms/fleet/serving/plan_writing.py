@@ -25,7 +25,8 @@ from .part_files import (
     service_to_json,
 )
 from .plan import GpuGroup, Plan, ServicePlan
-from .serving_problem import Served, ServingProblem
+from .posed import Served
+from .serving_problem import ServingProblem
 
 __all__ = ["group_to_json", "plan_to_json", "promise_to_json", "write_plan"]
 
