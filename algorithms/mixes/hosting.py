@@ -146,7 +146,9 @@ class Hosting:
         """
         table, own = self._tables[block], self._tables[block].rows.get(job)
         others = {name: rate for name, rate in rates.items() if name != job}
-        if own is None or (self._most_jobs is not None and len(others) >= self._most_jobs):
+        if own is None or not table.rows.keys() >= others.keys():
+            return None
+        if self._most_jobs is not None and len(others) >= self._most_jobs:
             return None
         rows = [table.rows[name] for name in others]
         asked = _asked(others.values())
@@ -170,13 +172,6 @@ class Hosting:
         names = [*others, job]
         pairs = zip(names, all_rows, chosen, strict=True)
         return Hosted({**others, job: rate}, {name: row.amounts[at] for name, row, at in pairs})
-
-    def alone(self, block: str, job: str) -> Hosted:
-        """Return a job alone on a block that can serve it, at its saturated rate."""
-        hosted = self.most(block, {}, job)
-        if hosted is None:
-            raise KeyError((block, job))
-        return hosted
 
     def _admits(self, rows: Sequence[_Row], places: Sequence[int], frame: int) -> bool:
         admits = self._rule.admits
