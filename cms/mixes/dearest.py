@@ -1,0 +1,249 @@
+"""The dearest mix of a block at given price functions, exactly; and all that are worth enough.
+
+The frames that a mix can have are split into intervals, as long as :mod:`.relaxation` cannot tell
+that none of an interval holds what is looked for; what is left of narrow intervals is searched, job
+by job. Integers rounded outwards decide what is left out, and complete mixes are evaluated in exact
+arithmetic: so the answer is exact.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..running.stopping import look, never
+from ..schedule.contents import Mix
+from .dive import Dive, Undecided
+from .offers import ExactMixes, Offer, Pick, amounts
+from .relaxation import Cell, Relaxation
+
+#: Intervals and partial mixes after which a search is given up: about a minute's work.
+NODE_LIMIT = 10_000_000
+
+
+class Priced(NamedTuple):
+    """A mix and what it is worth."""
+
+    mix: Mix
+    worth: Fraction
+
+
+class Search(NamedTuple):
+    """What a search found.
+
+    Attributes
+    ----------
+    mixes : tuple of Priced
+        By falling worth.
+    decided : bool
+        Whether the question is answered; False where the limit of nodes, or of mixes, was reached.
+    nodes : int
+        Intervals and partial mixes looked at: the effort.
+    """
+
+    mixes: tuple[Priced, ...]
+    decided: bool
+    nodes: int
+
+    @property
+    def dearest(self) -> Priced | None:
+        """The first one."""
+        return self.mixes[0] if self.mixes else None
+
+
+def dearest_mix(
+    offers: Sequence[Offer],
+    *,
+    above: Fraction,
+    most_jobs: int | None = None,
+    node_limit: int = NODE_LIMIT,
+    stopped: Callable[[], bool] = never,
+) -> Search:
+    """Find the dearest mix that is worth more than some value.
+
+    Parameters
+    ----------
+    offers : sequence of Offer
+        The jobs that a mix on the block can have, each once.
+    above : Fraction
+        >= 0.
+    most_jobs : int, optional
+        Of one mix.
+    node_limit : int
+    stopped : callable
+
+    Returns
+    -------
+    Search
+        The dearest mix and others met on the way, all worth more than ``above``; if it is decided
+        and has none, no mix is.
+
+    Raises
+    ------
+    Stopped
+
+    Examples
+    --------
+    >>> from .functions import PriceFunction
+    >>> from .offers import Choice
+    >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
+    ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
+    ...     return Offer(job, Fraction(1), PriceFunction(1), Fraction(0), tuple(choices))
+    >>> found = dearest_mix([offer("x", (2, 4), (8, 9)), offer("y", (6, 6))], above=Fraction(0))
+    >>> print(found.dearest.mix, found.dearest.worth)
+    y x 6 1
+    """
+    if not offers or not any(offer.function or offer.charge > 0 for offer in offers):
+        return Search((), decided=True, nodes=0)
+    search = _Searching(offers, above, most_jobs, None, node_limit, stopped)
+    return search.run()
+
+
+def mixes_worth(
+    offers: Sequence[Offer],
+    *,
+    least: Fraction,
+    most: int,
+    most_jobs: int | None = None,
+    node_limit: int = NODE_LIMIT,
+    stopped: Callable[[], bool] = never,
+) -> Search:
+    """List all mixes that are worth at least so much, up to ``most`` of them.
+
+    Parameters
+    ----------
+    offers : sequence of Offer
+        As in :func:`dearest_mix`.
+    least : Fraction
+        Of either sign; with a low one, every mix is listed.
+    most : int
+        If there are more, the search ends undecided.
+
+    Raises
+    ------
+    Stopped
+    """
+    if not offers:
+        return Search((), decided=True, nodes=0)
+    return _Searching(offers, least, most_jobs, most, node_limit, stopped).run()
+
+
+class _Searching:
+    """One search: for the dearest mix, or with ``most`` for all that are worth enough."""
+
+    def __init__(
+        self,
+        offers: Sequence[Offer],
+        value: Fraction,
+        most_jobs: int | None,
+        most: int | None,
+        node_limit: int,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._offers, self._value, self._most, self._stopped = offers, value, most, stopped
+        self._most_jobs = min(most_jobs or len(offers), len(offers))
+        self._exact = ExactMixes(offers)
+        self._relaxation = Relaxation(offers, self._most_jobs, value)
+        kinds: dict[object, int] = {}
+        self._kinds = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
+        self._node_limit, self._nodes = node_limit, 0
+        self._found: dict[tuple[Pick, ...], Fraction] = {}
+        #: Whether mixes worth as much as the target do not count.
+        self.strict = most is None
+        #: What mixes must be worth, in the relaxation's units, rounded down.
+        self.target = self._relaxation.whole_worth(value)
+
+    def run(self) -> Search:
+        """Search."""
+        decided = True
+        try:
+            for at, offer in enumerate(self._offers):
+                for choice in range(len(offer.choices)):
+                    self.meet((Pick(at, choice),))
+            for cell in self._cells():
+                if self._may_hold(cell):
+                    Dive(cell, self._kinds, self._most_jobs, self).run()
+        except Undecided:
+            decided = False
+        named = [Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items()]
+        named.sort(key=lambda priced: (-priced.worth, tuple(priced.mix.items())))
+        return Search(tuple(named), decided, self._nodes)
+
+    def _cells(self) -> list[Cell]:
+        """Return the narrow intervals that may hold what is looked for, the likeliest first."""
+        waiting, narrow = [self._relaxation.frames], list[Cell]()
+        while waiting:
+            for _ in waiting:
+                self.count()
+            cells = self._relaxation.cells(waiting, self.target, strict=self.strict)
+            waiting = []
+            for cell in cells:
+                if cell.interval.is_narrow():
+                    narrow.append(cell)
+                else:
+                    waiting += cell.interval.halves()
+        return sorted(narrow, key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
+
+    def _may_hold(self, cell: Cell) -> bool:
+        """Whether the cell is not ruled out by a mix that was found since."""
+        return cell.gap_at(self.target) > 0 if self.strict else True
+
+    # -- what a dive asks --------------------------------------------------------------------------
+
+    def count(self) -> None:
+        """Count a node.
+
+        Raises
+        ------
+        Undecided
+            If there are too many of them.
+        """
+        self._nodes += 1
+        if self._nodes > self._node_limit:
+            raise Undecided
+        if self._nodes % 4096 == 0:
+            look(self._stopped)
+
+    def meet(self, picks: tuple[Pick, ...]) -> None:
+        """Evaluate a mix, and keep it if it is worth enough."""
+        worth = self._exact.worth(picks)
+        if worth is None or worth < self._value or (self.strict and worth == self._value):
+            return
+        for each in self._alike(picks) if self._most is not None else (picks,):
+            self._found[tuple(sorted(each))] = worth
+            if self._most is not None and len(self._found) > self._most:
+                raise Undecided
+        if self.strict:
+            self.target = max(self.target, self._relaxation.whole_worth(worth))
+
+    def _alike(self, picks: tuple[Pick, ...]) -> Iterator[tuple[Pick, ...]]:
+        """Iterate over the mixes that differ from one by an exchange of jobs of one kind."""
+        wanted: dict[int, list[int]] = {}
+        for offer, choice in picks:
+            wanted.setdefault(self._kinds[offer], []).append(choice)
+        yield from self._exchanged(list(wanted.items()))
+
+    def _exchanged(self, wanted: list[tuple[int, list[int]]]) -> Iterator[tuple[Pick, ...]]:
+        if not wanted:
+            yield ()
+            return
+        (kind, choices), *others = wanted
+        members = [at for at, own in enumerate(self._kinds) if own == kind]
+        for given in _arrangements(members, Counter(choices)):
+            for rest in self._exchanged(others):
+                yield (*given, *rest)
+
+
+def _arrangements(members: list[int], choices: Counter[int]) -> Iterator[tuple[Pick, ...]]:
+    """Iterate over the ways to give each of some choices to a member of its own."""
+    if not choices.total():
+        yield ()
+        return
+    first, rest = members[0], members[1:]
+    for choice in sorted(choices):
+        for more in _arrangements(rest, choices - Counter([choice])):
+            yield (Pick(first, choice), *more)
+    if len(rest) >= choices.total():
+        yield from _arrangements(rest, choices)
