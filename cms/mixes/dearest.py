@@ -17,10 +17,14 @@ from ..running.stopping import look, never
 from ..schedule.contents import Mix
 from .dive import Dive, Undecided
 from .offers import ExactMixes, Offer, Pick, amounts
-from .relaxation import Cell, Relaxation
+from .relaxation import Cell, Interval, Relaxation
 
 #: Intervals and partial mixes after which a search is given up: about a minute's work.
 NODE_LIMIT = 10_000_000
+#: Intervals that end within such a part of their begin are searched, or not split any more.
+_NARROW, _NARROWEST = 20, 160
+#: Partial mixes of an interval, at first, after which others have their turn; then more and more.
+_FIRST_EFFORT, _MORE_EFFORT = 100, 4
 
 
 class Priced(NamedTuple):
@@ -162,9 +166,7 @@ class _Searching:
             for at, offer in enumerate(self._offers):
                 for choice in range(len(offer.choices)):
                     self.meet((Pick(at, choice),))
-            for cell in self._cells():
-                if self._may_hold(cell):
-                    Dive(cell, self._kinds, self._most_jobs, self).run()
+            self._search(self._cells())
         except Undecided:
             decided = False
         named = [Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items()]
@@ -172,19 +174,43 @@ class _Searching:
         return Search(tuple(named), decided, self._nodes)
 
     def _cells(self) -> list[Cell]:
-        """Return the narrow intervals that may hold what is looked for, the likeliest first."""
+        """Return the narrow intervals that may hold what is looked for."""
         waiting, narrow = [self._relaxation.frames], list[Cell]()
         while waiting:
-            for _ in waiting:
-                self.count()
-            cells = self._relaxation.cells(waiting, self.target, strict=self.strict)
+            cells = self._relaxed(waiting)
             waiting = []
             for cell in cells:
-                if cell.interval.is_narrow():
+                if cell.interval.is_narrow(_NARROW):
                     narrow.append(cell)
                 else:
                     waiting += cell.interval.halves()
-        return sorted(narrow, key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
+        return narrow
+
+    def _search(self, cells: list[Cell]) -> None:
+        """Search the cells, the likeliest first: none for long before the others had their turn.
+
+        What one of them finds soon spares the others much.
+        """
+        effort = _FIRST_EFFORT
+        while cells:
+            cells.sort(key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
+            unfinished, halves = list[Cell](), list[Interval]()
+            for cell in cells:
+                if not self._may_hold(cell):
+                    continue
+                if Dive(cell, self._kinds, self._most_jobs, self).run(effort):
+                    continue
+                if cell.interval.is_narrow(_NARROWEST):
+                    unfinished.append(cell)
+                else:
+                    halves += cell.interval.halves()
+            cells = unfinished + self._relaxed(halves)
+            effort *= _MORE_EFFORT
+
+    def _relaxed(self, intervals: list[Interval]) -> list[Cell]:
+        for _ in intervals:
+            self.count()
+        return self._relaxation.cells(intervals, self.target, strict=self.strict)
 
     def _may_hold(self, cell: Cell) -> bool:
         """Whether the cell is not ruled out by a mix that was found since."""
@@ -211,8 +237,11 @@ class _Searching:
         worth = self._exact.worth(picks)
         if worth is None or worth < self._value or (self.strict and worth == self._value):
             return
+        picks = tuple(sorted(picks))
+        if picks in self._found:
+            return
         for each in self._alike(picks) if self._most is not None else (picks,):
-            self._found[tuple(sorted(each))] = worth
+            self._found[each] = worth
             if self._most is not None and len(self._found) > self._most:
                 raise Undecided
         if self.strict:
@@ -233,7 +262,7 @@ class _Searching:
         members = [at for at, own in enumerate(self._kinds) if own == kind]
         for given in _arrangements(members, Counter(choices)):
             for rest in self._exchanged(others):
-                yield (*given, *rest)
+                yield tuple(sorted((*given, *rest)))
 
 
 def _arrangements(members: list[int], choices: Counter[int]) -> Iterator[tuple[Pick, ...]]:

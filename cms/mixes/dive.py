@@ -25,6 +25,10 @@ class Undecided(Exception):
     """The limit of nodes, or of jobs in a mix, was reached before the question was answered."""
 
 
+class _OutOfEffort(Exception):
+    """The effort allowed was spent."""
+
+
 class Hunt(Protocol):
     """What is looked for, and where it is told."""
 
@@ -69,6 +73,9 @@ class Dive:
         #: The best terms of the first so many jobs together.
         self._sums = [0, *accumulate(best)]
         self._kinds = [kinds[at] for at in order]
+        longest = [max(term.length for term in job) for job in self._jobs]
+        #: The longest choices of a job and all after it together.
+        self._reach = [*accumulate(reversed(longest), initial=0)][::-1]
         ends, end = [0] * len(order), len(order)
         for at in reversed(range(len(order))):
             if at + 1 < len(order) and self._kinds[at] != self._kinds[at + 1]:
@@ -90,9 +97,19 @@ class Dive:
             own.sort(key=lambda term: (-term.value, term.pick))
         return terms
 
-    def run(self) -> None:
-        """Search."""
-        self._visit(0, -1, 0, 0, 0, self._cell.hi, ())
+    def run(self, effort: int) -> bool:
+        """Search, up to so many partial mixes; whether that was all.
+
+        Raises
+        ------
+        Undecided
+        """
+        self._left = effort
+        try:
+            self._visit(0, -1, 0, 0, 0, self._cell.hi, ())
+        except _OutOfEffort:
+            return False
+        return True
 
     def _needed(self, frame: int) -> int:
         """Return what the terms of a mix must exceed, if its frame is at least so long."""
@@ -116,6 +133,9 @@ class Dive:
         """
         hunt = self._hunt
         hunt.count()
+        self._left -= 1
+        if self._left < 0:
+            raise _OutOfEffort
         # Rounded down, its lengths fall short of the frame by less than one each.
         if picks and value > self._needed(frame) and frame + len(picks) >= self._cell.lo:
             hunt.meet(picks)
@@ -125,7 +145,8 @@ class Dive:
         if len(picks) == _DEEPEST:
             raise Undecided
         at, sums, last = start, self._sums, len(self._jobs)
-        while at < last:
+        # However long its other slots are, it does not reach the interval.
+        while at < last and frame + self._reach[at] + self._most_jobs >= self._cell.lo:
             needed = self._needed(frame)
             if value + sums[min(last, at + left)] - sums[at] <= needed:
                 return

@@ -46,9 +46,9 @@ class Interval(NamedTuple):
     lo: int
     hi: int
 
-    def is_narrow(self) -> bool:
-        """Whether it is not worth splitting: within a twentieth."""
-        return 20 * self.hi <= 21 * self.lo or self.hi <= self.lo + 1
+    def is_narrow(self, part: int) -> bool:
+        """Whether it ends within one ``part``-th of its begin, or cannot be split."""
+        return part * self.hi <= (part + 1) * self.lo or self.hi <= self.lo + 1
 
     def halves(self) -> tuple[Interval, Interval]:
         """Split it at the geometric mean."""
