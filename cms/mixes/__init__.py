@@ -2,3 +2,9 @@
 
 Imports ``referee`` and what stands before it.
 """
+
+from ..referee.check import referee_of
+from .problem import TimeSharedProblem
+from .referee import MixReferee
+
+referee_of.register(TimeSharedProblem, MixReferee)

@@ -292,6 +292,16 @@ class TimeSharedProblem(MachineProblem):
         rates = (point.amount / point.length for point in self._admitted(job, block))
         return max(rates, default=Fraction(0))
 
+    def one_job_a_block(self) -> Problem:
+        """Return :meth:`unshared` if ``max_jobs`` is 1.
+
+        Raises
+        ------
+        InvalidCertificate
+            If blocks may serve several jobs.
+        """
+        return self.unshared() if self.max_jobs == 1 else super().one_job_a_block()
+
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand: one that is admitted alone there.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 from ..errors import InvalidProblem, InvalidSchedule
 from ..values.frozen import FrozenMap
-from ..values.names import checked_names
+from ..values.names import NumberedNames, checked_names, private_names
 from ..values.numbers import Number, exact, shown
 
 
@@ -81,3 +81,50 @@ class Mix(FrozenMap[str, Fraction]):
 
 #: What a block of a machine is given to: the name of a job, or a mix of several.
 Content: TypeAlias = str | Mix
+
+
+def checked_content(content: object, what: str) -> Content:
+    """Return a content as a plain text or the mix itself, or refuse anything else.
+
+    Raises
+    ------
+    InvalidSchedule
+        ``what`` says what was given.
+
+    Examples
+    --------
+    >>> checked_content("bert", "job name")
+    'bert'
+    """
+    if type(content) is Mix:  # a subclass could say one thing now, another later
+        return content
+    if not isinstance(content, str):
+        raise InvalidSchedule(f"{what} is {content!r}; expected a text, or a Mix")
+    return str.__str__(content)
+
+
+def private_contents(contents: Sequence[Content]) -> Sequence[Content]:
+    """Return equal contents without a part in common that could be changed.
+
+    Raises
+    ------
+    InvalidSchedule
+        If one is of a type of somebody else's.
+    """
+    if type(contents) is NumberedNames:
+        return private_names(contents)
+    return tuple(
+        Mix(content) if type(content) is Mix else checked_content(content, "job name")
+        for content in contents
+    )
+
+
+def shown_content(content: Content) -> str:
+    """Write a content for a message.
+
+    Examples
+    --------
+    >>> shown_content("bert"), shown_content(Mix({"bert": 8}))
+    ("job 'bert'", "the mix 'bert x 8'")
+    """
+    return f"job {content!r}" if isinstance(content, str) else f"the mix {str(content)!r}"
