@@ -62,6 +62,7 @@ def dearest_mix(
     *,
     above: Fraction,
     most_jobs: int | None = None,
+    any_one: bool = False,
     node_limit: int = NODE_LIMIT,
     stopped: Callable[[], bool] = never,
 ) -> Search:
@@ -75,6 +76,8 @@ def dearest_mix(
         >= 0.
     most_jobs : int, optional
         Of one mix.
+    any_one : bool, default False
+        Whether to end, undecided, once there is a mix that is worth more.
     node_limit : int
     stopped : callable
 
@@ -101,7 +104,8 @@ def dearest_mix(
     """
     if not offers or not any(offer.function or offer.charge > 0 for offer in offers):
         return Search((), decided=True, nodes=0)
-    search = _Searching(offers, above, most_jobs, None, node_limit, stopped)
+    search = _Searching(offers, above, most_jobs, node_limit, stopped)
+    search.any_one = any_one
     return search.run()
 
 
@@ -131,7 +135,8 @@ def mixes_worth(
     """
     if not offers:
         return Search((), decided=True, nodes=0)
-    return _Searching(offers, least, most_jobs, most, node_limit, stopped).run()
+    search = _Searching(offers, least, most_jobs, node_limit, stopped, most=most)
+    return search.run()
 
 
 class _Searching:
@@ -142,9 +147,10 @@ class _Searching:
         offers: Sequence[Offer],
         value: Fraction,
         most_jobs: int | None,
-        most: int | None,
         node_limit: int,
         stopped: Callable[[], bool],
+        *,
+        most: int | None = None,
     ) -> None:
         self._offers, self._value, self._most, self._stopped = offers, value, most, stopped
         self._most_jobs = min(most_jobs or len(offers), len(offers))
@@ -154,6 +160,8 @@ class _Searching:
         self._kinds = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
         self._node_limit, self._nodes = node_limit, 0
         self._found: dict[tuple[Pick, ...], Fraction] = {}
+        #: Whether one mix that is worth enough is enough.
+        self.any_one = False
         #: Whether mixes worth as much as the target do not count.
         self.strict = most is None
         #: What mixes must be worth, in the relaxation's units, rounded down.
@@ -244,6 +252,8 @@ class _Searching:
             self._found[each] = worth
             if self._most is not None and len(self._found) > self._most:
                 raise Undecided
+        if self.any_one:
+            raise Undecided
         if self.strict:
             self.target = max(self.target, self._relaxation.whole_worth(worth))
 
