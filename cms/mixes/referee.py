@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class MixReferee(MachineReferee[TimeSharedProblem]):
     """Judges what is claimed about a :class:`cms.TimeSharedProblem`: every block serves a mix."""
 
-    certificates = (MixPrices, Branch)
+    certificates: tuple[type, ...] = (MixPrices, Branch)
 
     def __init__(self, problem: TimeSharedProblem) -> None:
         super().__init__(problem)
