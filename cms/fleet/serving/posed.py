@@ -100,6 +100,15 @@ class Posed(ABC, Generic[P]):
         """
 
     @property
+    def splits(self) -> str:
+        """How a GPU is shared under MPS, a word of ``SPLITS``."""
+        return "any"
+
+    @abstractmethod
+    def can_serve(self, service: str) -> bool:
+        """Whether some block serves it within its limit, if it has one."""
+
+    @property
     def promise(self) -> Promise | None:
         """What a plan may say of the latencies of random arrivals; None if that is nothing."""
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, overload
+from typing import Literal, TypeAlias, overload
 
 from ...errors import InvalidOption
 from ...mixes.frames import FrameRule
@@ -20,7 +20,10 @@ from .service import Service
 from .serving_problem import ServingProblem, alone
 from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, shared
 
-__all__ = ["as_problem"]
+__all__ = ["AnyServing", "as_problem"]
+
+#: What :func:`as_problem` returns, whatever a block serves at a time.
+AnyServing: TypeAlias = ServingProblem | SharedServing
 
 
 @overload
@@ -76,7 +79,7 @@ def as_problem(
     max_services: int | None = None,
     splits: str | None = None,
     headroom: str | Headroom | None = None,
-) -> ServingProblem | SharedServing:
+) -> AnyServing:
     """Turn services and measured operating points into a problem.
 
     Each GPU may take a maximal multiset of the MIG profiles that were measured for one of the

@@ -68,6 +68,10 @@ class ServingProblem(Posed[Problem]):
         """Return the service's rate with the margin."""
         return service.rate_rps * (1 + self.rate_margin)
 
+    def can_serve(self, service: str) -> bool:
+        """Whether some block supplies it."""
+        return any(self.supply(service, block) for block in self.problem.blocks)
+
     @property
     def promise(self) -> Promise | None:
         """What a plan may say of latencies; None if that is nothing.

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...errors import InvalidOption
-from ...mixes.frames import Frame, FrameRule
+from ...mixes.frames import FrameRule
 from ...mixes.model import TimeSharedJob
 from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
-from ...schedule.contents import Content, Mix
+from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import shown, whole
@@ -135,6 +135,7 @@ class SharedServing(Posed[TimeSharedProblem]):
     >>> print(serving)
     2 services on a100-80gb, rule 'round_robin'
     1 blocks in 1 configurations, 2 operating points in use
+    >>> from cms import Mix
     >>> [str(one.rate_rps) for one in serving.served(Mix({"a": 8, "b": 8}), "mps:60")]
     ['400', '400']
     """
@@ -149,6 +150,20 @@ class SharedServing(Posed[TimeSharedProblem]):
     def planned_rps(self, service: Service) -> Fraction:
         """Return the service's rate with margin and head-room."""
         return self.sharing.planned_rps(service.rate_rps * (1 + self.rate_margin))
+
+    @property
+    def splits(self) -> str:
+        """How a GPU is shared under MPS."""
+        return self.sharing.splits
+
+    def can_serve(self, service: str) -> bool:
+        """Whether some batch of it keeps its limit alone on some block."""
+        job, rule = self.problem.job(service), self.sharing.rule
+        return any(
+            rule.admits(point.length, point.length, job.limit)
+            for points in job.points.values()
+            for point in points
+        )
 
     def served(self, content: Content, block: Block) -> tuple[Served, ...]:
         """Return what a mix gives each of its services, in the order of the services.
@@ -167,10 +182,6 @@ class SharedServing(Posed[TimeSharedProblem]):
             length = self.sharing.length_ms(point)
             found.append(Served(name, point, frame.rates[name], 1000 * frame.slack[name], length))
         return tuple(found)
-
-    def frame(self, block: Block, mix: Mix) -> Frame:
-        """Return the frame of a mix, in seconds."""
-        return self.problem.frame(block, mix)
 
     def point(self, service: str, block: Block, amount: Fraction) -> OperatingPoint:
         """Return the operating point of an amount; KeyError if none was measured there."""
