@@ -119,7 +119,7 @@ def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) 
 
 def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Work]) -> bool:
     """Whether an instance that runs today may count for what it does under the plan."""
-    serving, work = plan.serving, kind.work
+    serving, work = plan.unshared("a deployment"), kind.work
     services = {service.name: service for service in serving.services}
     service = services.get(work.service)
     if service is None or service.model != work.point.model:

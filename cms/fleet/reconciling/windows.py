@@ -101,9 +101,10 @@ class Planner:
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
         services = [_with_rate(each, rates_rps[each.name]) for each in self.services]
-        return as_problem(
+        found: ServingProblem = as_problem(
             services, self._points, self._gpus, rate_margin=self.margin, **self._terms
         )
+        return found
 
     def knows(self, rates_rps: Mapping[str, Fraction]) -> bool:
         """Whether these rates were planned for already."""

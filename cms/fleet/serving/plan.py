@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from .serving_problem import ServingProblem
 
 #: Services that a printed plan lists before it says how many more there are.
 _SERVICES_SHOWN = 6
+_BRIEF = 24  # characters of a number in a printed plan
 
 __all__ = ["GpuGroup", "Instances", "Plan", "ServicePlan", "Use"]
 
@@ -43,7 +44,9 @@ class Use:
     slack_ms : Fraction or None
         As of :class:`Served`.
     frame_ms : Fraction or None
-        How long the frame is in which the service takes its turn; None if it has each to itself.
+        How long the frame is in which the service takes its turn; None where nothing is shared.
+    length_ms : Fraction or None
+        How long its slot in the frame is.
     """
 
     block: Block
@@ -54,6 +57,7 @@ class Use:
     count: int
     slack_ms: Fraction | None = None
     frame_ms: Fraction | None = None
+    length_ms: Fraction | None = None
 
     def __str__(self) -> str:
         return f"{shown(self.count)} x {self.block}"
@@ -103,7 +107,7 @@ class ServicePlan:
 
     def __str__(self) -> str:
         by = ", ".join(map(str, self.uses)) or "nothing"
-        wanted, provided = shown(self.wanted_rps), shown(self.provided_rps)
+        wanted, provided = shown(self.wanted_rps), shown(self.provided_rps, _BRIEF)
         return f"{self.service.name}: {provided} items/s by {by}, wanted {wanted}"
 
 
@@ -277,8 +281,8 @@ class Plan:
         # a block may be given to a service that it cannot serve: wasteful, but valid
         serves = self.serving.served(content, block)
         for one in serves:
-            use = Use(block, gpu, profile, one.point, one.rate_rps, count)
-            yield one.service, replace(use, slack_ms=one.slack_ms, frame_ms=frame_ms(serves))
+            times = one.slack_ms, frame_ms(serves), one.length_ms
+            yield one.service, Use(block, gpu, profile, one.point, one.rate_rps, count, *times)
 
     def _places(self, content: Content) -> list[tuple[int, Fraction]]:
         """Order what blocks are given to by the services, then by their batches."""
