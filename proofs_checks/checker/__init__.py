@@ -3,8 +3,9 @@
 It imports nothing of this package, only Python's standard library, so that a mistake there cannot
 hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, ``problem``,
 ``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in
-this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``,
-``executions``, ``room``, ``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where.
+this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``,
+``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``, ``replay`` for
+what runs where.
 All numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
