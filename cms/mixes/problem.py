@@ -307,6 +307,10 @@ class TimeSharedProblem(MachineProblem):
         """
         return self.unshared() if self.max_jobs == 1 else super().one_job_a_block()
 
+    def with_single_jobs(self) -> Problem | None:
+        """Return :meth:`unshared` if a mix has one job at most; None if it may have more."""
+        return self.unshared() if self.max_jobs == 1 else None
+
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand: one that is admitted alone there.
 
