@@ -11,7 +11,7 @@ from cms.plugin.algorithm import Named, Support
 
 from ..mixes.hosting import Hosting
 from ..mixes.machines import schedule_of
-from ..mixes.saturated import Saturated, least_machines
+from ..mixes.saturated import Saturated, least_cost
 from .elastic import Elastic
 from .gpus import WHOLE, Shares, in_pairs
 from .guided import guided, guided_requests
@@ -243,5 +243,7 @@ class _Seen:
     def least(self, budget: Budget) -> int:
         """Return a number of GPUs below which there is no schedule."""
         (machine,) = self.problem.machine_types
-        known = ceil(budget.lower_bound / machine.cost) if machine.cost else 0
-        return max(known, least_machines(self.hosting, self._shapes, self._saturated))
+        if not machine.cost:
+            return 0
+        bound = least_cost(self.hosting, self._shapes, self._saturated)
+        return ceil(max(budget.lower_bound, bound) / machine.cost)

@@ -46,8 +46,8 @@ class Curve(NamedTuple):
 
     Examples
     --------
-    >>> CURVES[0].name, str(CURVES[0].length(8, 60))
-    ('tagger', '0.0024079')
+    >>> CURVES[0].name, CURVES[0].length(8, 60)
+    ('tagger', Fraction(5869, 2500000))
     """
 
     name: str
@@ -187,7 +187,7 @@ def larger_mix(
     Examples
     --------
     >>> larger_mix(20, seed=1).job_names[:3]
-    ('embedder 1', 'translator 2', 'tagger 3')
+    ('detector 1', 'detector 2', 'tagger 3')
     """
     random = Random(f"larger mix {jobs} {seed}")
     drawn = []
