@@ -58,8 +58,9 @@ class MixFirstFit:
     beside the rates which that carries; else to the block that can take most of it, and so on with
     the rest; where no block can take anything, a machine is opened, cut in one of its ways at
     random. What a block can take is decided exactly. Each order that ends with a cheaper schedule
-    is a claim; the last order is that which meets a bound by what jobs get alone, if one does. Of a job that would fill more than four machines by itself, all but the last four
-    are filled at once, in the way that gives it most for their cost.
+    is a claim; none follows one that costs no more than a bound by what jobs get alone. Of a job
+    that would fill more than four machines by itself, all but the last four are filled at once, in
+    the way that gives it most for their cost.
 
     Notes
     -----
