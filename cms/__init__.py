@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     )
     from .files import read_problem, read_solution, write_problem, write_solution
     from .mixes.frames import Frame, FrameRule
+    from .mixes.functions import PriceFunction
     from .mixes.model import Point, TimeSharedJob
+    from .mixes.prices import MixPrices
     from .mixes.problem import TimeSharedProblem
     from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
     from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
@@ -111,6 +113,8 @@ __all__ = [
     # proofs
     "Certificate",
     "BlockPrices",
+    "MixPrices",
+    "PriceFunction",
     "Branch",
     "MachinesOfType",
     "MachinesWith",
@@ -184,7 +188,9 @@ _NAMES = {
     ),
     "files": ("read_problem", "read_solution", "write_problem", "write_solution"),
     "mixes.frames": ("Frame", "FrameRule"),
+    "mixes.functions": ("PriceFunction",),
     "mixes.model": ("Point", "TimeSharedJob"),
+    "mixes.prices": ("MixPrices",),
     "mixes.problem": ("TimeSharedProblem",),
     "plugin.algorithm": ("Algorithm", "Budget", "Claim", "Named", "SolverBound", "Support"),
     "plugin.guarantee": ("Guarantee", "GuaranteeVerdict", "Reference", "Verdict"),

@@ -56,6 +56,16 @@ class FrameRule(StrEnum):
         """Whether a job with this limit may have a slot of this length in such a frame."""
         return self.needed(frame, length) <= limit
 
+    def longest(self, length: Fraction, limit: Fraction) -> Fraction:
+        """Return the longest frame in which a slot of this length keeps a limit; it may be < 0.
+
+        Examples
+        --------
+        >>> [str(rule.longest(Fraction(4), limit=Fraction(14))) for rule in FrameRule]
+        ['10', '7']
+        """
+        return limit - length if self is FrameRule.ROUND_ROBIN else limit / 2
+
 
 class Frame(NamedTuple):
     """What one block does in turn, over and over.

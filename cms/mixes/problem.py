@@ -49,6 +49,8 @@ class TimeSharedProblem(MachineProblem):
     jobs : sequence of TimeSharedJob
     machine_types : sequence of MachineType, optional
         Without it there is a single type of cost 1 and no limit, called ``"machine"``.
+    blocks : sequence of str, optional
+        The names of all block types, in their order; by default those of the configurations.
     rule : FrameRule or str, default "round_robin"
         Or ``"collect_then_run"``: when a mix keeps its jobs' latency limits.
     max_jobs : int, optional
@@ -92,11 +94,14 @@ class TimeSharedProblem(MachineProblem):
         configurations: AnyConfiguration | Iterable[AnyConfiguration],
         jobs: Iterable[TimeSharedJob] = (),
         machine_types: Iterable[MachineType] = (),
+        blocks: Iterable[Block] | None = None,
         rule: FrameRule | str = FrameRule.ROUND_ROBIN,
         max_jobs: int | None = None,
     ) -> None:
         types, shapes = checked_configurations(configurations, machine_types)
-        self._fill(blocks_of(shapes), shapes, types, jobs, rule, max_jobs)
+        names = blocks_of(shapes) if blocks is None else checked_names(blocks, "block")
+        refuse_unknown_blocks(shapes, names)
+        self._fill(names, shapes, types, jobs, rule, max_jobs)
 
     def _fill(
         self,
@@ -301,6 +306,10 @@ class TimeSharedProblem(MachineProblem):
             If blocks may serve several jobs.
         """
         return self.unshared() if self.max_jobs == 1 else super().one_job_a_block()
+
+    def with_single_jobs(self) -> Problem | None:
+        """Return :meth:`unshared` if a mix has one job at most; None if it may have more."""
+        return self.unshared() if self.max_jobs == 1 else None
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand: one that is admitted alone there.
