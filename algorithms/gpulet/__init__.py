@@ -11,7 +11,7 @@ from cms.plugin.algorithm import Named, Support
 
 from ..mixes.hosting import Hosting
 from ..mixes.machines import schedule_of
-from ..mixes.saturated import Saturated, least_machines
+from ..mixes.saturated import Saturated, least_cost
 from .elastic import Elastic
 from .gpus import WHOLE, Shares, in_pairs
 from .guided import guided, guided_requests
@@ -132,7 +132,7 @@ class GpuletSbp(_OnShares):
     cycle. By falling occupancy these rests are merged: two sets of services get the shorter of
     their cycles and new batches, and go together where all turns fit into the cycle and all limits
     are kept; of several the GPU that is fullest then. A batch that could not fill in time runs
-    unfilled, as seldom as the rule lets it (the source does not say).
+    unfilled, as seldom as its limit lets it (the source does not say).
 
     Notes
     -----
@@ -243,5 +243,7 @@ class _Seen:
     def least(self, budget: Budget) -> int:
         """Return a number of GPUs below which there is no schedule."""
         (machine,) = self.problem.machine_types
-        known = ceil(budget.lower_bound / machine.cost) if machine.cost else 0
-        return max(known, least_machines(self.hosting, self._shapes, self._saturated))
+        if not machine.cost:
+            return 0
+        bound = least_cost(self.hosting, self._shapes, self._saturated)
+        return ceil(max(budget.lower_bound, bound) / machine.cost)

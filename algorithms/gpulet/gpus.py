@@ -74,9 +74,10 @@ def in_pairs(problem: TimeSharedProblem) -> Support:
     Examples
     --------
     >>> from cms import Configuration, TimeSharedProblem
-    >>> in_pairs(TimeSharedProblem(configurations=Configuration({"60": 1, "20": 2}))).reason
-    "a GPU is cut into 20 + 20 + 60; gpulet leaves it whole or cuts it into two shares of 100 % \
-together; use mix_first_fit or auto"
+    >>> problem = TimeSharedProblem(configurations=Configuration({"60": 1, "20": 2}))
+    >>> print(in_pairs(problem).reason)
+    a GPU is cut into 20 + 20 + 60; gpulet leaves it whole or cuts it into two shares of 100 % \
+together; use mix_first_fit or auto
     """
     other = "; use mix_first_fit or auto"
     if len(problem.machine_types) != 1:

@@ -96,14 +96,16 @@ class SquishyBinPacking:
     def residual(self, job: str, rate: Fraction) -> Duty:
         """Return a job alone, for less than a saturated GPU: the largest batch that fills in time.
 
-        Where every batch that is large enough would take too long to fill, the one that occupies
-        the GPU least runs unfilled, as seldom as the rule lets it.
+        A cycle and its batch take no longer than the limit together, as published, whatever the
+        rule: the rule looks at the turns themselves, and at cycles that are merged. Where every
+        batch that is large enough would take too long to fill, the one that occupies the GPU least
+        runs unfilled, as seldom as the limit lets it.
         """
-        limit, rule = self._problem.job(job).limit, self._problem.rule
+        limit = self._problem.job(job).limit
         filled: list[Duty] = []
         unfilled: list[Duty] = []
         for point in self._points[job]:
-            fills, longest = point.amount / rate, rule.longest(point.length, limit)
+            fills, longest = point.amount / rate, limit - point.length
             if point.length <= min(fills, longest):
                 duty = Duty(min(fills, longest), {job: rate}, {job: point})
                 (filled if fills <= longest else unfilled).append(duty)

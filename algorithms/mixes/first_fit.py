@@ -7,6 +7,7 @@ from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING
 
+from cms.certificate.certificate import round_up
 from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
 from cms.values.fields import CheckedFields
@@ -15,7 +16,7 @@ from ..tables.integers import MOST_SHAPES
 from ..tables.machines import listed
 from .hosting import Hosting
 from .machines import Loaded, Machine, schedule_of
-from .saturated import Saturated
+from .saturated import Saturated, least_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,8 +58,9 @@ class MixFirstFit:
     beside the rates which that carries; else to the block that can take most of it, and so on with
     the rest; where no block can take anything, a machine is opened, cut in one of its ways at
     random. What a block can take is decided exactly. Each order that ends with a cheaper schedule
-    is a claim. Of a job that would fill more than four machines by itself, all but the last four
-    are filled at once, in the way that gives it most for their cost.
+    is a claim; none follows one that costs no more than a bound by what jobs get alone. Of a job
+    that would fill more than four machines by itself, all but the last four are filled at once, in
+    the way that gives it most for their cost.
 
     Notes
     -----
@@ -135,7 +137,7 @@ class MixFirstFit:
             if machines is not None:
                 best = first_fit.cost(machines)
                 yield Named(schedule_of(machines), f"order {order}")
-            if budget.stopped or first_fit.hopeless:
+            if budget.stopped or first_fit.hopeless or first_fit.least == best:
                 return
 
 
@@ -154,6 +156,8 @@ class FirstFit:
     ----------
     hopeless : bool
         Whether some job cannot be served.
+    least : Fraction
+        A cost below which there is no schedule.
     """
 
     def __init__(self, hosting: Hosting, random: Random, stopped: Callable[[], bool]) -> None:
@@ -163,6 +167,10 @@ class FirstFit:
         self._costs = [problem.machine_type(shape.machine).cost for shape in self._shapes]
         self._saturated = Saturated.of(hosting, self._shapes)
         self.hopeless = self._saturated.unservable
+        self.least = Fraction(0)
+        if not self.hopeless:
+            bound = least_cost(hosting, self._shapes, self._saturated)
+            self.least = round_up(bound, problem.cost_step)
 
     def cost(self, machines: Sequence[Machine]) -> Fraction:
         """Add up what machines cost."""

@@ -1,9 +1,8 @@
-"""What machines give to one job at a time, and how many are needed at least."""
+"""What machines give to one job at a time, and what is to be paid for them at least."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -51,13 +50,13 @@ class Saturated(NamedTuple):
         return cls(demands, gives, any(not any(row) for row in gives.values()))
 
 
-def least_machines(hosting: Hosting, shapes: Sequence[Configuration], saturated: Saturated) -> int:
-    """Return a number of machines below which there is no schedule.
+def least_cost(hosting: Hosting, shapes: Sequence[Configuration], saturated: Saturated) -> Fraction:
+    """Return a cost below which there is no schedule.
 
-    A unit of a job's rate is priced at what it takes of a machine that gives the job most; a block
-    is worth no more than it gives to one job alone, since a mix gives an average of what its jobs
-    would get alone, each for its part of the frame. All demands over the dearest configuration is
-    then a bound.
+    A unit of a job's rate is priced at what it costs on the configuration that gives the job most
+    for its cost. A block is worth no more than to one job alone, since a mix gives an average of
+    what its jobs would get alone, each for its part of the frame. So all demands cost no less than
+    they are worth, at the rate of the configuration that is worth most for its cost.
 
     Raises
     ------
@@ -68,16 +67,20 @@ def least_machines(hosting: Hosting, shapes: Sequence[Configuration], saturated:
     --------
     >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
     >>> from algorithms.mixes.hosting import Hosting
-    >>> jobs = [TimeSharedJob(name, 300, 1, {"all": [(1, "0.01")]}) for name in ("a", "b")]
+    >>> jobs = [TimeSharedJob(name, 250, 1, {"all": [(1, "0.01")]}) for name in ("a", "b")]
     >>> problem = TimeSharedProblem(configurations=Configuration({"all": 1}), jobs=jobs)
     >>> hosting = Hosting(problem)
     >>> shapes = problem.listed_configurations
-    >>> least_machines(hosting, shapes, Saturated.of(hosting, shapes))
-    6
+    >>> least_cost(hosting, shapes, Saturated.of(hosting, shapes))
+    Fraction(5, 1)
     """
     if saturated.unservable:
         raise ValueError("a job cannot be served by any of the configurations")
-    prices = {job: 1 / max(row) for job, row in saturated.gives.items()}
+    costs = [hosting.problem.machine_type(shape.machine).cost for shape in shapes]
+    prices = {
+        job: min(cost / give for cost, give in zip(costs, row, strict=True) if give)
+        for job, row in saturated.gives.items()
+    }
     dearest = {
         block: max(
             (prices[job] * hosting.saturated[job].get(block, 0) for job in prices),
@@ -85,12 +88,14 @@ def least_machines(hosting: Hosting, shapes: Sequence[Configuration], saturated:
         )
         for block in hosting.problem.blocks
     }
-    worth = max(
-        (
-            sum((number * dearest[block] for block, number in shape.blocks.items()), Fraction(0))
-            for shape in shapes
-        ),
+    worths = [
+        sum((number * dearest[block] for block, number in shape.blocks.items()), Fraction(0))
+        for shape in shapes
+    ]
+    rate = min(
+        (cost / worth for cost, worth in zip(costs, worths, strict=True) if worth),
         default=Fraction(0),
     )
-    total = sum((demand * prices[job] for job, demand in saturated.demands.items()), Fraction(0))
-    return ceil(total / worth) if total else 0
+    return rate * sum(
+        (demand * prices[job] for job, demand in saturated.demands.items()), Fraction(0)
+    )

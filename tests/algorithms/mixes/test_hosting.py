@@ -25,9 +25,7 @@ def drawn(random: Random) -> TimeSharedProblem:
     jobs = []
     for j in range(random.randint(1, 3)):
         amounts = random.sample(range(1, 9), random.randint(1, 4))
-        points = [
-            (amount, Fraction(random.randint(1, spread), denominator)) for amount in amounts
-        ]
+        points = [(amount, Fraction(random.randint(1, spread), denominator)) for amount in amounts]
         limit = Fraction(random.randint(1, 6 * spread), random.choice([1, denominator]))
         jobs.append(TimeSharedJob(f"j{j}", 1, limit, {"b": points}))
     return TimeSharedProblem(
