@@ -14,11 +14,13 @@ from typing import Any
 
 from ...errors import InvalidOption
 from ...files.layout import number_to_json
+from ...files.source import StrPath
+from ...files.tables import read_table
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import Number, exact, whole
 
-__all__ = ["HEADROOMS", "Headroom", "poisson_quantile"]
+__all__ = ["HEADROOMS", "Headroom", "poisson_quantile", "read_overheads"]
 
 #: The kinds of head-room there are, in words.
 HEADROOMS: Mapping[str, str] = {
@@ -128,6 +130,34 @@ class Headroom:
     def __str__(self) -> str:
         more = "" if self.overheads_ms is None else ", and an overhead a batch"
         return f"head-room {self.name!r}: {HEADROOMS[self.name]}{more}"
+
+
+def read_overheads(path: StrPath) -> dict[int, Fraction]:
+    """Read what making up a batch takes from a CSV table: columns ``batch,overhead_ms``.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "overheads.csv"
+    >>> _ = path.write_text("batch,overhead_ms\\n1,0.5\\n8,2.5\\n")
+    >>> read_overheads(path)
+    {1: Fraction(1, 2), 8: Fraction(5, 2)}
+    """
+    found: dict[int, Fraction] = {}
+    for row in read_table(path, ["batch", "overhead_ms"]):
+        batch = row["batch"].integer(minimum=1)
+        if batch in found:
+            raise row["batch"].error(
+                f"a batch of {batch} is there twice", expected="one row a batch",
+                fix="keep one of them",
+            )  # fmt: skip
+        found[batch] = row["overhead_ms"].number()
+    return found
 
 
 def poisson_quantile(mean: Fraction, share: Fraction) -> int:
