@@ -5,6 +5,7 @@ from __future__ import annotations
 from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
 from .fills import FillTimes
+from .gpulet_tables import read_gpulet_table
 from .headroom import Headroom
 from .latency_rule import LatencyRule
 from .load_curve import LoadCurve, read_load_curves
@@ -30,6 +31,7 @@ __all__ = [
     "read_operating_points",
     "read_parvagpu_profiles",
     "read_parvagpu_slo",
+    "read_gpulet_table",
     "PARVAGPU_MODELS",
     "QueueingRule",
     "LatencyRule",

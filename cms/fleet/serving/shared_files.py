@@ -180,7 +180,11 @@ def refuse_other_points(node: Node, serving: SharedServing) -> None:
                 expected="the points of the problem",
             )
         length.agree(1000 * left.pop((name, block, amount)), "as in the problem, in milliseconds")
-        length.agree(serving.sharing.length_ms(point), "by throughput, latency and head-room")
+        try:
+            planned = serving.sharing.length_ms(point)
+        except CmsError as fault:
+            raise entry.refused(fault) from None
+        length.agree(planned, "by throughput, latency and head-room")
     for name, block, amount in left:
         raise node.error(
             f"{node.label}: there is no point of service {name!r} on {block} that takes {amount} "
