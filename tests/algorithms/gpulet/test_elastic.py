@@ -26,7 +26,7 @@ def test_the_knee_is_the_top_of_the_steepest_step() -> None:
 
 
 def test_a_step_that_gains_less_than_a_twentieth_does_not_count() -> None:
-    """The step from 49 to 50 per cent is the steepest; it counts from a gain of more than 5 % on."""
+    """The step from 49 to 50 per cent is the steepest, and counts if it gains more than 5 %."""
     for rate, knee in (("1.05", 49), ("1.06", 50)):
         problem = serving(("x", 1, {49: 1, 50: rate, 51: rate}), shares=(49, 50, 51))
         assert elastic(problem).knee("x") == knee
@@ -52,14 +52,14 @@ def test_saturated_shares_of_the_knee_are_asked_for_and_a_small_one_for_the_rest
     """1,000 are three times 300 at the knee, and 100, for which a share of 20 is enough."""
     problem = serving(("x", 1000, {20: 100, 40: 300, 60: 420, 80: 430, 100: 450}))
     assert elastic(problem).requests == [
-        *[Request("x", 40, 300)] * 3,
-        Request("x", 20, 100),
+        *[Request("x", 40, Fraction(300))] * 3,
+        Request("x", 20, Fraction(100)),
     ]
 
 
 def test_a_demand_of_just_the_knee_is_one_request() -> None:
     problem = serving(("x", 300, {20: 100, 40: 300, 60: 301, 80: 302, 100: 303}))
-    assert elastic(problem).requests == [Request("x", 40, 300)]
+    assert elastic(problem).requests == [Request("x", 40, Fraction(300))]
 
 
 def test_jobs_come_by_rising_rate_times_limit_and_of_equal_ones_the_last_first() -> None:
@@ -110,7 +110,7 @@ def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> 
         jobs=[cms.TimeSharedJob("x", 10, 9, many), cms.TimeSharedJob("y", 240, 9, many)],
     )
     packing = elastic(problem)
-    assert packing.requests == [Request("x", 40, 10), Request("y", 100, 240)]
+    assert packing.requests == [Request("x", 40, Fraction(10)), Request("y", 100, Fraction(240))]
     assert placed(packing, 1) == [{40: {"x": 10, "y": 90}, 60: {"y": 150}}]
     solution = cms.solve(problem, "gpulet")
     assert solution.machine_count == 1
