@@ -108,7 +108,9 @@ def faults_in_support(laboratory: Laboratory) -> Faults:
     """Refusals have reasons, answers do not change, and nothing is raised."""
     algorithm = laboratory.algorithm
     given = ((named.name, named.make()) for named in (*laboratory.problems, *CROWDS))
-    problems = {name: made for name, made in given if isinstance(made, laboratory.kinds)}
+    problems: dict[str, Any] = {
+        name: made for name, made in given if isinstance(made, laboratory.kinds)
+    }
     if not any(laboratory.supports(problem) for problem in problems.values()):
         yield f"it takes none of the {len(problems)} problems, so nothing can be said of it"
     for name, problem in problems.items():
