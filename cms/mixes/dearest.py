@@ -216,6 +216,7 @@ class _Searching:
             effort *= _MORE_EFFORT
 
     def _relaxed(self, intervals: list[Interval]) -> list[Cell]:
+        look(self._stopped)
         for _ in intervals:
             self.count()
         return self._relaxation.cells(intervals, self.target, strict=self.strict)

@@ -192,8 +192,8 @@ class _Search:
                 waiting += [(middle, hi), (lo, middle)]
         return None
 
-    def _between(self, lo: int, hi: int) -> Dearer | bool:
-        """A dearer mix of these frames; or whether they are to be split, as it is open."""
+    def _between(self, lo: int, hi: int) -> Dearer | bool | None:
+        """A dearer mix of these frames, if any; True if they are to be split, as it is open."""
         self._count()
         table = [self._open_points(at, lo, hi) for at in range(len(self._jobs))]
         kappa = self._best_kappa(table, lo)
