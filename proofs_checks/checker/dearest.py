@@ -24,8 +24,8 @@ So there is no such mix if the sum over jobs of max(0, the largest u - κ·L of 
 of the m largest where a mix has at most m jobs, is at most (π - κ)·lo. Otherwise the interval is
 split, or the mixes in it are built job by job: a part of one is given up if what it has and the
 largest terms of the jobs that may still come do not fulfil (1), or its lengths exceed hi or some F
-of its points. Each complete mix is evaluated in rationals, unless (1), with κ = 0, does not hold for
-the frames that its lengths, rounded, leave possible.
+of its points. Each complete mix is evaluated in rationals, unless (1), with κ = 0, does not hold
+for the frames that its lengths, rounded, leave possible.
 
 Jobs that differ in nothing but their names are taken in the order of the list, and the point of
 each stands no earlier in their common list of points than that of the one before: the other mixes
