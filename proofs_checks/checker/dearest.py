@@ -31,6 +31,10 @@ Jobs that differ in nothing but their names are taken in the order of the list, 
 each stands no earlier in their common list of points than that of the one before: the other mixes
 come from these by an exchange of names, and are worth the same.
 
+Where no job has a slope, every worth is a whole multiple of some number: the largest of which all β
+and e are. What is worth more than π is then worth the next multiple at least, so that the number π
+of the search may be any one below that.
+
 All u are rounded up to integers and L down, in units so small that it hardly matters; (1) holds for
 them as well, if hi is rounded up, and lo and π down: the left side only grows, and the right falls.
 """
@@ -42,7 +46,7 @@ from fractions import Fraction
 from math import ceil, floor, isqrt
 from typing import NamedTuple
 
-from .reading import ZERO, Fault
+from .reading import ZERO, Fault, common_step
 
 # In so many steps of the search it must be decided; ten million take some ten seconds.
 _MOST_STEPS = 20_000_000
@@ -158,7 +162,7 @@ class _Search:
         self._per_frame = _FRAME / end
         most = max([price, *worths, *(abs(job.charge) for job in jobs)])
         self._per_worth = Fraction(_WORTH) / (most or 1)
-        self._pi = floor(price * self._per_worth)
+        self._pi = max(floor(p * self._per_worth) - b for p, b in self._equal_prices())
         self._least = floor(min(place.length for place in places) * self._per_frame)
         self._units = [[self._unit(job, place) for place in job.places] for job in self._jobs]
         self._slopes = [
@@ -166,6 +170,16 @@ class _Search:
         ]
         self._charges = [ceil(job.charge * self._per_worth) for job in self._jobs]
         self._steps = 0
+
+    def _equal_prices(self) -> list[tuple[Fraction, int]]:
+        """Prices above which the same mixes are; with 1, every number below is one."""
+        given = [(self._price, 0)]
+        if not any(job.function.slope for job in self._jobs if job.demand):
+            heights = [height for job in self._jobs for _, height in job.function.steps]
+            step = common_step([*heights, *(job.charge for job in self._jobs)])
+            if step:
+                given.append((step * (self._price // step + 1), 1))
+        return given
 
     def _unit(self, job: Offered, place: Place) -> _Unit:
         frames, worth = self._per_frame, self._per_worth
