@@ -127,6 +127,7 @@ class TimeSharedProblem(MachineProblem):
         put(self, "rule", _rule(rule))
         most = None if max_jobs is None else whole(max_jobs, "max_jobs of a mix", least=1)
         put(self, "max_jobs", most)
+        self.unshared()  # rates of more digits than a problem may have are refused at once
 
     @classmethod
     def _rebuild(
@@ -306,10 +307,6 @@ class TimeSharedProblem(MachineProblem):
             If blocks may serve several jobs.
         """
         return self.unshared() if self.max_jobs == 1 else super().one_job_a_block()
-
-    def with_single_jobs(self) -> Problem | None:
-        """Return :meth:`unshared` if a mix has one job at most; None if it may have more."""
-        return self.unshared() if self.max_jobs == 1 else None
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand: one that is admitted alone there.

@@ -87,13 +87,6 @@ class MachineProblem(ABC):
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need: more of it never help."""
 
-    def with_single_jobs(self) -> MachineProblem | None:
-        """Return the :class:`cms.Problem` with the same lower bounds; None if there is none.
-
-        Prices of blocks alone prove bounds only where every block serves one job.
-        """
-        return None
-
     @abstractmethod
     def private_copy(self) -> MachineProblem:
         """Return an equal problem without a part in common that could be changed."""

@@ -244,10 +244,6 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         """The jobs; each object is made when asked for."""
         return _Jobs(self)
 
-    def with_single_jobs(self) -> Problem:
-        """Return the problem itself: every block serves one job."""
-        return self
-
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand, one entry a block.
 
