@@ -132,7 +132,7 @@ class GpuletSbp(_OnShares):
     cycle. By falling occupancy these rests are merged: two sets of services get the shorter of
     their cycles and new batches, and go together where all turns fit into the cycle and all limits
     are kept; of several the GPU that is fullest then. A batch that could not fill in time runs
-    unfilled, as seldom as its limit lets it (the source does not say).
+    unfilled, as seldom as the rule lets it (the source does not say).
 
     Notes
     -----

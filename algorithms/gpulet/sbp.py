@@ -96,16 +96,16 @@ class SquishyBinPacking:
     def residual(self, job: str, rate: Fraction) -> Duty:
         """Return a job alone, for less than a saturated GPU: the largest batch that fills in time.
 
-        A cycle and its batch take no longer than the limit together, as published, whatever the
-        rule: the rule looks at the turns themselves, and at cycles that are merged. Where every
-        batch that is large enough would take too long to fill, the one that occupies the GPU least
-        runs unfilled, as seldom as the limit lets it.
+        As published, a cycle and its batch take no longer than the limit together: round robin.
+        Under another rule the cycle is as long as that admits. Where every batch that is large
+        enough would take too long to fill, the one that occupies the GPU least runs unfilled, as
+        seldom as the rule lets it.
         """
-        limit = self._problem.job(job).limit
+        limit, rule = self._problem.job(job).limit, self._problem.rule
         filled: list[Duty] = []
         unfilled: list[Duty] = []
         for point in self._points[job]:
-            fills, longest = point.amount / rate, limit - point.length
+            fills, longest = point.amount / rate, rule.longest(point.length, limit)
             if point.length <= min(fills, longest):
                 duty = Duty(min(fills, longest), {job: rate}, {job: point})
                 (filled if fills <= longest else unfilled).append(duty)

@@ -52,6 +52,10 @@ class Sharing:
         """How long an item may take whose slot of this length is in such a frame."""
         return frame + length if self.rule == "round_robin" else 2 * frame
 
+    def longest(self, length: Fraction, limit: Fraction) -> Fraction:
+        """The longest frame in which an item whose slot has this length keeps a limit."""
+        return limit - length if self.rule == "round_robin" else limit / 2
+
     def frame(self, block: str, mix: Mix) -> Fraction:
         """The length of a mix's frame; a Fault if a part of it was not measured on the block."""
         return sum((self.length(block, name, amount) for name, amount in mix.items()), ZERO)
