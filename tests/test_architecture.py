@@ -52,8 +52,17 @@ LAYERS = (
 )
 # The rooms of ``algorithms``, each importing only rooms before it: what several methods stand
 # on, then the methods, of which only ``auto`` knows another.
-ROOMS = ("solvers", "tables", "opening", "prices", "closing", "aggregated")
-METHODS = ("conic", "cp_sat", "greedy", "lp_rounding", "mig_serving", "price_and_branch", "ptas")
+ROOMS = ("solvers", "tables", "opening", "prices", "closing", "aggregated", "mixes")
+METHODS = (
+    "conic",
+    "cp_sat",
+    "gpulet",
+    "greedy",
+    "lp_rounding",
+    "mig_serving",
+    "price_and_branch",
+    "ptas",
+)
 # The two pages that re-export a public interface stand above the layers they show. Library modules
 # never import the page of their own wing, only the modules behind it.
 PAGES = {"cms": "cms.files", "cms.fleet": "cms.fleet.report"}

@@ -18,7 +18,9 @@ from cms.errors import (
     InvalidOption,
     UnsupportedProblem,
 )
-from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
+from cms.mixes.model import TimeSharedJob
+from cms.mixes.problem import TimeSharedProblem
+from cms.plugin.algorithm import Budget, Claim, SolverBound, Support, kinds_taken
 from cms.plugin.guarantee import Guarantee, Verdict
 from cms.plugin.options import read_options
 from cms.plugin.registry import algorithm_of, algorithms
@@ -350,7 +352,7 @@ SHORT: list[Any] = [0, 5e-324, 1e-300]
 @pytest.mark.parametrize("method", algorithms())
 def test_a_time_limit_may_be_of_any_size(method: str) -> None:
     """Solvers count milliseconds in 63 bits, and threads have a longest wait."""
-    fitting = [problem for problem in (blocks(7), SIZED) if supports(method, problem)]
+    fitting = [problem for problem in (blocks(7), SIZED, TURNS) if supports(method, problem)]
     assert fitting
     for limits in (LONG, SHORT):
         for limit in limits:
@@ -364,9 +366,16 @@ SIZED = Problem(
 )
 
 
-def supports(method: str, problem: Problem) -> bool:
+TURNS = TimeSharedProblem(
+    configurations=Configuration({"100": 1}),
+    jobs=[TimeSharedJob("x", 4, 2, {"100": [(1, 1)]})],
+)
+
+
+def supports(method: str, problem: Problem | TimeSharedProblem) -> bool:
     algorithm, _ = algorithm_of(method)
-    return algorithm.support(problem, read_options(algorithm, {})).ok
+    takes = isinstance(problem, kinds_taken(algorithm))
+    return takes and algorithm.support(problem, read_options(algorithm, {})).ok
 
 
 # --- guarantees -----------------------------------------------------------------------------------

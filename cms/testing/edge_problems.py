@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigur
 from ..problem.problem import Problem
 
 
-def _edge(
+def edge(
     name: str,
     title: str,
-    make: Callable[[], Problem],
+    make: Callable[[], Any],
     optimum: int | Fraction | None = None,
 ) -> NamedProblem:
+    """Name a small problem of some kind, with its optimum; without one there is no schedule."""
     return NamedProblem(
         name=name,
         title=title,
@@ -174,65 +176,65 @@ def _set_cover(q: int) -> Problem:
 
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
 EDGE_PROBLEMS = (
-    _edge(
+    edge(
         "no_jobs",
         "nothing to do: 0 machines",
         lambda: Problem(configurations=Configuration({"b": 1})),
         0,
     ),
-    _edge("one_job", "one job, one block: 1 machine", lambda: _one_block(1, 1), 1),
-    _edge("zero_demands", "demands of 0 only: 0 machines", _zero_demands, 0),
-    _edge(
+    edge("one_job", "one job, one block: 1 machine", lambda: _one_block(1, 1), 1),
+    edge("zero_demands", "demands of 0 only: 0 machines", _zero_demands, 0),
+    edge(
         "zero_beside",
         "3 blocks on machines of 2, beside demands of 0: 2 machines",
         _zero_beside,
         2,
     ),
-    _edge("unservable", "a job that no block can serve", lambda: _one_block(1, 0)),
-    _edge("lost_block", "a job whose only block is on no machine", _lost_block),
-    _edge(
+    edge("unservable", "a job that no block can serve", lambda: _one_block(1, 0)),
+    edge("lost_block", "a job whose only block is on no machine", _lost_block),
+    edge(
         "huge_demand",
         "10^12 blocks, 7 on a machine: the quotient rounded up",
         lambda: _one_block(10**12, 1, 7),
         142_857_142_858,
     ),
-    _edge("thirds", "3 blocks of 1/3 meet 1 exactly", lambda: _one_block(1, "1/3", 3), 1),
-    _edge(
+    edge("thirds", "3 blocks of 1/3 meet 1 exactly", lambda: _one_block(1, "1/3", 3), 1),
+    edge(
         "long_decimals",
         "3 blocks of 333.3333333333333 meet 999.9999999999999 exactly, as decimals",
         lambda: _one_block("999.9999999999999", "333.3333333333333", 3),
         1,
     ),
-    _edge(
+    edge(
         "limit", "2 machines, of the cheap type (cost 1) only one: 1 + 3", lambda: _limited(None), 4
     ),
-    _edge("too_few_machines", "2 machines needed, 1 cheap and 0 dear exist", lambda: _limited(0)),
-    _edge(
+    edge("too_few_machines", "2 machines needed, 1 cheap and 0 dear exist", lambda: _limited(0)),
+    edge(
         "fractional_costs",
         "3 blocks: a large machine (2 blocks, cost 3/4) and a small one (1 block, cost 1/2)",
         _fractional_costs,
         Fraction(5, 4),
     ),
-    _edge("free_machines", "machines that cost nothing: 0", _free, 0),
-    _edge(
+    edge("free_machines", "machines that cost nothing: 0", _free, 0),
+    edge(
         "not_rounding_up",
         "sizes 2 x 44 + 3 x 33 + 6 x 12 = 259 <= 2 x 132, yet no two machines hold them: 3",
         _not_rounding_up,
         3,
     ),
-    _edge("few_blocks", "5 blocks, at most 2 on a machine whatever their size: 3", _few_blocks, 3),
-    _edge(
+    edge("few_blocks", "5 blocks, at most 2 on a machine whatever their size: 3", _few_blocks, 3),
+    edge(
         "partition", "3 1 1 2 2 1 splits into 5 and 5: 1", lambda: _partition([3, 1, 1, 2, 2, 1]), 1
     ),
-    _edge("no_partition", "3 3 3 1 does not split: 2", lambda: _partition([3, 3, 3, 1]), 2),
-    _edge("odd_names", "names with blanks, quotes and other alphabets: 1", _odd_names, 1),
-    _edge(
+    edge("no_partition", "3 3 3 1 does not split: 2", lambda: _partition([3, 3, 3, 1]), 2),
+    edge("odd_names", "names with blanks, quotes and other alphabets: 1", _odd_names, 1),
+    edge(
         "wide_numbers",
         "2^70 by blocks of 2^68 - 1 takes 5, on 3 machines, beside 1 of 3^-30: 4",
         _wide,
         4,
     ),
-    _edge(
+    edge(
         "mig",
         "bert takes 7g + 5 x 1g or more (1,200 > 800; 630), resnet the rest of neither: 3",
         _mig,

@@ -1,0 +1,249 @@
+"""gpulet's scheduler and the two it is compared with: space and time, time alone, space alone."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from cms.errors import UnsupportedProblem
+from cms.mixes.problem import TimeSharedProblem
+from cms.plugin.algorithm import Named, Support
+
+from ..mixes.hosting import Hosting
+from ..mixes.machines import schedule_of
+from ..mixes.saturated import Saturated, least_cost
+from .elastic import Elastic
+from .gpus import WHOLE, Shares, in_pairs
+from .guided import guided, guided_requests
+from .options import GpuletOptions, PublishedOptions
+from .sbp import SquishyBinPacking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.guarantee import Guarantee
+
+__all__ = ["Gpulet", "GpuletGuided", "GpuletOptions", "GpuletSbp", "PublishedOptions"]
+
+
+class _OnShares:
+    """What all three take, and that nothing is proved of them."""
+
+    takes = (TimeSharedProblem,)
+
+    def support(self, problem: TimeSharedProblem, options: PublishedOptions) -> Support:
+        """Refuse limits, other cuts than in two, and more shares than are placed one by one."""
+        general = in_pairs(problem)
+        if not general:
+            return general
+        seen = _Seen(problem, options)
+        if seen.unservable:
+            return Support(True)
+        try:
+            self._count(seen, options)
+        except UnsupportedProblem as refusal:
+            return Support(False, str(refusal))
+        return Support(True)
+
+    def guarantee(self, problem: TimeSharedProblem, options: PublishedOptions) -> Guarantee | None:
+        """Return None: nothing is proved of it."""
+        return None
+
+    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
+        """Raise UnsupportedProblem if the problem is too large."""
+
+
+class Gpulet(_OnShares):
+    """gpulet: elastic partitioning, shares that services have to themselves or share in time.
+
+    Services come by rising rate times limit. Each asks for shares at the knee of its curve of rate
+    by share until less is left than one gives, and for the smallest share that serves the rest. A
+    request goes to the free share that leaves least, or a GPU is cut for it into what it asks for
+    and the rest. Where there is none, it is spread over the free shares, the largest first; what
+    is then left shares the smallest occupied share in time that can carry it. It fails if none can,
+    and is tried with one GPU more: from a lower bound upwards, since the scheduler itself does not
+    look for few GPUs. The batches are those of the shortest frame that keeps all rates.
+
+    Notes
+    -----
+    **Guarantee.** None: the source states none. On random mixes it takes a third more GPUs than
+    are needed.
+
+    **Running time.** One pass over the requests for each number of GPUs that is tried; a request
+    asks each occupied share at most once, 10 microseconds each. Some hundred services take seconds,
+    and more than 2,000 requests are refused.
+
+    References
+    ----------
+    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
+    Servers with Spatio-Temporal Sharing, USENIX ATC '22, 199-216 (arXiv:2109.01611), sections 4.1
+    to 4.3. Rebuilt from its description; where the published program does otherwise, an option
+    says so. It models no interference. No theorem of ours is about it, so nothing in
+    ``proofs_checks`` is either.
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
+    >>> points = {
+    ...     "100": [(1, "0.003"), (8, "0.012")],
+    ...     "60": [(1, "0.004"), (8, "0.016")],
+    ...     "40": [(1, "0.005"), (8, "0.021")],
+    ... }
+    >>> problem = TimeSharedProblem(
+    ...     configurations=[Configuration({"100": 1}), Configuration({"60": 1, "40": 1})],
+    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
+    ... )
+    >>> solve(problem, method="gpulet").machine_count
+    1
+    """
+
+    name = "gpulet"
+    options_type = GpuletOptions
+
+    def run(
+        self, problem: TimeSharedProblem, options: GpuletOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield the schedule on the smallest number of GPUs with which it succeeds."""
+        seen = _Seen(problem, options)
+        if seen.unservable:
+            return
+        elastic = Elastic(seen.hosting, seen.shares, options)
+        # Each request could have a GPU to itself: with so many it succeeds.
+        most = len(elastic.requests)
+        for number in range(min(most, seen.least(budget)), most + 1):
+            machines = elastic.place(number, lambda: budget.stopped)
+            if budget.stopped:
+                return
+            if machines is not None:
+                yield Named(schedule_of(machines), f"elastic partitioning of {number} GPUs")
+                return
+
+    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
+        assert isinstance(options, GpuletOptions)
+        Elastic(seen.hosting, seen.shares, options)
+
+
+class GpuletSbp(_OnShares):
+    """Squishy bin packing: services share whole GPUs in time, none is cut.
+
+    Each service fills as many GPUs as it can. What is left of it takes the largest batch that
+    fills, waits for its turn and runs within the limit; the time in which it fills is its duty
+    cycle. By falling occupancy these rests are merged: two sets of services get the shorter of
+    their cycles and new batches, and go together where all turns fit into the cycle and all limits
+    are kept; of several the GPU that is fullest then. A batch that could not fill in time runs
+    unfilled, as seldom as the rule lets it (the source does not say).
+
+    Notes
+    -----
+    **Guarantee.** None. More demand can take fewer GPUs: a rest of higher rate has a shorter cycle,
+    with which it may fit where the longer one did not. So nobody should bisect over a rate.
+
+    **Running time.** O(r^2) merges for r services with a rest, 50 microseconds each.
+
+    References
+    ----------
+    Shen, Chen, Jin, Zhao, Kong, Philipose, Krishnamurthy, Sundaram: Nexus: A GPU Cluster Engine for
+    Accelerating DNN-Based Video Analysis, SOSP '19, doi:10.1145/3341301.3359658; the baseline
+    "temporal" of gpulet (USENIX ATC '22). Rebuilt from its description. No theorem of ours is about
+    it, so nothing in ``proofs_checks`` is either.
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
+    >>> points = {"100": [(1, "0.003"), (8, "0.012")]}
+    >>> problem = TimeSharedProblem(
+    ...     configurations=Configuration({"100": 1}),
+    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
+    ... )
+    >>> solve(problem, method="gpulet_sbp").machine_count
+    1
+    """
+
+    name = "gpulet_sbp"
+    options_type = PublishedOptions
+
+    def run(
+        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield one schedule; none if a whole GPU cannot serve some job."""
+        seen = _Seen(problem, options)
+        block = seen.shares.blocks.get(WHOLE)
+        served = seen.hosting.saturated
+        if any(job.demand and block not in served[job.name] for job in seen.problem.jobs):
+            return
+        if block is None:  # nothing to serve, and no GPU that is not cut
+            return
+        packing = SquishyBinPacking(seen.hosting, seen.shares.cuts[WHOLE])
+        machines = packing.machines(lambda: budget.stopped)
+        if machines is not None:
+            yield Named(schedule_of(machines), "squishy bin packing")
+
+
+class GpuletGuided(_OnShares):
+    """Guided self-tuning: each service has shares to itself, as large as its rate asks for.
+
+    A service takes the share that gives it most until a share is enough for the rest, then the
+    smallest of those. The shares are packed by size, the largest first, each where it leaves least,
+    into GPUs that are whole or cut in two.
+
+    Notes
+    -----
+    **Guarantee.** None: a service of a small rate has a share that it hardly uses.
+
+    **Running time.** Milliseconds; more than 2,000 shares are refused.
+
+    References
+    ----------
+    Dhakal, Kulkarni, Ramakrishnan: GSLICE: Controlled Spatial Sharing of GPUs for a Scalable
+    Inference Platform, SoCC '20, doi:10.1145/3419111.3421284; here with the rates known, as the
+    baseline "guided self-tuning" of gpulet (USENIX ATC '22). Rebuilt from its description. No
+    theorem of ours is about it, so nothing in ``proofs_checks`` is either.
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
+    >>> points = {"60": [(1, "0.004"), (8, "0.016")], "40": [(1, "0.005"), (8, "0.021")]}
+    >>> problem = TimeSharedProblem(
+    ...     configurations=Configuration({"60": 1, "40": 1}),
+    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
+    ... )
+    >>> solve(problem, method="gpulet_guided").machine_count
+    2
+    """
+
+    name = "gpulet_guided"
+    options_type = PublishedOptions
+
+    def run(
+        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield one schedule."""
+        seen = _Seen(problem, options)
+        if seen.unservable:
+            return
+        machines = guided(seen.hosting, seen.shares, lambda: budget.stopped)
+        if machines is not None:
+            yield Named(schedule_of(machines), "guided self-tuning")
+
+    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
+        guided_requests(seen.hosting, seen.shares)
+
+
+class _Seen:
+    """A problem as an algorithm with these options sees it."""
+
+    def __init__(self, problem: TimeSharedProblem, options: PublishedOptions) -> None:
+        self.problem = options.applied(problem)
+        self.hosting, self.shares = Hosting(self.problem), Shares.of(self.problem)
+        self._shapes = self.problem.listed_configurations
+        self._saturated = Saturated.of(self.hosting, self._shapes)
+        self.unservable = self._saturated.unservable
+
+    def least(self, budget: Budget) -> int:
+        """Return a number of GPUs below which there is no schedule."""
+        (machine,) = self.problem.machine_types
+        if not machine.cost:
+            return 0
+        bound = least_cost(self.hosting, self._shapes, self._saturated)
+        return ceil(max(budget.lower_bound, bound) / machine.cost)

@@ -1,0 +1,147 @@
+"""gpulet's elastic partitioning: shares by the knee of a rate curve, best fit, then time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from cms.errors import UnsupportedProblem
+
+from .gpus import WHOLE, Gpus, Shares
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..mixes.hosting import Hosting
+    from ..mixes.machines import Loaded, Machine
+    from .options import GpuletOptions
+
+#: Shares are asked for one by one.
+MOST_REQUESTS = 2_000
+#: A step to a larger share that gains less than this part does not count.
+_LEAST_GAIN = Fraction(1, 20)
+
+
+class Request(NamedTuple):
+    """A share for a job that is to give it some rate there."""
+
+    job: str
+    share: int
+    rate: Fraction
+
+
+class Elastic:
+    """Elastic partitioning of one problem, on any number of GPUs.
+
+    Parameters
+    ----------
+    hosting : Hosting
+        Of the problem as the options see it; every job with a demand can be served.
+    shares : Shares
+    options : GpuletOptions
+
+    Raises
+    ------
+    UnsupportedProblem
+        If more than 2,000 shares would be asked for.
+    """
+
+    def __init__(self, hosting: Hosting, shares: Shares, options: GpuletOptions) -> None:
+        self._hosting, self._shares, self._options = hosting, shares, options
+        jobs = enumerate(hosting.problem.jobs)
+        order = sorted(
+            ((job.demand * job.limit, -at, job) for at, job in jobs if job.demand),
+            key=lambda entry: entry[:2],
+        )
+        self.demands = {job.name: job.demand for _, _, job in order}
+        self.requests = list[Request]()
+        for job, demand in self.demands.items():
+            self.requests += self._asked(job, demand)
+            if len(self.requests) > MOST_REQUESTS:
+                raise too_many_shares(len(self.requests))
+
+    def knee(self, job: str) -> int:
+        """Return the share from which on a larger one pays less: the top of the steepest step.
+
+        Steps go from one share to the next, from nothing to the first. Those that gain less than
+        5 % do not count; of equally steep ones the lowest is taken.
+        """
+        rates = [(0, Fraction(0))]
+        for share, block in self._shares.blocks.items():
+            rates.append((share, self._hosting.saturated[job].get(block, Fraction(0))))
+        steepest, knee = Fraction(0), None
+        for (low, before), (high, rate) in pairwise(rates):
+            if self._options.short_scan and high == WHOLE and knee is not None:
+                break
+            if rate <= before * (1 + _LEAST_GAIN):
+                continue
+            slope = (rate - before) / (high - low)
+            if slope > steepest:
+                steepest, knee = slope, high
+        assert knee is not None  # the first share that serves the job at all is a step
+        return knee
+
+    def _asked(self, job: str, demand: Fraction) -> list[Request]:
+        """Return what a job asks for: saturated shares of its knee, and one for the rest."""
+        knee = self.knee(job)
+        most = self._hosting.saturated[job][self._shares.blocks[knee]]
+        full = ceil(demand / most) - 1
+        if full > MOST_REQUESTS:
+            raise too_many_shares(full)
+        rest = demand - full * most
+        least = next(
+            share
+            for share, block in self._shares.blocks.items()
+            if self._hosting.host(block, {job: rest}) is not None
+        )
+        asked = [Request(job, knee, most)] * full + [Request(job, least, rest)]
+        return sorted(asked, key=lambda request: -request.share)
+
+    def place(self, number: int, stopped: Callable[[], bool]) -> Sequence[Machine] | None:
+        """Place all requests on so many GPUs; None if one cannot be placed, or if stopped."""
+        gpus = Gpus(self._shares, number)
+        bearable = {job: (1 - self._options.enough) * d for job, d in self.demands.items()}
+        for request in self.requests:
+            if stopped():
+                return None
+            bearable[request.job] -= self._rest(gpus, request)
+            if bearable[request.job] < 0:
+                return None
+        return gpus.machines
+
+    def _rest(self, gpus: Gpus, request: Request) -> Fraction:
+        """Place a request; return the rate that is left."""
+        job, rest = request.job, request.rate
+
+        def serves(loaded: Loaded) -> bool:
+            loaded.hosted = self._hosting.host(loaded.block, {job: rest})
+            return loaded.hosted is not None
+
+        if gpus.best_fit(request.share, serves, uncut_first=self._options.uncut_first):
+            return Fraction(0)
+        for _, loaded in gpus.all_free():
+            most = self._hosting.saturated[job].get(loaded.block)
+            if most is None:
+                continue
+            part = min(rest, most)
+            loaded.hosted = self._hosting.host(loaded.block, {job: part})
+            gpus.occupy(loaded)
+            rest -= part
+            if not rest:
+                return rest
+        for loaded in gpus.occupied():
+            hosted = self._hosting.host(loaded.block, loaded.with_more(job, rest))
+            if hosted is not None:
+                loaded.hosted = hosted
+                return Fraction(0)
+        return rest
+
+
+def too_many_shares(number: int) -> UnsupportedProblem:
+    """Return the error that so many shares are too many to be placed one by one."""
+    return UnsupportedProblem(
+        f"it would ask for {number} shares or more, one by one; at most {MOST_REQUESTS} are "
+        "placed; use auto"
+    )

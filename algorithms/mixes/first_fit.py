@@ -1,0 +1,283 @@
+"""First fit over mixes: jobs in random orders, machines cut at random, the best of many orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import TYPE_CHECKING
+
+from cms.certificate.certificate import round_up
+from cms.mixes.problem import TimeSharedProblem
+from cms.plugin.algorithm import Named, Support
+from cms.values.fields import CheckedFields
+
+from ..tables.integers import MOST_SHAPES
+from ..tables.machines import listed
+from .hosting import Hosting
+from .machines import Loaded, Machine, schedule_of
+from .saturated import Saturated, least_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.guarantee import Guarantee
+    from cms.problem.parts import Configuration
+
+#: Blocks of a machine, which are looked at one by one.
+_MOST_BLOCKS = 1_000
+#: A job that fills more machines than this has all but these filled at once, by itself.
+_BY_DRAW = 4
+#: No machine is drawn that gives a job less than this part, for its cost, of what the best does.
+_LEAST_PART = Fraction(1, 8)
+#: A block's whole time, in the units in which parts of it are counted.
+_WHOLE = 1 << 40
+
+
+@dataclass(frozen=True)
+class MixFirstFitOptions(CheckedFields):
+    """Options of :class:`MixFirstFit`.
+
+    Parameters
+    ----------
+    orders : int, default 500
+        In how many orders the jobs are tried.
+    """
+
+    orders: int = 500
+
+    def __post_init__(self) -> None:
+        self._whole("orders", least=1, most=10**9)
+
+
+class MixFirstFit:
+    """First fit for services that share blocks in time, in many random orders.
+
+    The jobs come in a random order. Each goes to the first block that can take all of its rate
+    beside the rates which that carries; else to the block that can take most of it, and so on with
+    the rest; where no block can take anything, a machine is opened, cut in one of its ways at
+    random. What a block can take is decided exactly. Each order that ends with a cheaper schedule
+    is a claim; none follows one that costs no more than a bound by what jobs get alone. Of a job
+    that would fill more than four machines by itself, all but the last four are filled at once, in
+    the way that gives it most for their cost.
+
+    Notes
+    -----
+    **Guarantee.** None is known. The best of several orders is never worse than the first.
+
+    **Running time.** An order asks each open block, for each job, what it can take: O(n B) times 10
+    to 60 microseconds. That is 1 ms an order for three jobs, 50 ms for 50 jobs on 12 GPUs.
+
+    References
+    ----------
+    Ours. The problem is that of Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine
+    Learning Models on Multi-GPU Servers with Spatio-Temporal Sharing, USENIX ATC '22
+    (arXiv:2109.01611). No theorem is about it, so nothing in ``proofs_checks`` is either.
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
+    >>> points = {
+    ...     "100": [(1, "0.003"), (8, "0.012")],
+    ...     "60": [(1, "0.004"), (8, "0.016")],
+    ...     "40": [(1, "0.005"), (8, "0.021")],
+    ... }
+    >>> problem = TimeSharedProblem(
+    ...     configurations=[Configuration({"100": 1}), Configuration({"60": 1, "40": 1})],
+    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
+    ... )
+    >>> solve(problem, method="mix_first_fit").machine_count
+    1
+    """
+
+    name = "mix_first_fit"
+    options_type = MixFirstFitOptions
+    takes = (TimeSharedProblem,)
+
+    def support(self, problem: TimeSharedProblem, options: MixFirstFitOptions) -> Support:
+        """Refuse limits, and sets of configurations or machines too large to go through."""
+        for machine in problem.machine_types:
+            if machine.limit is not None:
+                return Support(
+                    False,
+                    f"machine type {machine.name!r} has a limit of {machine.limit} machines, and "
+                    "it does not count what is left; use auto",
+                )
+        shapes, vast = listed(problem, MOST_SHAPES)
+        if vast:
+            return Support(
+                False,
+                f"machine type {min(vast)!r} can be cut in more than {MOST_SHAPES} ways, and "
+                "one of them is drawn from a list; use auto",
+            )
+        blocks = max((sum(shape.blocks.values()) for shape in shapes), default=0)
+        if blocks > _MOST_BLOCKS:
+            return Support(
+                False,
+                f"a machine has {blocks} blocks, which are looked at one by one; at most "
+                f"{_MOST_BLOCKS} are; use auto",
+            )
+        return Support(True)
+
+    def guarantee(
+        self, problem: TimeSharedProblem, options: MixFirstFitOptions
+    ) -> Guarantee | None:
+        """Return None: nothing is proved of it."""
+        return None
+
+    def run(
+        self, problem: TimeSharedProblem, options: MixFirstFitOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield a schedule for each order that saves something."""
+        best = None if budget.best is None else budget.best.cost(problem)
+        first_fit = FirstFit(Hosting(problem), Random(budget.seed), lambda: budget.stopped)
+        for order in range(1, options.orders + 1):
+            machines = first_fit.order(best)
+            if machines is not None:
+                best = first_fit.cost(machines)
+                yield Named(schedule_of(machines), f"order {order}")
+            if budget.stopped or first_fit.hopeless or first_fit.least == best:
+                return
+
+
+class FirstFit:
+    """First fit on one problem, order after order.
+
+    Parameters
+    ----------
+    hosting : Hosting
+    random : Random
+        Only its ``random()`` is called, which is the same in every version of Python.
+    stopped : callable
+        Whether to give up.
+
+    Attributes
+    ----------
+    hopeless : bool
+        Whether some job cannot be served.
+    least : Fraction
+        A cost below which there is no schedule.
+    """
+
+    def __init__(self, hosting: Hosting, random: Random, stopped: Callable[[], bool]) -> None:
+        self._hosting, self._random, self._stopped = hosting, random, stopped
+        problem = hosting.problem
+        self._shapes, _ = listed(problem, MOST_SHAPES)
+        self._costs = [problem.machine_type(shape.machine).cost for shape in self._shapes]
+        self._saturated = Saturated.of(hosting, self._shapes)
+        self.hopeless = self._saturated.unservable
+        self.least = Fraction(0)
+        if not self.hopeless:
+            bound = least_cost(hosting, self._shapes, self._saturated)
+            self.least = round_up(bound, problem.cost_step)
+
+    def cost(self, machines: Sequence[Machine]) -> Fraction:
+        """Add up what machines cost."""
+        kind = self._hosting.problem.machine_type
+        return sum(
+            (machine.count * kind(machine.configuration.machine).cost for machine in machines),
+            Fraction(0),
+        )
+
+    def order(self, below: Fraction | None = None) -> list[Machine] | None:
+        """Return the machines of a new order; None if they do not cost less, or if stopped."""
+        if self.hopeless:
+            return None
+        opened = _Opened(self._hosting)
+        spent = Fraction(0)
+        for job in sorted(self._saturated.demands, key=lambda _: self._random.random()):
+            rest = self._saturated.demands[job]
+            while rest > 0:
+                if self._stopped() or (below is not None and spent >= below):
+                    return None
+                taken = opened.take(job, rest)
+                rest -= taken
+                if not taken:
+                    at, count = self._drawn(job, rest)
+                    opened.open(self._shapes[at], count, job)
+                    spent += count * self._costs[at]
+                    if count > 1:
+                        rest -= count * self._saturated.gives[job][at]
+        return opened.machines if below is None or spent < below else None
+
+    def _drawn(self, job: str, rest: Fraction) -> tuple[int, int]:
+        """Return a configuration that serves a job, and how many such machines to open."""
+        gives = self._saturated.gives[job]
+        able = [at for at, give in enumerate(gives) if give]
+        free = [at for at in able if not self._costs[at]]
+        # What costs nothing is better than anything that does.
+        worths = {at: gives[at] / (self._costs[at] or 1) for at in free or able}
+        best = max(worths, key=worths.__getitem__)
+        alone = rest // gives[best] - _BY_DRAW
+        if alone > 1:
+            return best, int(alone)
+        good = [at for at, worth in worths.items() if worth >= worths[best] * _LEAST_PART]
+        return good[int(self._random.random() * len(good))], 1
+
+
+class _Opened:
+    """The machines of one order."""
+
+    def __init__(self, hosting: Hosting) -> None:
+        self._hosting = hosting
+        self.machines: list[Machine] = []
+        self._blocks: list[Loaded] = []
+        self._used: list[int] = []  # of each block, no more than the jobs' parts of its frame
+
+    def open(self, shape: Configuration, count: int, job: str) -> None:
+        """Open a machine; or several, which one job fills."""
+        machine = Machine(shape, count)
+        self.machines.append(machine)
+        if count == 1:
+            self._blocks += machine.blocks
+            self._used += [0] * len(machine.blocks)
+            return
+        for loaded in machine.blocks:
+            loaded.hosted = self._hosting.most(loaded.block, {}, job)
+
+    def take(self, job: str, rate: Fraction) -> Fraction:
+        """Give one block as much of a rate as fits; return how much that is."""
+        gives = self._hosting.saturated[job]
+        rooms: list[tuple[Fraction, int]] = []
+        for at, loaded in enumerate(self._blocks):
+            most = gives.get(loaded.block)
+            # A job with the rate q, alone at most f, takes q / f of the frame at least.
+            if most is None or self._used[at] >= _WHOLE:
+                continue
+            room = most * (_WHOLE - self._used[at]) / _WHOLE
+            rooms.append((room, -at))
+            if rate > room:
+                continue
+            hosted = self._hosting.host(loaded.block, loaded.with_more(job, rate))
+            if hosted is not None:
+                loaded.hosted = hosted
+                self._used[at] = self._part(loaded)
+                return rate
+        return self._take_most(job, sorted(rooms, reverse=True))
+
+    def _take_most(self, job: str, rooms: Sequence[tuple[Fraction, int]]) -> Fraction:
+        """Give a job the most that one block has for it; return how much that is."""
+        best, chosen = Fraction(0), None
+        for room, place in rooms:
+            if room <= best:
+                break
+            loaded = self._blocks[-place]
+            hosted = self._hosting.most(loaded.block, loaded.rates, job)
+            if hosted is None:
+                continue
+            more = hosted.rates[job] - loaded.rates.get(job, 0)
+            if more > best:
+                best, chosen = more, (-place, hosted)
+        if chosen is not None:
+            at, hosted = chosen
+            self._blocks[at].hosted = hosted
+            self._used[at] = self._part(self._blocks[at])
+        return best
+
+    def _part(self, loaded: Loaded) -> int:
+        """Return the parts of the frame that the jobs of a block take at least, rounded down."""
+        return sum(
+            int(_WHOLE * rate / self._hosting.saturated[job][loaded.block])
+            for job, rate in loaded.rates.items()
+        )

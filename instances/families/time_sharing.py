@@ -1,0 +1,234 @@
+"""Services that share GPUs in time: made-up tables of batches and shares, and mixes of models.
+
+A length in seconds is ``(c0 + c1 b^gamma (100/p)^delta) / 1000`` for a batch of b on p per cent of
+a GPU, times noise: every entry by itself is up to 12 % shorter or longer. So throughput grows more
+slowly or faster than the share (delta below or above 1) and than the batch (gamma), and now and
+then a larger batch or a smaller share is the faster one, as in measured tables. Nothing here was
+measured, and no model has these names.
+
+These are :class:`cms.TimeSharedProblem`, of a kind of its own, hence not among those that
+:func:`instances.families.generate` draws.
+
+Examples
+--------
+>>> from cms import solve
+>>> problem = scenario_3(600)
+>>> problem.job_names, problem.rule.value
+(('classifier', 'detector', 'tagger'), 'round_robin')
+>>> solve(problem, method="mix_first_fit").machine_count
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import NamedTuple
+
+from cms.mixes.frames import FrameRule
+from cms.mixes.model import TimeSharedJob
+from cms.mixes.problem import TimeSharedProblem
+from cms.problem.parts import Configuration
+from cms.values.numbers import Number
+
+#: Shares of a GPU, in per cent; a GPU is left whole or cut into two of 100 % together.
+SHARES = (20, 40, 50, 60, 80, 100)
+#: Batches that are as good as measured.
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
+#: Rates of random mixes in items per second, and limits in milliseconds.
+RATES, LIMITS = (30, 1600), (50, 200)
+_NOISE = 0.12
+
+
+class Curve(NamedTuple):
+    """A made-up model: ``c0 + c1 b^gamma (100/p)^delta`` milliseconds for a batch of b on p %.
+
+    Examples
+    --------
+    >>> CURVES[0].name, CURVES[0].length(8, 60)
+    ('tagger', Fraction(5869, 2500000))
+    """
+
+    name: str
+    c0: float
+    c1: float
+    gamma: float
+    delta: float
+
+    def length(self, batch: int, share: int) -> Fraction:
+        """Return the seconds of a batch, in steps of 0.1 microseconds."""
+        noise = 1 + _NOISE * (2 * Random(f"{self.name} {batch} {share}").random() - 1)
+        growth = batch**self.gamma * (100 / share) ** self.delta
+        return Fraction(round((self.c0 + self.c1 * growth) * noise * 10_000), 10**7)
+
+    def points(self) -> dict[str, list[tuple[int, Fraction]]]:
+        """Return (batch, seconds) for every share: what a job's points are."""
+        return {
+            f"mps:{share}": [(batch, self.length(batch, share)) for batch in BATCHES]
+            for share in SHARES
+        }
+
+
+#: Ten made-up models, from fast to slow; what a share gives them grows with delta.
+CURVES = (
+    Curve("tagger", 1.2, 0.12, 0.95, 0.55),
+    Curve("classifier", 1.5, 0.20, 0.90, 0.70),
+    Curve("embedder", 2.0, 0.25, 0.85, 0.85),
+    Curve("ranker", 1.0, 0.35, 1.00, 0.60),
+    Curve("detector", 2.8, 0.45, 0.95, 0.95),
+    Curve("segmenter", 3.0, 0.60, 1.05, 1.00),
+    Curve("captioner", 2.2, 0.50, 0.92, 1.10),
+    Curve("transcriber", 4.0, 0.40, 1.00, 1.20),
+    Curve("translator", 3.5, 0.75, 0.97, 0.80),
+    Curve("upscaler", 2.5, 0.90, 1.04, 1.25),
+)
+
+
+def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
+    """Return how a GPU is cut: not at all, or into two shares of 100 % together.
+
+    Examples
+    --------
+    >>> [str(shape) for shape in pairs()]
+    ['mps:100', 'mps:20 + mps:80', 'mps:40 + mps:60', '2 x mps:50']
+    """
+    whole = [Configuration({"mps:100": 1})] if 100 in shares else []
+    halves = [Configuration({"mps:50": 2})] if 50 in shares else []
+    return [
+        *whole,
+        *(
+            Configuration({f"mps:{share}": 1, f"mps:{100 - share}": 1})
+            for share in shares
+            if share < 50 and 100 - share in shares
+        ),
+        *halves,
+    ]
+
+
+def scenario_3(
+    rate: Number,
+    *,
+    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
+    max_jobs: int | None = None,
+) -> TimeSharedProblem:
+    """Three services of the same rate with limits of 108, 142 and 64 ms.
+
+    Limits and shares are those of gpulet's third scenario; the models are made up.
+
+    Parameters
+    ----------
+    rate : number
+        Of each, in items per second.
+    rule : FrameRule or str, default "round_robin"
+    max_jobs : int, optional
+        Of one mix.
+    """
+    limits = {"classifier": 108, "detector": 142, "tagger": 64}
+    return TimeSharedProblem(
+        configurations=pairs(),
+        jobs=[
+            TimeSharedJob(name, rate, Fraction(limit, 1000), _curve(name).points())
+            for name, limit in limits.items()
+        ],
+        rule=rule,
+        max_jobs=max_jobs,
+    )
+
+
+def random_mix(
+    seed: int,
+    *,
+    least: int = 3,
+    most: int = 10,
+    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
+    max_jobs: int | None = 3,
+) -> TimeSharedProblem:
+    """Some of the ten models, each once: rates log-uniform in 30..1600, limits uniform in 50..200.
+
+    Parameters
+    ----------
+    seed : int
+    least, most : int, default 3 and 10
+        How many models there are, all numbers in between being as likely.
+    rule : FrameRule or str, default "round_robin"
+    max_jobs : int or None, default 3
+        Of one mix.
+
+    Examples
+    --------
+    >>> problem = random_mix(1)
+    >>> problem == random_mix(1), problem == random_mix(2)
+    (True, False)
+    """
+    random = Random(f"random mix {seed}")
+    number = least + _below(random, most - least + 1)
+    chosen = sorted(CURVES, key=lambda _: random.random())[:number]
+    jobs = [_job(random, curve.name, curve) for curve in chosen]
+    return TimeSharedProblem(configurations=pairs(), jobs=jobs, rule=rule, max_jobs=max_jobs)
+
+
+def larger_mix(
+    jobs: int,
+    seed: int,
+    *,
+    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
+    max_jobs: int | None = None,
+) -> TimeSharedProblem:
+    """So many services, each of one of the ten models, with a rate and a limit of its own.
+
+    Parameters
+    ----------
+    jobs, seed : int
+    rule : FrameRule or str, default "round_robin"
+    max_jobs : int, optional
+        Of one mix.
+
+    Examples
+    --------
+    >>> larger_mix(20, seed=1).job_names[:3]
+    ('detector 1', 'detector 2', 'tagger 3')
+    """
+    random = Random(f"larger mix {jobs} {seed}")
+    drawn = []
+    for number in range(1, jobs + 1):
+        curve = CURVES[_below(random, len(CURVES))]
+        drawn.append(_job(random, f"{curve.name} {number}", curve))
+    return TimeSharedProblem(configurations=pairs(), jobs=drawn, rule=rule, max_jobs=max_jobs)
+
+
+def operating_points(device: str = "a100-80gb") -> str:
+    """Return the table as a CSV of operating points: ``instances/data/made_up_shares.csv``.
+
+    Parameters
+    ----------
+    device : str, default "a100-80gb"
+        What is written as the GPU, so that plans can be made with it; it was measured on none.
+    """
+    rows = ["model,device,profile,processes,batch,throughput_rps,latency_ms"]
+    for curve in CURVES:
+        for share in SHARES:
+            for batch in BATCHES:
+                seconds = curve.length(batch, share)
+                throughput = round(batch / seconds * 1000) / 1000
+                rows.append(
+                    f"{curve.name},{device},mps:{share},1,{batch},{throughput:.3f},"
+                    f"{float(seconds * 1000):.4f}"
+                )
+    return "\n".join(rows) + "\n"
+
+
+def _curve(name: str) -> Curve:
+    return next(curve for curve in CURVES if curve.name == name)
+
+
+def _job(random: Random, name: str, curve: Curve) -> TimeSharedJob:
+    low, high = RATES
+    rate = round(low * (high / low) ** random.random())
+    limit = LIMITS[0] + _below(random, LIMITS[1] - LIMITS[0] + 1)
+    return TimeSharedJob(name, rate, Fraction(limit, 1000), curve.points())
+
+
+def _below(random: Random, number: int) -> int:
+    """Draw a whole number below another; only ``random()`` is the same in every version."""
+    return int(random.random() * number)
