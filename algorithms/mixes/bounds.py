@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.mixes.dearest import dearest_mix, mixes_worth
@@ -88,15 +89,15 @@ class Pricing:
         return {name: function for name, function in functions.items() if function}
 
     def at(
-        self, functions: dict[str, PriceFunction], worths: Sequence[float], slack: Fraction
+        self, functions: dict[str, PriceFunction], point: Point, slack: Fraction
     ) -> Priced | None:
         """Return what price functions prove, scaled as far as they can be; None if undecided.
 
         Parameters
         ----------
         functions : dict of str to PriceFunction
-        worths : sequence of k floats
-            What the dearest mix of each block is worth, as far as is known; in the region's unit.
+        point : Point
+            Of its block prices, what the dearest mix of each block is worth as far as is known.
         slack : Fraction
             By how much blocks are priced above that, relatively, where no mix is worth more: it
             takes less to show so.
@@ -106,16 +107,17 @@ class Pricing:
         Stopped
         """
         problem, region = self._problem, self._region
+        part = region.unit / (_PARTS * max(1, ceil(point.value)))
         values: list[Fraction] = []
-        for i, worth in enumerate(worths):
-            above = self._rounded_up(Fraction(worth) * region.unit * (1 + slack))
+        for i, worth in enumerate(point.blocks):
+            above = _rounded_up(Fraction(worth) * region.unit * (1 + slack), part)
             search = self._dearer(i, functions, above)
             for priced in search.mixes[:_MOST_JOINING]:
                 self._columns.add_mix(i, priced.mix)
             if not search.decided:
                 return None
             dearest = search.dearest
-            values.append(above if dearest is None else self._rounded_up(dearest.worth))
+            values.append(above if dearest is None else _rounded_up(dearest.worth, part))
         scale, vector = region.fitted(values)
         if not scale:
             return None
@@ -141,10 +143,6 @@ class Pricing:
             node_limit=_NODES,
             stopped=self._stopped,
         )
-
-    def _rounded_up(self, value: Fraction) -> Fraction:
-        part = self._region.unit / _PARTS
-        return value if value.denominator <= _PARTS else -(-value // part) * part
 
     def near(self, priced: Priced, i: int, slack: Fraction, most: int) -> list[Mix] | None:
         """List the mixes on a block that are worth at most ``slack`` less than it.
@@ -173,3 +171,8 @@ def _short(values: Sequence[float]) -> list[Fraction]:
         numbers, denominator = known
         return [Fraction(number, denominator) for number in numbers]
     return [Fraction(round(value * _PARTS), _PARTS) for value in values]
+
+
+def _rounded_up(value: Fraction, part: Fraction) -> Fraction:
+    """Return a value as it is, or the next multiple of a part if it is longer."""
+    return value if value.denominator <= part.denominator else -(-value // part) * part

@@ -148,7 +148,7 @@ class PriceSearch:
         """Whether the program's value rounds up to more than what is known."""
         if self.region.free_machines:
             return point.value > float(_DIGITS) and self.best is None
-        value = Fraction(point.value) * (1 - _DIGITS) * self.region.unit
+        value = self._surely(Fraction(point.value) * self.region.unit)
         known = self._budget.lower_bound
         if self.best is not None:
             known = max(known, round_up(self.best.bound, self._step))
@@ -158,17 +158,22 @@ class PriceSearch:
         """Price a solution exactly; where that takes too long, without its cuts."""
         for steps in (True, False):
             functions = self._pricing.functions(point, steps=steps)
-            priced = self._pricing.at(functions, point.blocks, slack)
+            priced = self._pricing.at(functions, point, slack)
             if priced is not None and (self.best is None or priced.bound > self.best.bound):
                 self.best = priced
                 yield priced
             if priced is not None or not point.steps:
                 return
 
+    def _surely(self, value: Fraction) -> Fraction:
+        """Return a value less what may be nothing but digits of floats."""
+        return value - min(value, self._step * 10**4) * _DIGITS
+
     def _slack(self, point: Point) -> Fraction:
         """Return how much dearer blocks may be than they need to, so that the bound rounds alike."""
         value = Fraction(point.value) * self.region.unit
         if self.region.free_machines or not self._step or value <= 0:
             return _DIGITS
-        room = value / (round_up(value * (1 - _DIGITS), self._step) - self._step or value / 2) - 1
-        return max(_DIGITS, min(_MOST_SLACK, room * _OF_ROOM))
+        below = round_up(self._surely(value), self._step) - self._step
+        room = value / below - 1 if below > 0 else Fraction(1)
+        return min(_MOST_SLACK, max(Fraction(0), room) * _OF_ROOM)
