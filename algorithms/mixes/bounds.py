@@ -132,9 +132,7 @@ class Pricing:
         )
         return Priced(functions, vector, worth + region.constant(vector), leaf)
 
-    def _dearer(
-        self, i: int, functions: Mapping[str, PriceFunction], above: Fraction
-    ) -> Search:
+    def _dearer(self, i: int, functions: Mapping[str, PriceFunction], above: Fraction) -> Search:
         problem, block = self._problem, self._problem.blocks[i]
         return dearest_mix(
             offers_of(problem, block, functions),

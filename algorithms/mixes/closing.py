@@ -10,6 +10,7 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Named, SolverBound
 
+from ..closing.shapes import Shapes
 from ..solvers.floats import near
 from .columns import Column, undominated
 from .program import Around, Found, MixProgram, Rules, TooLarge, schedule_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget, Claim
 
-    from ..closing.shapes import Shapes
     from .knapsack import Prices
     from .master import Step
     from .prices import PriceSearch
@@ -44,20 +44,21 @@ class Closing:
     ----------
     search : PriceSearch
         With a solution of its linear program.
-    shapes : Shapes
-        The problem's machines.
     budget : Budget
     """
 
-    def __init__(self, search: PriceSearch, shapes: Shapes, budget: Budget) -> None:
-        self._search, self._shapes, self._budget = search, shapes, budget
+    def __init__(self, search: PriceSearch, budget: Budget) -> None:
+        self._search, self._budget = search, budget
         self._columns, self._problem = search.columns, search.columns.problem
+        self._shapes = Shapes(self._problem, search.region.rows)
         self._step = self._problem.cost_step
 
     def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
         """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
         if not self._step and cost is not None:
             return
+        if not self._shapes.complete:
+            self._shapes = Shapes(self._problem, self._search.region.rows)
         listed = self._cheapest()
         mixes = [self._columns.listed[number] for number in listed]
         rules = Rules(self._least, self._target(cost), self._steps)
@@ -139,9 +140,7 @@ class Closing:
         mixes = self._all_mixes(target, _LISTED[0 if quick else 1])
         if mixes is None or self._budget.stopped:
             return
-        numbers = [
-            self._columns.add_mix(column.block, column.mix) for column in mixes
-        ]
+        numbers = [self._columns.add_mix(column.block, column.mix) for column in mixes]
         listed = [number for number in numbers if number is not None]
         rules = Rules(self._least, target, self._steps, self._usable(target))
         effort = _QUICK if quick else _LONG
@@ -177,10 +176,9 @@ class Closing:
         priced = self._search.best
         assert priced is not None
         found: list[Column] = []
-        for i, block in enumerate(self._problem.blocks):
+        for i, price in enumerate(priced.vector.prices):
             slack = self._slack(target)
-            if slack is None:
-                slack = priced.vector.prices[i]
+            slack = price if slack is None else slack
             mixes = self._search.pricing.near(priced, i, slack, most - len(found))
             if mixes is None:
                 return None
@@ -188,7 +186,6 @@ class Closing:
                 number = self._columns.add_mix(i, mix)
                 if number is not None:
                     found.append(self._columns.listed[number])
-            del block
         return undominated(dict.fromkeys(found))
 
     def _slack(self, target: Fraction | None) -> Fraction | None:
@@ -220,9 +217,7 @@ class Closing:
                 if turns(columns.listed, again) < turns(columns.listed, best):
                     best, found = again, tidiest
         mixes = [columns.listed[number] for number in best]
-        return schedule_of(
-            self._shapes, mixes, found._replace(mixes=tuple(best.values()))
-        )
+        return schedule_of(self._shapes, mixes, found._replace(mixes=tuple(best.values())))
 
 
 def _worth(prices: Prices, column: Column) -> float:

@@ -55,12 +55,12 @@ class Columns:
     Examples
     --------
     >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> jobs = [TimeSharedJob("x", 5, 20, {"a": [(8, 4)]}), TimeSharedJob("y", 4, 20, {"a": [(8, 8)]})]
+    >>> jobs = [TimeSharedJob(name, 5, 20, {"a": [(8, 4)]}) for name in "xy"]
     >>> columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs))
     >>> columns.add(0, {0: Fraction(8), 1: Fraction(8)})
     0
     >>> columns.listed[0].shares
-    ((0, Fraction(2, 15)), (1, Fraction(1, 6)))
+    ((0, Fraction(1, 5)), (1, Fraction(1, 5)))
     """
 
     def __init__(self, problem: TimeSharedProblem) -> None:

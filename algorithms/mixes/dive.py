@@ -74,9 +74,7 @@ class Diver:
 
     def _dive(self, below: Fraction | None, *, greedy: bool) -> Schedule | None:
         """Open machines until all is served; None if it would not cost less, or was stopped."""
-        left = Left(
-            dict.fromkeys(self._columns.jobs, Fraction(1)), [0] * len(self._region.names)
-        )
+        left = Left(dict.fromkeys(self._columns.jobs, Fraction(1)), [0] * len(self._region.names))
         machines: Counter[int] = Counter()
         mixes: Counter[int] = Counter()
         spent = Fraction(0)
@@ -126,13 +124,9 @@ class Diver:
         if not rows:
             return None
         most = max(x for x, _ in rows)
-        rated = [
-            (x * (1 if greedy else 1 - _SPREAD * self._random.random()), at) for x, at in rows
-        ]
+        rated = [(x * (1 if greedy else 1 - _SPREAD * self._random.random()), at) for x, at in rows]
         _, row = max(rated)
-        amounts = Counter(
-            {n: amount for n, amount in enumerate(point.mixes) if amount > _IN_USE}
-        )
+        amounts = Counter({n: amount for n, amount in enumerate(point.mixes) if amount > _IN_USE})
         count = max(1, floor(min(most, point.machines[row])))
         mixes: list[tuple[int, int]] = []
         for i, blocks in enumerate(self._region.rows[row].counts):
@@ -173,9 +167,7 @@ class Diver:
     def _stretched(self, i: int, number: int, left: Left, count: int) -> Hosted | None:
         """Host what a mix gives the jobs that need it, then all that fits beside it."""
         problem, hosting, block = self._problem, self._hosting, self._problem.blocks[i]
-        wanted = {
-            job: part * problem.jobs[job].demand / count for job, part in left.parts.items()
-        }
+        wanted = {job: part * problem.jobs[job].demand / count for job, part in left.parts.items()}
         names = problem.job_names
         rates = {
             names[job]: min(share * problem.jobs[job].demand, wanted[job])

@@ -135,9 +135,7 @@ class BlockKnapsack:
         good = [(worth, chosen) for chosen, worth in found.items() if worth > above]
         good.sort(key=lambda pair: (-pair[0], pair[1]))
         return [
-            Guess(
-                {self._points[at].job: self._points[at].amounts[i] for at, i in chosen}, worth
-            )
+            Guess({self._points[at].job: self._points[at].amounts[i] for at, i in chosen}, worth)
             for worth, chosen in good[:most]
         ]
 
@@ -207,7 +205,9 @@ class BlockKnapsack:
         return tuple(reversed(chosen))
 
 
-def _frames(table: Mapping[int, Sequence[tuple[Fraction, Fraction, Fraction]]]) -> NDArray[np.float64]:
+def _frames(
+    table: Mapping[int, Sequence[tuple[Fraction, Fraction, Fraction]]],
+) -> NDArray[np.float64]:
     """Return the frames to fill: from the shortest point to what all jobs can use."""
     if not table:
         return np.zeros(0)

@@ -190,9 +190,7 @@ class Master:
         for job, row in self._served.items():
             slopes[job] = max(0.0, answer.duals[row])
         heights = {
-            step: answer.duals[row]
-            for step, row in self._steps.items()
-            if answer.duals[row] > 1e-9
+            step: answer.duals[row] for step, row in self._steps.items() if answer.duals[row] > 1e-9
         }
         steps: dict[int, list[tuple[float, float]]] = {}
         for step, height in heights.items():

@@ -147,7 +147,8 @@ class PriceSearch:
     def _could_prove_more(self, point: Point) -> bool:
         """Whether the program's value rounds up to more than what is known."""
         if self.region.free_machines:
-            return point.value > float(_DIGITS) and self.best is None
+            unproved = self.best is None or self.best.bound <= 0
+            return point.value > float(_DIGITS) and unproved
         value = self._surely(Fraction(point.value) * self.region.unit)
         known = self._budget.lower_bound
         if self.best is not None:

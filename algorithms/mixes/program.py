@@ -168,7 +168,9 @@ class MixProgram:
         shapes, rules, program = self._shapes, self._rules, self._program
         lows = [0] * len(shapes)
         if around is None:
-            most = sum(low + program.high(v) for low, v in zip(self._lows, self._mixes, strict=True))
+            most = sum(
+                low + program.high(v) for low, v in zip(self._lows, self._mixes, strict=True)
+            )
             highs = [
                 min(most, floor(rules.target / cost)) if rules.target is not None and cost else most
                 for cost in shapes.costs

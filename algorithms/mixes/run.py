@@ -6,12 +6,11 @@ from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING
 
-from cms.certificate.certificate import next_below, round_up
+from cms.certificate.certificate import round_up
 from cms.plugin.algorithm import Claim, Named
 from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
-from ..closing.shapes import Shapes
 from ..prices.region import Region
 from .closing import Closing
 from .columns import Columns
@@ -64,8 +63,7 @@ class _Run:
             yield self._certificate(search, priced)
         if self._met(search):
             return
-        shapes = Shapes(problem, search.region.rows)
-        closing = Closing(search, shapes, budget)
+        closing = Closing(search, budget)
         yield from closing.look(self._cost, "mixes of the linear program")
         if self._met(search):
             return

@@ -55,10 +55,7 @@ def shared(schedule: Schedule, amounts: dict[tuple[str, str], Fraction]) -> Sche
     return Schedule(
         MachineGroup(
             group.configuration,
-            {
-                (block, mixes[block, job]): count
-                for (block, job), count in group.assignment.items()
-            },
+            {(block, mixes[block, job]): count for (block, job), count in group.assignment.items()},
             group.count,
         )
         for group in schedule.groups
