@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Support
+from cms.problem.problem import Problem
 
+from ..mixes.run import mix_claims
 from .run import claims
+from .unshared import claims_unshared
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
-    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,13 @@ class PriceAndBranch:
     jobs are alike, branches on totals come right after one dive: on machines of a type, on weighted
     sums of them, on blocks; one linear program goes on from node to node, and integer programs look
     for whole fleets with whole jobs for each of their options.
+
+    Where blocks are shared in time, of a :class:`cms.TimeSharedProblem`, mixes take the place of
+    options. Columns join a linear program over mixes and machines until no mix is worth more than
+    its block, which an exact search decides; a price function a job then certifies the bound. An
+    integer program over the mixes of small reduced cost closes the gap, over all that can matter
+    where these can be listed, and dives find schedules for dozens of jobs. With one job a block it
+    is the method for plain problems.
 
     Notes
     -----
@@ -78,17 +88,30 @@ class PriceAndBranch:
 
     name = "price_and_branch"
     options_type = PriceAndBranchOptions
+    takes = (Problem, TimeSharedProblem)
 
-    def support(self, problem: Problem, options: PriceAndBranchOptions) -> Support:
+    def support(
+        self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
+    ) -> Support:
         """Take every problem."""
         return Support(True)
 
-    def guarantee(self, problem: Problem, options: PriceAndBranchOptions) -> Guarantee | None:
+    def guarantee(
+        self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
+    ) -> Guarantee | None:
         """Return None: what a run proves is in its status, not in a ratio."""
         return None
 
     def run(
-        self, problem: Problem, options: PriceAndBranchOptions, budget: Budget
+        self,
+        problem: Problem | TimeSharedProblem,
+        options: PriceAndBranchOptions,
+        budget: Budget,
     ) -> Iterator[Claim]:
         """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
-        yield from claims(problem, budget)
+        if isinstance(problem, Problem):
+            yield from claims(problem, budget)
+        elif problem.max_jobs == 1:
+            yield from claims_unshared(problem, budget)
+        else:
+            yield from mix_claims(problem, budget)

@@ -188,7 +188,8 @@ class Relaxation:
         raw = self._raw
         for j, offer in enumerate(offers):
             slope = offer.function.slope if offer.demand else Fraction(0)
-            self._slope[j] = ceil(slope * value)
+            # No rate is worth more than 2**bits, however little of a demand it is.
+            self._slope[j] = min(ceil(slope * value), 2**self._bits)
             self._charge[j] = ceil(offer.charge * value)
             own = offer.function.steps if offer.demand else ()
             for s, step in enumerate(own):
