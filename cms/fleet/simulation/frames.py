@@ -98,7 +98,7 @@ def replay_frames(
     >>> serving = as_problem(services, points, sharing="time")
     >>> plan = Plan(serving, solve(serving.problem, "mix_first_fit"))
     >>> [(each.late, str(each.longest_ms)) for each in replay_frames(plan)]
-    [(0, '30'), (0, '30')]
+    [(0, '80/3'), (0, '20')]
     """
     serving = plan.serving
     if not isinstance(serving, SharedServing):
