@@ -45,6 +45,11 @@ if TYPE_CHECKING:
         UnsupportedProblem,
     )
     from .files import read_problem, read_solution, write_problem, write_solution
+    from .mixes.frames import Frame, FrameRule
+    from .mixes.functions import PriceFunction
+    from .mixes.model import Point, TimeSharedJob
+    from .mixes.prices import MixPrices
+    from .mixes.problem import TimeSharedProblem
     from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
     from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
     from .plugin.registry import NamedProblem, algorithms, instances, load_instance
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
     from .referee.check import check, referee_of
     from .referee.kinds import First, Referee
     from .referee.machines import MachineReferee
+    from .schedule.contents import Mix
     from .schedule.faults import Violation
     from .schedule.schedule import Excerpt, MachineGroup, Schedule
     from .shortages.growth import Growth, growth
@@ -82,6 +88,13 @@ __all__ = [
     "MachineType",
     "reduce",
     "Reduction",
+    # blocks that jobs share in time
+    "TimeSharedProblem",
+    "TimeSharedJob",
+    "Point",
+    "Mix",
+    "Frame",
+    "FrameRule",
     # its answer
     "solve",
     "Solution",
@@ -100,6 +113,8 @@ __all__ = [
     # proofs
     "Certificate",
     "BlockPrices",
+    "MixPrices",
+    "PriceFunction",
     "Branch",
     "MachinesOfType",
     "MachinesWith",
@@ -172,6 +187,11 @@ _NAMES = {
         "UnsupportedProblem",
     ),
     "files": ("read_problem", "read_solution", "write_problem", "write_solution"),
+    "mixes.frames": ("Frame", "FrameRule"),
+    "mixes.functions": ("PriceFunction",),
+    "mixes.model": ("Point", "TimeSharedJob"),
+    "mixes.prices": ("MixPrices",),
+    "mixes.problem": ("TimeSharedProblem",),
     "plugin.algorithm": ("Algorithm", "Budget", "Claim", "Named", "SolverBound", "Support"),
     "plugin.guarantee": ("Guarantee", "GuaranteeVerdict", "Reference", "Verdict"),
     "plugin.registry": ("NamedProblem", "algorithms", "instances", "load_instance"),
@@ -189,6 +209,7 @@ _NAMES = {
     "referee.check": ("check", "referee_of"),
     "referee.kinds": ("First", "Referee"),
     "referee.machines": ("MachineReferee",),
+    "schedule.contents": ("Mix",),
     "schedule.faults": ("Violation",),
     "schedule.schedule": ("Excerpt", "MachineGroup", "Schedule"),
     "shortages.shortage": ("Shortage", "shortage"),

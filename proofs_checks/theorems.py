@@ -27,6 +27,7 @@ from . import (
     t2_tadd,
     theorem_a,
     theorem_b,
+    time_sharing,
 )
 from .finding import Finding
 from .promises import Solver
@@ -53,6 +54,7 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "monotone": monotone.check,
     "queueing": queueing.check,
     "parallel_order": parallel_order.check,
+    "time_sharing": time_sharing.check,
 }
 
 

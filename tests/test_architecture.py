@@ -35,6 +35,7 @@ LAYERS = (
     "cms.knapsack",
     "cms.certificate",
     "cms.referee",
+    "cms.mixes",
     "cms.reduction",
     "cms.plugin",
     "cms.solving",
@@ -62,6 +63,7 @@ EXACT = (
     "cms.schedule.faults",
     "cms.certificate",
     "cms.referee",
+    "cms.mixes",
     "proofs_checks.checker",
 )
 KERNEL = (

@@ -26,7 +26,6 @@ from .quantity import Quantity
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
-    from ..problem.problem import Problem
 
 
 #: Branches above one another: a deeper tree could be neither pickled nor written to a file.
@@ -242,13 +241,20 @@ its machine's cost 1
 
     def jobs_worth(
         self,
-        problem: Problem,
+        problem: MachineProblem,
         path: tuple[Condition, ...],
         stopped: Callable[[], bool] | None,
         undisturbed: int,
     ) -> Worth | None:
-        """Return what the jobs' cheapest options cost; None if it was stopped."""
-        return cheapest_options(problem, self, path, stopped, undisturbed)
+        """Return what the jobs' cheapest options cost; None if it was stopped.
+
+        Raises
+        ------
+        InvalidCertificate
+            If blocks of the problem may serve several jobs.
+        """
+        plain = problem.one_job_a_block()
+        return cheapest_options(plain, self, path, stopped, undisturbed)
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -23,6 +23,7 @@ from .session import Session
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
     from cms.shortages.growth import Growth
@@ -95,14 +96,14 @@ class Search:
 
 
 def search(
-    session: Session, problem: Problem, how: Search, *, counted: str, report: str
+    session: Session, problem: MachineProblem, how: Search, *, counted: str, report: str
 ) -> Solution:
     """Solve a problem, with a log of a long run on stderr.
 
     Parameters
     ----------
     session : Session
-    problem : Problem
+    problem : MachineProblem
     how : Search
     counted : str
         What the costs are ("GPUs"), for the log's head.
@@ -130,13 +131,15 @@ def search(
         )
 
 
-def lacking(session: Session, problem: Problem, solution: Solution, how: Search) -> Shortage | None:
+def lacking(
+    session: Session, problem: MachineProblem, solution: Solution, how: Search
+) -> Shortage | None:
     """Find out what would do where there is no schedule, in a small part of the time.
 
     Parameters
     ----------
     session : Session
-    problem : Problem
+    problem : MachineProblem
     solution : Solution
         Of this problem.
     how : Search
@@ -145,8 +148,13 @@ def lacking(session: Session, problem: Problem, solution: Solution, how: Search)
     Returns
     -------
     Shortage or None
-        None if there is a schedule, or if Ctrl-C came first.
+        None if there is a schedule, if Ctrl-C came first, or if blocks serve several jobs: then
+        nobody knows how to look for it.
     """
+    from cms.problem.problem import Problem
+
+    if not isinstance(problem, Problem):
+        return None
     if solution.status != "infeasible" or session.interrupts.pressed:
         return None
     from .progress import FIRST_LINE_SECONDS
@@ -212,7 +220,7 @@ class _Ear:
 # Both import in the thread that calls them: the main one hears Ctrl-C meanwhile.
 
 
-def _solve(problem: Problem, arguments: dict[str, Any], ear: _Ear) -> Solution:
+def _solve(problem: MachineProblem, arguments: dict[str, Any], ear: _Ear) -> Solution:
     from cms.solving.solve import solve
 
     return solve(problem, **arguments, on_improvement=ear)

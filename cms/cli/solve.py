@@ -17,7 +17,7 @@ from .session import refuse_two_readers, refuse_unwritable, session_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from cms.problem.problem import Problem
+    from cms.problem.machine_problem import MachineProblem
 
 _File = Annotated[
     Path | None,
@@ -83,7 +83,7 @@ def solve(
     return session.code_of(solution)
 
 
-def _problem(path: Path | None, published: str | None) -> tuple[str, Problem]:
+def _problem(path: Path | None, published: str | None) -> tuple[str, MachineProblem]:
     if (path is None) == (published is None):
         raise options.usage_error("give a problem file, or --published NAME")
     if path is not None:
@@ -95,7 +95,7 @@ def _problem(path: Path | None, published: str | None) -> tuple[str, Problem]:
     return f"{named.name}: {named.title}", named.make()
 
 
-def _read(path: Path) -> Problem:
+def _read(path: Path) -> MachineProblem:
     """Read a problem file; for another document of ours, name the command that takes it."""
     from cms.files import problem_from_json
 

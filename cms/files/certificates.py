@@ -14,6 +14,8 @@ from ..certificate.quantity import (
     MachinesWith,
     Quantity,
 )
+from ..mixes.functions import PriceFunction
+from ..mixes.prices import MixPrices
 from ..problem.parts import Configuration
 from .node import Node
 
@@ -80,15 +82,27 @@ def _quantity(node: Node) -> Quantity:
     return node.build(MachinesOf, content)
 
 
-def _leaf(node: Node) -> BlockPrices:
-    fields = node.object(("prices",), ("limit_prices", "multipliers", "proper"))
+def _leaf(node: Node) -> BlockPrices | MixPrices:
+    fields = node.object(("prices",), ("limit_prices", "multipliers", "proper", "functions"))
     limit_prices = fields["limit_prices"].entries() if "limit_prices" in fields else ()
     multipliers = fields["multipliers"].array() if "multipliers" in fields else ()
     proper = fields["proper"].names("block") if "proper" in fields else ()
-    return node.build(
-        BlockPrices,
+    numbers = (
         {block: price.number() for block, price in fields["prices"].entries()},
         {machine: price.number() for machine, price in limit_prices},
         [entry.number() for entry in multipliers],
         {block: count.integer() for block, count in proper},
     )
+    if "functions" not in fields:
+        return node.build(BlockPrices, *numbers)
+    functions = {job: _function(entry) for job, entry in fields["functions"].names("job")}
+    return node.build(MixPrices, *numbers, functions)
+
+
+def _function(node: Node) -> PriceFunction:
+    fields = node.object(("slope",), ("steps",))
+    steps = []
+    for entry in fields["steps"].array() if "steps" in fields else ():
+        times, height = entry.array(length=2)
+        steps.append((times.number(), height.number()))
+    return node.build(PriceFunction, fields["slope"].number(), steps)

@@ -307,6 +307,22 @@ class Node:
         seen.add(name)
         return name
 
+    def refuse_unknown(self, name: str, kind: str, known: Collection[str]) -> None:
+        """Say of what this value is about, its key, that it is not among the names of a kind.
+
+        Raises
+        ------
+        FileError
+            With the names there are, and the nearest.
+        """
+        if name not in known:
+            raise self.error(
+                f"{self.label} is about a {kind} that is not among the {kind}s",
+                expected=one_of(known),
+                fix=nearest(name, known, lead=""),
+                at_key=True,
+            )
+
     def one_of(self, names: Collection[str]) -> str:
         """Read one of a few known words.
 

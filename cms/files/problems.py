@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import FileError
+from ..mixes.problem import TimeSharedProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
     AnyConfiguration,
@@ -18,11 +19,11 @@ from ..problem.parts import (
 )
 from ..problem.problem import Problem
 from ..problem.rows import Rows
-from ..values.names import nearest
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
 from .source import StrPath
+from .time_shared import jobs_from_json, jobs_to_json, sharing_from_json, sharing_to_json
 from .wording import one_of
 
 #: A problem holds a supply for every job and block. Beyond so many, a document must give one
@@ -33,7 +34,7 @@ MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 Names: TypeAlias = Mapping[str, object]
 
 
-def read_problem(path: StrPath) -> Problem:
+def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     """Read a problem from a JSON file.
 
     Parameters
@@ -43,7 +44,7 @@ def read_problem(path: StrPath) -> Problem:
 
     Returns
     -------
-    Problem
+    Problem or TimeSharedProblem
         With every number exactly as written: never through a float.
 
     Raises
@@ -66,12 +67,12 @@ def read_problem(path: StrPath) -> Problem:
     return problem_from_json(read_document(path, "cms-problem"))
 
 
-def write_problem(problem: Problem, path: StrPath) -> None:
+def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     """Write a problem to a JSON file, one job a line.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or TimeSharedProblem
     path : str or path-like
         The file; ``-`` is standard output.
 
@@ -91,7 +92,7 @@ def write_problem(problem: Problem, path: StrPath) -> None:
     write_document(lambda: problem_to_json(problem), path)
 
 
-def problem_to_json(problem: Problem) -> dict[str, Any]:
+def problem_to_json(problem: Problem | TimeSharedProblem) -> dict[str, Any]:
     """Turn a problem into the document that :func:`problem_from_json` reads.
 
     Examples
@@ -100,20 +101,26 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
     >>> document["configurations"]
     [{'machine': 'machine', 'blocks': {'a': 2}}]
     """
+    shared, jobs = {}, []
+    if isinstance(problem, TimeSharedProblem):
+        shared, jobs = {"time_sharing": sharing_to_json(problem)}, jobs_to_json(problem)
+    else:
+        jobs = _jobs_to_json(problem)
     return {
         **head("cms-problem"),
+        **shared,
         "machine_types": [
             {"name": machine.name, "cost": number_to_json(machine.cost), "limit": machine.limit}
             for machine in problem.machine_types
         ],
         "blocks": list(problem.blocks),
         "configurations": [_configuration_to_json(shape) for shape in problem.configurations],
-        "jobs": _jobs_to_json(problem),
+        "jobs": jobs,
     }
 
 
-def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
-    """Turn a parsed document into a problem.
+def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeSharedProblem:
+    """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
 
     Parameters
     ----------
@@ -134,7 +141,8 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-problem")
     fields = node.object(
-        ("format", "schema", "configurations", "jobs"), ("machine_types", "blocks")
+        ("format", "schema", "configurations", "jobs"),
+        ("time_sharing", "machine_types", "blocks"),
     )
     types = _machine_types(fields.get("machine_types"))
     machines = dict.fromkeys(machine.name for machine in types)
@@ -142,6 +150,16 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem:
     shapes = [_configuration(entry, machines, blocks) for entry in fields["configurations"].array()]
     if blocks is None:
         blocks = dict.fromkeys(block for shape in shapes for block in _blocks_of(shape))
+    if "time_sharing" in fields:
+        _refuse_empty_table(fields["jobs"], len(blocks), "points")
+        return node.build(
+            TimeSharedProblem,
+            configurations=shapes,
+            jobs=jobs_from_json(fields["jobs"], blocks),
+            machine_types=types,
+            blocks=list(blocks),
+            **sharing_from_json(fields["time_sharing"]),
+        )
     frame = node.build(
         Problem.from_arrays,
         demands=np.empty(0, dtype=np.int64),
@@ -209,7 +227,8 @@ def _configuration(entry: Node, machines: Names, blocks: Names | None) -> AnyCon
     fields = entry.object(("blocks",), ("machine",))
     counts = {}
     for block, count in fields["blocks"].names("block"):
-        _refuse_unknown(count, block, blocks)
+        if blocks is not None:
+            count.refuse_unknown(block, "block", blocks)
         counts[block] = count.integer()
     if not any(counts.values()):
         raise _empty(fields["blocks"])
@@ -221,7 +240,8 @@ def _size_bounded(entry: Node, machines: Names, blocks: Names | None) -> SizeBou
     fields = entry.object(("sizes", "capacity"), ("machine", "max_blocks"))
     sizes = {}
     for block, size in fields["sizes"].names("block"):
-        _refuse_unknown(size, block, blocks)
+        if blocks is not None:
+            size.refuse_unknown(block, "block", blocks)
         sizes[block] = size.number()
         if not sizes[block]:
             raise size.wrong("a number > 0", "any number of blocks of size 0 would fit")
@@ -247,16 +267,6 @@ def _machine(entry: Node, field: Node | None, machines: Names) -> str:
     return next(iter(machines))
 
 
-def _refuse_unknown(field: Node, block: str, blocks: Names | None) -> None:
-    if blocks is not None and block not in blocks:
-        raise field.error(
-            f"{field.label} is about a block that is not among the blocks",
-            expected=one_of(blocks),
-            fix=nearest(block, blocks, lead=""),
-            at_key=True,
-        )
-
-
 def _blocks_of(shape: AnyConfiguration) -> Collection[str]:
     return shape.blocks if isinstance(shape, Configuration) else shape.sizes
 
@@ -267,7 +277,7 @@ def _names(array: Node, kind: str) -> Names:
 
 
 def _jobs(array: Node, blocks: Names) -> tuple[list[str], Rows]:
-    _refuse_empty_table(array, len(blocks))
+    _refuse_empty_table(array, len(blocks), "demand_function")
     names: list[str] = []
     seen: set[str] = set()
     rows: list[tuple[Fraction, list[Fraction]]] = []
@@ -280,18 +290,18 @@ def _jobs(array: Node, blocks: Names) -> tuple[list[str], Rows]:
         demand = fields["demand"].number()
         supply = [nothing] * len(blocks)
         for block, field in fields["demand_function"].entries():
-            _refuse_unknown(field, block, column)
+            field.refuse_unknown(block, "block", column)
             supply[column[block]] = field.number()
         names.append(name)
         rows.append((demand, supply))
     return names, array.build(Rows.from_fractions, rows, len(blocks), names)
 
 
-def _refuse_empty_table(array: Node, n_blocks: int) -> None:
+def _refuse_empty_table(array: Node, n_blocks: int, key: str) -> None:
     """Refuse a small file that would fill the memory with zeros: every job has every block."""
     if not isinstance(array.value, list) or len(array.value) * n_blocks <= MOST_ZEROS:
         return
-    tables = (job.get("demand_function") for job in array.value if isinstance(job, dict))
+    tables = (job.get(key) for job in array.value if isinstance(job, dict))
     given = sum(len(table) for table in tables if isinstance(table, dict))
     if len(array.value) * n_blocks > max(MOST_ZEROS, ZEROS_A_SUPPLY * given):
         raise array.error(

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..problem.parts import Configuration
+from ..schedule.contents import Content, shown_content
 from ..schedule.schedule import MachineGroup, Schedule
 from .node import Node
+from .time_shared import content_from_json, content_to_json
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
@@ -26,7 +28,8 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
                 "configuration": dict(group.configuration.blocks),
                 "count": group.count,
                 "assignment": [
-                    [block, job, count] for (block, job), count in group.assignment.items()
+                    [block, content_to_json(content), count]
+                    for (block, content), count in group.assignment.items()
                 ],
             }
             for group in schedule.groups
@@ -38,7 +41,7 @@ def schedule_from_json(value: Node | Mapping[str, Any]) -> Schedule:
     """Turn a parsed value into a schedule.
 
     Whether the schedule serves a problem is for :func:`cms.check` to say: blocks and jobs that a
-    problem does not have, and counts below 1, are read as they are.
+    problem does not have, counts below 1, and a job where a mix belongs are read as they are.
 
     Raises
     ------
@@ -67,13 +70,14 @@ def configuration_from_json(machine: str | None, blocks: Node) -> Configuration:
 def _group(entry: Node) -> MachineGroup:
     fields = entry.object(("machine", "configuration", "count", "assignment"))
     machine = fields["machine"].name_or_null("machine type")
-    assignment: dict[tuple[str, str], int] = {}
+    assignment: dict[tuple[str, Content], int] = {}
     for triple in fields["assignment"].array():
-        block, job, count = triple.array(length=3)
-        pair = block.name("block"), job.name("job")
+        block, content, count = triple.array(length=3)
+        pair = block.name("block"), content_from_json(content)
         if pair in assignment:
+            given = f"gives blocks {pair[0]!r} to {shown_content(pair[1])} a second time"
             raise triple.error(
-                f"{triple.label} gives blocks {pair[0]!r} to job {pair[1]!r} a second time",
+                f"{triple.label} {given}",
                 expected="one entry for each block and job",
                 fix="add the counts up",
             )

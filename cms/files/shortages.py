@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..problem.problem import Problem
+from ..problem.machine_problem import MachineProblem
 from ..shortages.shortage import Shortage
 from ..solving.solution import Proof
 from .layout import number_to_json
@@ -65,7 +65,7 @@ def refuse_malformed_shortage(node: Node) -> None:
     fields["seconds"].number()
 
 
-def refuse_other_shortage(node: Node, problem: Problem) -> None:
+def refuse_other_shortage(node: Node, problem: MachineProblem) -> None:
     """Check that a shortage is about the jobs, blocks and machine types of a problem.
 
     Raises

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ..errors import InvalidCertificate
 from ..running.stopping import never
 from ..values.frozen import FrozenMap
 from ..values.names import NumberedNames
@@ -87,8 +88,27 @@ class MachineProblem(ABC):
         """Return how many blocks of each type all jobs could need: more of it never help."""
 
     @abstractmethod
+    def private_copy(self) -> MachineProblem:
+        """Return an equal problem without a part in common that could be changed."""
+
+    @abstractmethod
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+
+    def one_job_a_block(self) -> Any:
+        """Return the :class:`cms.Problem` whose bounds by block prices are this one's, too.
+
+        It has the same machines, blocks and jobs.
+
+        Raises
+        ------
+        InvalidCertificate
+            If there is none: then block prices alone prove nothing.
+        """
+        raise InvalidCertificate(
+            f"block prices alone prove nothing about a {type(self).__name__}, whose blocks may "
+            "serve several jobs"
+        )
 
     @property
     def n_jobs(self) -> int:

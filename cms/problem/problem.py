@@ -303,6 +303,10 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
                 totals = [total + (more << low) for total, more in zip(totals, sums, strict=True)]
         return tuple(totals)
 
+    def one_job_a_block(self) -> Problem:
+        """Return this problem: every block serves one job."""
+        return self
+
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
         return digest(self, self.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,25 +12,22 @@ from ..problem.parts import Block, Configuration
 from ..values.arrays import frozen_array
 from ..values.names import NumberedNames, checked_names
 from ..values.numbers import whole
+from .contents import Content, checked_content
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-#: What a block of a machine is given to: the name of a job.
-Content: TypeAlias = str
 
 
 class Columns(NamedTuple):
     """A schedule's data: entry e gives ``entry_count[e]`` blocks on each machine of a group.
 
     Group g has the entries ``entry_start[g]`` to ``entry_start[g + 1]``; blocks, contents and
-    configurations are indices into the three tables. A block's content is the job it serves. Counts
-    are int64, or Python integers in an object array where they are larger.
+    configurations are indices into the three tables. A block's content is the job it serves, or the
+    mix of jobs. Counts are int64, or Python integers in an object array where they are larger.
     """
 
     blocks: Sequence[Block]
-    contents: Sequence[Content]
+    contents: Sequence[Any]  # jobs or mixes: who reads them knows which
     configurations: tuple[Configuration, ...]
     group_configuration: NDArray[Any]
     group_count: NDArray[Any]
@@ -112,10 +109,7 @@ def _contents(names: Sequence[Content]) -> Sequence[Content]:
     names = tuple(names)
     if all(type(name) is str for name in names):
         return names
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidSchedule(f"job name is {name!r}; expected a text")
-    return tuple(str.__str__(name) for name in names)
+    return tuple(checked_content(name, "job name") for name in names)
 
 
 def _shapes(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:

@@ -17,6 +17,7 @@ from ..problem.parts import Configuration
 from ..values.names import NumberedNames
 from ..values.numbers import shown
 from .columns import column_totals, whole_array
+from .contents import shown_content
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,11 +160,11 @@ def _block_faults(columns: Columns) -> Iterator[Violation]:
     group = _group_of_entries(columns)
     for e in np.flatnonzero(columns.entry_count < 1).tolist():
         block = columns.blocks[columns.entry_block[e]]
-        job = columns.contents[columns.entry_content[e]]
+        content = columns.contents[columns.entry_content[e]]
         yield Violation(
             "count",
             f"group {group[e]}",
-            f"{shown(int(columns.entry_count[e]))} blocks {block!r} for job {job!r}",
+            f"{shown(int(columns.entry_count[e]))} blocks {block!r} for {shown_content(content)}",
             "at least 1",
         )
     width = max(len(columns.blocks), 1)

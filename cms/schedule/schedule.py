@@ -16,9 +16,9 @@ import numpy as np
 from ..errors import InvalidSchedule
 from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap
-from ..values.names import private_names
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, column_totals, whole_array
+from .contents import Content, Mix, private_contents, shown_content
 from .sweep import Assignment, checked_pair, sweep
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class MachineGroup(NamedTuple):
     """``count`` machines with the same configuration and the same assignment.
 
-    ``assignment`` maps (block, job) to the number of such blocks on *one* machine; the blocks it
-    does not mention are idle.
+    ``assignment`` maps (block, job), or (block, :class:`cms.Mix`) where jobs share blocks in time,
+    to the number of such blocks on *one* machine; the blocks it does not mention are idle.
     """
 
     configuration: Configuration
@@ -116,7 +116,8 @@ class Schedule:
             Number of machines of each configuration.
         given : Mapping[(block, job), int] or three arrays ``(jobs, blocks, counts)``
             Blocks given to each job; the arrays hold indices and counts, at most one entry for
-            each pair of a job and a block.
+            each pair of a job and a block. Or {(block, mix): count}, all of them mixes: blocks are
+            then handed out in the order in which the mixes stand there.
 
         Returns
         -------
@@ -141,8 +142,12 @@ class Schedule:
         500000000000 FrozenMap({('half', 'a'): 2})
         500000000000 FrozenMap({('half', 'b'): 2})
         """
-        contents = problem.job_names, problem.job_index
-        return cls.from_columns(sweep(problem, machines, given, *contents))
+        mixes = _mixes(problem, given)
+        if mixes is None:
+            columns = sweep(problem, machines, given, problem.job_names, problem.job_index)
+        else:
+            columns = sweep(problem, machines, given, list(mixes), mixes.__getitem__)
+        return cls.from_columns(columns)
 
     def private_copy(self) -> Schedule:
         """Return an equal schedule without a part in common that could be changed.
@@ -160,7 +165,7 @@ class Schedule:
                 raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
         return Schedule.from_columns(
             columns._replace(
-                contents=private_names(columns.contents),
+                contents=private_contents(columns.contents),
                 configurations=tuple(
                     Configuration(shape.blocks, shape.machine) for shape in columns.configurations
                 ),
@@ -272,6 +277,32 @@ def machine_cost(problem: MachineProblem, configuration: Configuration) -> Fract
         ) from None
 
 
+def _mixes(problem: MachineProblem, given: object) -> dict[Content, int] | None:
+    """Number the mixes that blocks are given to; None if they are given to jobs."""
+    if not isinstance(given, Mapping):
+        return None
+    contents = [pair[1] for pair in given if isinstance(pair, tuple) and len(pair) == 2]
+    if not any(type(content) is Mix for content in contents):
+        return None
+    numbers: dict[Content, int] = {}
+    for content in contents:
+        if type(content) is not Mix:
+            raise InvalidSchedule(
+                f"given has mixes beside {content!r}; expected mixes alone: a job that has a block "
+                "to itself is a mix of one"
+            )
+        for name in content:
+            try:
+                problem.job_index(name)
+            except KeyError:
+                raise InvalidSchedule(
+                    f"given has {shown_content(content)} of the job {name!r}, which the problem "
+                    "does not have"
+                ) from None
+        numbers.setdefault(content, len(numbers))
+    return numbers
+
+
 def _named(configuration: Configuration) -> str:
     machine = configuration.machine
     on = "" if machine in (None, DEFAULT_MACHINE) else f" on {machine}"
@@ -280,8 +311,8 @@ def _named(configuration: Configuration) -> str:
 
 def _given(group: MachineGroup) -> str:
     parts = (
-        f"{f'{shown(count)} x ' if count > 1 else ''}{block} -> {job}"
-        for (block, job), count in sorted(group.assignment.items())
+        f"{f'{shown(count)} x ' if count > 1 else ''}{block} -> {content}"
+        for (block, content), count in sorted(group.assignment.items())
     )
     return ", ".join(parts) or "(idle)"
 
@@ -309,7 +340,7 @@ class _Groups(Sequence[MachineGroup]):
             columns.entry_count[part].tolist(),
             strict=True,
         )
-        assignment: dict[tuple[Block, str], int] = {}
+        assignment: dict[tuple[Block, Content], int] = {}
         for i, j, count in entries:
             pair = columns.blocks[i], columns.contents[j]
             assignment[pair] = assignment.get(pair, 0) + count
@@ -325,7 +356,7 @@ class _Groups(Sequence[MachineGroup]):
 
 def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     blocks: dict[Block, int] = {}
-    jobs: dict[str, int] = {}
+    contents: dict[Content, int] = {}
     configurations: dict[Configuration, int] = {}
     shape: list[int] = []
     counts: list[int] = []
@@ -336,16 +367,18 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
         shape.append(configurations.setdefault(configuration, len(configurations)))
         counts.append(whole(count, f"group {number}: its count", error=InvalidSchedule))
         for pair, given in assignment.items():
-            block, job = checked_pair(pair, f"group {number}: a key of its assignment")
-            what = f"group {number}: blocks {block!r} for job {job!r}"
+            block, content = checked_pair(pair, f"group {number}: a key of its assignment")
+            what = f"group {number}: blocks {block!r} for {shown_content(content)}"
             amount = whole(given, what, error=InvalidSchedule)
-            entries.append(
-                (blocks.setdefault(block, len(blocks)), jobs.setdefault(job, len(jobs)), amount)
+            places = (
+                blocks.setdefault(block, len(blocks)),
+                contents.setdefault(content, len(contents)),
             )
+            entries.append((*places, amount))
         starts.append(len(entries))
     return Columns(
         tuple(blocks),
-        tuple(jobs),
+        tuple(contents),
         tuple(configurations),
         np.array(shape, dtype=np.int64),
         whole_array(counts, "counts"),

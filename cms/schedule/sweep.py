@@ -17,22 +17,26 @@ from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
 from ..values.names import nearest
 from ..values.numbers import whole
-from .columns import Columns, Content, whole_array
+from .columns import Columns, whole_array
+from .contents import Content, Mix, checked_content, shown_content
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..problem.machine_problem import MachineProblem
 
-#: {(block, content): number of blocks} on one machine, or for a whole schedule.
-Assignment: TypeAlias = Mapping[tuple[Block, Content], int]
+#: {(block, content): number of blocks} on one machine, or for a whole schedule. A problem's
+#: contents are all jobs or all mixes, and who reads them knows which.
+Assignment: TypeAlias = Mapping[tuple[Block, Any], int]
 
 
-def checked_pair(pair: object, what: str) -> tuple[Block, str]:
-    """Return a (block, job) pair of texts; InvalidSchedule if it is none."""
-    if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(p, str) for p in pair)):
-        raise InvalidSchedule(f"{what} is {pair!r}; expected (block, job), two names")
-    return str.__str__(pair[0]), str.__str__(pair[1])
+def checked_pair(pair: object, what: str) -> tuple[Block, Content]:
+    """Return a pair of a block and a content; InvalidSchedule if it is none."""
+    if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str):
+        block, content = pair
+        if isinstance(content, str) or type(content) is Mix:
+            return str.__str__(block), checked_content(content, what)
+    raise InvalidSchedule(f"{what} is {pair!r}; expected (block, job), two names, or (block, Mix)")
 
 
 def sweep(
@@ -40,7 +44,7 @@ def sweep(
     machines: Mapping[Configuration, int],
     given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     contents: Sequence[Content],
-    place: Callable[[Content], int],
+    place: Callable[[Any], int],
 ) -> Columns:
     """Build groups of machines; see :meth:`cms.Schedule.from_counts`.
 
@@ -128,7 +132,7 @@ def _given(
     problem: MachineProblem,
     given: Assignment | tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     n: int,
-    place: Callable[[Content], int],
+    place: Callable[[Any], int],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return contents, blocks and counts > 0 of all entries, sorted by content."""
     parts: Any = given
@@ -154,20 +158,20 @@ def _given(
 
 
 def _triple(
-    problem: MachineProblem, place: Callable[[Content], int], pair: object, count: object
+    problem: MachineProblem, place: Callable[[Any], int], pair: object, count: object
 ) -> tuple[int, int, int]:
-    block, job = checked_pair(pair, "a key of given")
-    what = f"number of blocks {block!r} given to job {job!r}"
+    block, content = checked_pair(pair, "a key of given")
+    what = f"number of blocks {block!r} given to {shown_content(content)}"
     if block not in problem.block_index:
         raise InvalidSchedule(
             f"given names the block {block!r}, which the problem does not have"
             + nearest(block, problem.blocks)
         )
     try:
-        j = place(job)
+        j = place(content)
     except KeyError:
         raise InvalidSchedule(
-            f"given names the job {job!r}, which the problem does not have"
+            f"given names the job {content!r}, which the problem does not have"
         ) from None
     return j, problem.block_index[block], whole(count, what, least=0, error=InvalidSchedule)
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 
 from ..certificate.certificate import round_up
 from ..errors import InvalidCertificate
-from ..problem.problem import Problem
+from ..problem.machine_problem import MachineProblem
 from ..referee.check import check
 from ..schedule.faults import Violation
 from ..values.numbers import shown
 from .solution import Solution
 
 
-def faults_of(problem: Problem, solution: Solution) -> Iterator[Violation]:
+def faults_of(problem: MachineProblem, solution: Solution) -> Iterator[Violation]:
     """List everything a solution says that does not hold.
 
     Examples
@@ -45,7 +45,7 @@ def faults_of(problem: Problem, solution: Solution) -> Iterator[Violation]:
     yield from _bound_faults(problem, solution)
 
 
-def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
+def _bound_faults(problem: MachineProblem, solution: Solution) -> Iterator[Violation]:
     """What does not follow from the certificate; what is stated counts, not what could be."""
     try:
         proved = round_up(solution.certificate.bound(problem), problem.cost_step)
@@ -77,7 +77,7 @@ def _bound_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
     yield from _optimality_faults(problem, solution)
 
 
-def _optimality_faults(problem: Problem, solution: Solution) -> Iterator[Violation]:
+def _optimality_faults(problem: MachineProblem, solution: Solution) -> Iterator[Violation]:
     """Whether the bound that is said to meet the cost does so."""
     if solution.status != "optimal" or solution.cost is None:
         return

@@ -1,16 +1,18 @@
 """A second checker of our files, written from the definitions alone.
 
 It imports nothing of this package, only Python's standard library, so that a mistake there cannot
-hide here. It is plain on purpose, and made to be read: ``reading``, ``problem``, ``schedule``,
-``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in this order, and
-``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``,
-``executions``, ``room``, ``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where.
+hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, ``problem``,
+``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in
+this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``,
+``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``, ``replay`` for
+what runs where.
 All numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
 or any multiset of total size at most a capacity. Each block serves one job and covers as much of
 its demand as the job's demand function says. A schedule must cover every demand, within the limits
-on the machines of each type; it costs the sum of its machines' costs.
+on the machines of each type; it costs the sum of its machines' costs. In a problem with
+``time_sharing`` a block serves several jobs in turn, as ``mixes.py`` says.
 
 **The certificate.** It gives every block a price such that no machine holds blocks worth more than
 it costs. Whoever pays for the machines then pays at least the price of their blocks, and job j's

@@ -11,6 +11,8 @@ from operator import attrgetter
 from typing import Any
 
 from .boxes import Extra, dearest_with_extras
+from .dearest import Function
+from .functions import paid, read_functions
 from .knapsacks import cheapest_price, integers
 from .problem import Bounded, Listed, Problem, Row, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
@@ -105,12 +107,15 @@ class _Leaf:
     limit_price: dict[str, Fraction]  # of every machine type: σ
     weighted: list[tuple[_Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
     proper: dict[str, int]  # the most blocks of a type that a machine of a set counts with: u
+    functions: dict[str, Function] | None  # of jobs: φ; None where every block serves one job
 
     def key(self) -> tuple[object, ...]:
         """All that its bound depends on."""
         counting = tuple((side, w) for side, w in self.weighted if w)
         proper = tuple(sorted(self.proper.items()))
-        return tuple(self.price.values()), tuple(self.limit_price.values()), counting, proper
+        functions = None if self.functions is None else tuple(sorted(self.functions.items()))
+        prices = tuple(self.price.values()), tuple(self.limit_price.values())
+        return prices, counting, proper, functions
 
     def added(self, kind: str, what: object) -> Fraction:
         """The s·μ of the sides on this quantity."""
@@ -128,7 +133,9 @@ class _Leaf:
 
 
 def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Leaf:
-    fields = record(leaf, "a leaf of the certificate", "prices", "limit_prices multipliers proper")
+    fields = record(
+        leaf, "a leaf of the certificate", "prices", "limit_prices multipliers proper functions"
+    )
     price = dict.fromkeys(problem.blocks, ZERO)
     for i, value in table_over(problem.blocks, fields["prices"], "prices").items():
         price[i] = number(value, "the price of", i)
@@ -150,7 +157,12 @@ def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Lea
         i: integer(count, "the proper count of", i)
         for i, count in table_over(problem.blocks, fields.get("proper", {}), "proper").items()
     }
-    return _Leaf(price, limit_price, weighted, proper)
+    functions = None
+    if "functions" in fields:
+        functions = read_functions(fields["functions"], problem)
+    elif problem.sharing is not None and problem.sharing.max_jobs != 1:
+        raise Fault("a leaf has no price functions, and a block may serve several jobs")
+    return _Leaf(price, limit_price, weighted, proper, functions)
 
 
 def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
@@ -171,6 +183,10 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
     cost nothing, and the last line is positive, then every schedule has 0 > 0: there is none. There
     is none either if some job has a demand and no block that covers any of it; its h_j counts as 0.
 
+    Where blocks serve mixes, the jobs have price functions instead: in the place of h_j stands what
+    job j pays for its demand, and what the mixes on blocks i pay, the s·μ of the sides that count
+    the blocks i of their jobs included, must be at most π_i; ``functions.py`` says why.
+
     (A machine adds to ``machines_with`` if it has at least the blocks named, idle ones counted.)
 
     A machine of a size-bounded set need only keep to that with at most u_i blocks of type i, if the
@@ -181,9 +197,33 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
     """
     bound = sum((w * side.limit for side, w in read.weighted), ZERO)
     bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
+    paid_by_jobs, nobody_can = _jobs_pay(read, problem, rows)
+    bound += paid_by_jobs
+    named = sum(len(side.what[1]) for side, w in read.weighted if side.kind == _WITH and w)
+    if named > _MOST_NAMED:
+        raise Fault(f"the branches on machines with some content name {named} blocks above a leaf")
+    breach = _dearer_machine(read, problem, with_costs=True)
+    if breach is not None:
+        raise Fault(breach)
+    if bound > 0 and _dearer_machine(read, problem, with_costs=False) is None:
+        return None
+    return None if nobody_can else bound
+
+
+def _jobs_pay(read: _Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fraction, bool]:
+    """What all jobs pay at least, and whether some job is served by no block at all."""
+    if read.functions is not None and problem.sharing is not None:
+        charges: dict[tuple[str, str], Fraction] = {}
+        for side, w in read.weighted:
+            if side.kind == "blocks_of_job":
+                charges[side.what] = charges.get(side.what, ZERO) + w
+        pays = paid(problem, problem.sharing, read.price, read.functions, charges)
+        # A row says what each block gives a job alone: more than nothing where it gives some mix.
+        lost = any(job.demand and not any(job.row.supply) for job in problem.jobs.values())
+        return pays, lost
     special = {side.what[1] for side, _ in read.weighted if side.kind == "blocks_of_job"}
     rows_of_special = [problem.jobs[j].row for j in sorted(special)]
-    nobody_can = False  # whether some job is served by no block at all
+    worth, nobody_can = ZERO, False
     for prices, times_of in [
         (list(read.price.values()), rows - Counter(rows_of_special)),
         *(
@@ -197,17 +237,8 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
             option = cheapest_price(costs, row.supply, row.demand)
             nobody_can = nobody_can or option is None
             total += (option or 0) * times
-        bound += coin * total
-
-    named = sum(len(side.what[1]) for side, w in read.weighted if side.kind == _WITH and w)
-    if named > _MOST_NAMED:
-        raise Fault(f"the branches on machines with some content name {named} blocks above a leaf")
-    breach = _dearer_machine(read, problem, with_costs=True)
-    if breach is not None:
-        raise Fault(breach)
-    if bound > 0 and _dearer_machine(read, problem, with_costs=False) is None:
-        return None
-    return None if nobody_can else bound
+        worth += coin * total
+    return worth, nobody_can
 
 
 def _own_prices(leaf: _Leaf, problem: Problem, job: str) -> list[Fraction]:

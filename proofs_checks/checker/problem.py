@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
 
+from .mixes import Sharing, read_shared_job, read_sharing
 from .reading import (
     Fault,
     as_a,
@@ -21,12 +22,15 @@ from .reading import (
     no_duplicates,
     number,
     record,
+    show,
     table_over,
 )
 
 # Every job has a supply of every block: from so many on a file must give one in a hundred, or else
 # a small file would fill the memory with zeros. docs/files.md says so.
 _MOST_ZEROS, _ZEROS_A_SUPPLY = 10_000_000, 100
+# The integers of a job have at most 4300 digits.
+_TOO_LONG = 10**4300
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """A demand, and the demand function as part of the row."""
+    """A demand, and the demand function as part of the row.
+
+    Of a job that shares blocks in time, the row has what a block gives it without others.
+    """
 
     demand: Fraction
     row: Row
@@ -87,6 +94,7 @@ class Problem:
     machine_types: dict[str, MachineType]
     configurations: list[Listed | Bounded]
     jobs: dict[str, Job]
+    sharing: Sharing | None = None  # None: a block serves one job
 
     @property
     def size_bounded(self) -> list[Bounded]:
@@ -141,7 +149,10 @@ def read_problem(document: object) -> Problem:
     """Read a problem document; what may be left out is in docs/files.md."""
     check_head(document, "problem")
     table = record(
-        document, "the problem", "format schema configurations jobs", "machine_types blocks"
+        document,
+        "the problem",
+        "format schema configurations jobs",
+        "machine_types blocks time_sharing",
     )
     machine_types: dict[str, MachineType] = {}
     for row in as_a(list, table.get("machine_types", []), "machine_types") or [{"name": "machine"}]:
@@ -163,20 +174,33 @@ def read_problem(document: object) -> Problem:
         in_use = [c.blocks if isinstance(c, Listed) else c.sizes for c in configurations]
         blocks = sorted({i for c in in_use for i in c})
     no_duplicates([new_name(i, "the name of a block") for i in blocks], "block")
+    shared = "time_sharing" in table
+    key = "points" if shared else "demand_function"
     rows = [
-        record(row, "a job", "name demand demand_function")
+        record(
+            row, "a job", "name demand limit points" if shared else "name demand demand_function"
+        )
         for row in as_a(list, table["jobs"], "jobs")
     ]
     no_duplicates([new_name(row["name"], "the name of a job") for row in rows], "job")
-    tables = [row["demand_function"] for row in rows]
+    tables = [row[key] for row in rows]
     given = sum(len(table) for table in tables if isinstance(table, dict))
     if len(rows) * len(blocks) > max(_MOST_ZEROS, _ZEROS_A_SUPPLY * given):
         raise Fault(
             f"{len(rows)} jobs and {len(blocks)} blocks make a table of which only {given} entries "
             "are given"
         )
-    jobs = {row["name"]: _read_job(row, blocks) for row in rows}
-    return Problem(blocks, machine_types, configurations, jobs)
+    if not shared:
+        jobs = {row["name"]: _read_job(row, blocks) for row in rows}
+        return Problem(blocks, machine_types, configurations, jobs)
+    own = {row["name"]: read_shared_job(row, blocks) for row in rows}
+    sharing = read_sharing(table["time_sharing"], own)
+    jobs = {}
+    for row in rows:
+        name = row["name"]
+        demand = number(row["demand"], "the demand of job", name)
+        jobs[name] = _job(name, demand, {i: own[name].alone(i) for i in blocks}, blocks)
+    return Problem(blocks, machine_types, configurations, jobs, sharing)
 
 
 def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
@@ -190,16 +214,39 @@ def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
         else number(f, "the demand function of job", name, "at", i)
         for i, f in table.items()
     }
+    return _job(name, demand, supply, blocks)
+
+
+def _job(
+    name: str, demand: Fraction, supply: Mapping[str, Fraction | int], blocks: Collection[str]
+) -> Job:
     scale = lcm(demand.denominator, *(f.denominator for f in supply.values()))
     scaled = {i: f.numerator * (scale // f.denominator) for i, f in supply.items()}
     amount = demand.numerator * (scale // demand.denominator)
+    if max(scale, amount, *scaled.values()) >= _TOO_LONG:
+        raise Fault(f"the numbers of job {show(name)} over one denominator have too many digits")
     return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
+
+
+def _json_line(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return text.encode() + b"\n"
+
+
+def _lines_of_sharing(problem: Problem) -> Iterator[bytes]:
+    for name, job in problem.sharing.jobs.items() if problem.sharing else ():
+        points = {
+            block: [[str(a), str(length)] for a, length in sorted(lengths.items())]
+            for block, lengths in job.lengths.items()
+        }
+        demand, limit = str(problem.jobs[name].demand), str(job.limit)
+        yield _json_line({"demand": demand, "limit": limit, "points": points})
 
 
 def fingerprint(problem: Problem) -> str:
     """Hash the names and reduced rationals, as docs/files.md has it."""
     blocks = sorted(problem.blocks)
-    head = {
+    head: dict[str, Any] = {
         "blocks": blocks,
         "configurations": [
             {"machine": c.machine, "blocks": c.blocks}
@@ -217,10 +264,17 @@ def fingerprint(problem: Problem) -> str:
             for name, machine in problem.machine_types.items()
         ],
     }
-    digest = hashlib.sha256(b"cms-problem-1\n")
-    text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-    digest.update(text.encode() + b"\n")
+    sharing = problem.sharing
+    if sharing is not None:
+        head |= {"rule": sharing.rule, "max_jobs": sharing.max_jobs}
+    kind = "cms-problem-1" if sharing is None else "cms-time-shared-problem-1"
+    digest = hashlib.sha256(f"{kind}\n".encode())
+    digest.update(_json_line(head))
     digest.update("".join(f"{name}\n" for name in problem.jobs).encode() + b"\n")
+    for own in _lines_of_sharing(problem):
+        digest.update(own)
+    if sharing is not None:
+        return digest.hexdigest()
     order = sorted(range(len(blocks)), key=problem.blocks.__getitem__)
     pack = Struct(f"<{len(blocks) + 2}q").pack
     too_long = ""

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from .mixes import read_content
 from .problem import Listed, Problem, multiset, read_problem
 from .reading import Fault, as_a, integer, record, show
+
+#: What a block serves: a job, or the amounts of a mix.
+Content = str | tuple[tuple[str, Fraction], ...]
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,7 @@ class Group:
     machine: str
     configuration: dict[str, int]
     count: int
-    assignment: list[tuple[str, str, int]]  # block, job, how many of these blocks on one machine
+    assignment: list[tuple[str, Content, int]]  # block, content, how many of these on one machine
 
 
 def read_schedule(value: object, problem: Problem) -> list[Group]:
@@ -32,12 +36,13 @@ def read_schedule(value: object, problem: Problem) -> list[Group]:
         assignment = []
         for entry in as_a(list, fields["assignment"], f"the assignment of {what}"):
             if not isinstance(entry, list) or len(entry) != 3:
-                raise Fault(f"{what} assigns {show(entry)}, not [block, job, count]")
-            block, job = (as_a(str, name, f"a name in {what}") for name in entry[:2])
+                raise Fault(f"{what} assigns {show(entry)}, not [block, job or mix, count]")
+            block = as_a(str, entry[0], f"a name in {what}")
+            content = read_content(entry[1], what)
             amount = integer(
-                entry[2], f"the blocks {show(block)} for {show(job)} in {what}", least=None
+                entry[2], f"the blocks {show(block)} for {_shown(content)} in {what}", least=None
             )
-            assignment.append((block, job, amount))
+            assignment.append((block, content, amount))
         groups.append(
             Group(
                 as_a(
@@ -51,10 +56,40 @@ def read_schedule(value: object, problem: Problem) -> list[Group]:
     return groups
 
 
+def _shown(content: Content) -> str:
+    if isinstance(content, str):
+        return show(content)
+    return " + ".join(f"{show(name)} x {show(amount)}" for name, amount in content)
+
+
+def _given(
+    problem: Problem, block: str, place: int, content: Content
+) -> tuple[list[str], dict[str, Fraction | int]]:
+    """What is wrong with a content of a block, and what it gives each job."""
+    sharing = problem.sharing
+    if isinstance(content, str):
+        if content not in problem.jobs:
+            return [f"serves {show(content)}, which is not a job of the problem"], {}
+        if sharing is not None:
+            return [f"serves {show(content)} by its name; a block of the problem serves a mix"], {}
+        return [], {content: problem.jobs[content].row.supply[place]}
+    mix = dict(content)
+    if sharing is None:
+        return [f"serves the mix {_shown(content)}; a block of the problem serves one job"], {}
+    try:
+        wrong = [
+            f"has a mix that {words}: {_shown(content)}" for words in sharing.faults(block, mix)
+        ]
+    except Fault as fault:
+        return [f"has the mix {_shown(content)}: {fault}"], {}
+    return wrong, dict(sharing.rates(block, mix))
+
+
 def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
     """List every way in which a schedule breaks the definition."""
     faults = []
-    covered = dict.fromkeys(problem.jobs, 0)  # in the integers of the jobs' rows
+    # In the integers of the jobs' rows where a block serves one job, else in the jobs' own unit.
+    covered: dict[str, Fraction | int] = dict.fromkeys(problem.jobs, 0)
     machines: Counter[str] = Counter()
     place = {block: at for at, block in enumerate(problem.blocks)}
     listed = {
@@ -76,21 +111,22 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
                 f"{show(group.machine)}, which the problem does not allow"
             )
         used: Counter[str] = Counter()
-        pairs = [(block, job) for block, job, _ in group.assignment]
+        pairs = [(block, content) for block, content, _ in group.assignment]
         if len(set(pairs)) < len(pairs):
             faults.append(f"{what} assigns the same block and job twice")
-        for block, job, amount in group.assignment:
+        for block, content, amount in group.assignment:
+            wrong: list[str] = []
+            gives: dict[str, Fraction | int] = {}
             if block not in place:
-                faults.append(f"{what} assigns {show(block)}, which is not a block of the problem")
-            elif job not in problem.jobs:
-                faults.append(f"{what} serves {show(job)}, which is not a job of the problem")
+                wrong = [f"assigns {show(block)}, which is not a block of the problem"]
             elif amount < 1:
-                faults.append(
-                    f"{what} gives {show(job)} {show(amount)} blocks {show(block)}, not >= 1"
-                )
+                wrong = [f"gives {_shown(content)} {show(amount)} blocks {show(block)}, not >= 1"]
             else:
+                wrong, gives = _given(problem, block, place[block], content)
                 used[block] += amount
-                covered[job] += problem.jobs[job].row.supply[place[block]] * amount * group.count
+            faults += [f"{what} {words}" for words in wrong]
+            for job, each in gives.items():
+                covered[job] += each * amount * group.count
         for block, amount in used.items():
             has = group.configuration.get(block, 0)
             if amount > has:
@@ -105,8 +141,9 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
                 f"its limit is {show(machine_type.limit)}"
             )
     for name, wants in problem.jobs.items():
-        if covered[name] < wants.row.demand:
-            part = Fraction(covered[name], wants.row.scale)
+        alone = problem.sharing is None
+        if covered[name] < (wants.row.demand if alone else wants.demand):
+            part = Fraction(covered[name]) / (wants.row.scale if alone else 1)
             faults.append(
                 f"job {show(name)} has {show(part)} of its demand {show(wants.demand)} covered"
             )

@@ -67,7 +67,7 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
         ("prices", 'the document is "prices", expected an object'),
         (
             {"price": {}},
-            'unknown key "price", expected only prices, limit_prices, multipliers, proper; n',
+            'unknown key "price", expected only prices, limit_prices, multipliers, proper',
         ),
         ({}, 'the document has no "prices"'),
         ({"prices": []}, "prices is an array, expected an object"),

@@ -44,6 +44,7 @@ FEW = {
     "monotone": 4,
     "queueing": 30,
     "parallel_order": 25,
+    "time_sharing": 8,
 }
 #: Those whose default solver runs algorithms of the package.
 RUN_ALGORITHMS = [name for name in FEW if theorems.runs_algorithms(name)]

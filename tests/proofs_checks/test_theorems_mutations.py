@@ -40,6 +40,7 @@ from proofs_checks import (
     theorem_a,
     theorem_b,
     theorems,
+    time_sharing,
 )
 from proofs_checks.brute_force import options
 from proofs_checks.tiny import Blocks, Counts, Tiny
@@ -53,6 +54,8 @@ true_largest_gain = g_int.largest_gain
 true_schedule_of = set_cover.schedule_of
 true_single_job = bounds.single_job
 true_slack_class = cells.slack_class
+true_least_frame = time_sharing.least_frame
+true_most_paid = time_sharing.most_paid
 
 
 class Fault(NamedTuple):
@@ -104,6 +107,15 @@ def one_machine_too_few(tiny: Tiny, machines: list[int]) -> Counts | None:
 def scaled_dual(factor: Fraction) -> Callable[[Tiny], prices.Prices]:
     original = prices.dual_prices
     return lambda tiny: tuple(factor * p for p in original(tiny))
+
+
+def half_the_frame(points: Any, rates: Any) -> Fraction | None:
+    frame = true_least_frame(points, rates)
+    return None if frame is None else frame / 2
+
+
+def at_first(function: Any, demand: Any, amount: Any, lo: Any, hi: Any) -> Fraction:
+    return true_most_paid(function, demand, amount, lo, lo)
 
 
 def one_by_one(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> queueing.Path:
@@ -323,6 +335,10 @@ FAULTS = [
     ),
     Fault("batches are of one", queueing, "replay", one_by_one, "queueing", 12),
     Fault("scaling forgets the supply", monotone, "SAME", (rescaled_demand,), "monotone", 10),
+    Fault("frames stay short", time_sharing, "least_frame", half_the_frame, "time_sharing", 30),
+    Fault(
+        "jobs pay as in the first frame", time_sharing, "most_paid", at_first, "time_sharing", 30
+    ),
     Fault("no waits for floors", order, "_for_floors", no_waits, "parallel_order", 30),
     Fault("no waits for layouts", order, "_for_layouts", no_waits, "parallel_order", 30),
     Fault("no waits for GPUs", order, "_for_gpus", no_waits, "parallel_order", 30),

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...errors import InvalidOption
+from ...mixes.problem import TimeSharedProblem
+from ...problem.problem import Problem
 from .words import decimal, percent
 
 if TYPE_CHECKING:
-    from ...problem.problem import Problem
+    from ...problem.machine_problem import MachineProblem
     from ...solving.solution import Solution
 
 
@@ -43,12 +46,12 @@ class JobRow(NamedTuple):
         return ", ".join(f"{decimal(number)} x {block}" for block, number in self.given.items())
 
 
-def job_rows(problem: Problem, solution: Solution, most: int) -> list[JobRow]:
+def job_rows(problem: MachineProblem, solution: Solution, most: int) -> list[JobRow]:
     """Return the rows of the first jobs.
 
     Parameters
     ----------
-    problem : Problem
+    problem : MachineProblem
     solution : Solution
         Of this problem.
     most : int
@@ -62,6 +65,10 @@ def job_rows(problem: Problem, solution: Solution, most: int) -> list[JobRow]:
     >>> row.blocks, row.spare
     ('2 x b', '33.3 %')
     """
+    if isinstance(problem, TimeSharedProblem):
+        return _rows_of_mixes(problem, solution, most)
+    if not isinstance(problem, Problem):
+        raise InvalidOption(f"nobody knows what the jobs of a {type(problem).__name__} are given")
     columns = solution.schedule.columns
     machines = np.repeat(columns.group_count, np.diff(columns.entry_start))
     rows = []
@@ -79,3 +86,19 @@ def job_rows(problem: Problem, solution: Solution, most: int) -> list[JobRow]:
         )
         rows.append(JobRow(name, problem.rows.demand(j), provided, given))
     return rows
+
+
+def _rows_of_mixes(problem: TimeSharedProblem, solution: Solution, most: int) -> list[JobRow]:
+    rows = {
+        job.name: JobRow(job.name, job.demand, Fraction(0), dict[str, int]())
+        for job in problem.jobs[:most]
+    }
+    for group in solution.schedule.groups:
+        for (block, mix), number in group.assignment.items():
+            for name, rate in problem.frame(block, mix).rates.items():
+                if name in rows:
+                    row, blocks = rows[name], number * group.count
+                    given = {**row.given, block: row.given.get(block, 0) + blocks}
+                    provided = row.provided + rate * blocks
+                    rows[name] = row._replace(provided=provided, given=given)
+    return list(rows.values())

@@ -9,25 +9,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Configuration
+from ...schedule.contents import Mix
 from .bars import Bar, Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...problem.problem import Problem
+    from ...problem.machine_problem import MachineProblem
+    from ...problem.parts import Block
+    from ...schedule.contents import Content
     from ...schedule.schedule import MachineGroup, Schedule
 
 
+_FINE = 1000  # so finely the slots of a frame are drawn
 _MOST_CELLS = 200  # a machine of more blocks would be a grey smear, or fill memory
 
 
-def machine_bars(problem: Problem, schedule: Schedule, most: int) -> list[Bar]:
+def machine_bars(problem: MachineProblem, schedule: Schedule, most: int) -> list[Bar]:
     """Return bars of the groups with most machines, the largest first.
 
     Parameters
     ----------
-    problem : Problem
+    problem : MachineProblem
     schedule : Schedule
         A checked one of this problem.
     most : int
@@ -53,34 +58,55 @@ def machine_bars(problem: Problem, schedule: Schedule, most: int) -> list[Bar]:
     ]
 
 
-def _bar(problem: Problem, group: MachineGroup) -> Bar:
+def _bar(problem: MachineProblem, group: MachineGroup) -> Bar:
     sizes, capacity = _sizes(problem, group.configuration)
     # Whole numbers, so that the cells of a bar cannot fail to meet.
     scale = lcm(*(size.denominator for size in chain(sizes.values(), (capacity,))))
     cells, at = [], 0
-    for block, job in _instances(problem, group):
+    if any(isinstance(content, Mix) for _, content in group.assignment):
+        scale *= _FINE
+    for block, content in _instances(problem, group):
         width = int(sizes[block] * scale)
-        cells.append(Cell(at, width, block, job))
+        for job, low, high in _slots(problem, block, content, width):
+            cells.append(Cell(at + low, high - low, block, job))
         at += width
     if at < (whole := int(capacity * scale)):
         cells.append(Cell(at, whole - at))
     return Bar(group.configuration.machine or "", whole, tuple(cells), group.count)
 
 
-def _instances(problem: Problem, group: MachineGroup) -> Iterator[tuple[str, str | None]]:
-    """The blocks of one machine in the order of the problem, each with its job."""
+def _slots(
+    problem: MachineProblem, block: Block, content: Content | None, width: int
+) -> Iterator[tuple[str | None, int, int]]:
+    """The jobs of a block, each with the part of its width in proportion to its time."""
+    if not isinstance(content, Mix):
+        yield content, 0, width
+        return
+    assert isinstance(problem, TimeSharedProblem)  # a checked schedule has mixes there alone
+    frame, past = problem.frame(block, content), Fraction(0)
+    for name, amount in content.items():
+        point = problem.job(name).point(block, amount)
+        assert point is not None  # or it would have no frame
+        low, past = int(past * width), past + point.length / frame.length
+        yield name, low, int(past * width)
+
+
+def _instances(
+    problem: MachineProblem, group: MachineGroup
+) -> Iterator[tuple[Block, Content | None]]:
+    """The blocks of one machine in the order of the problem, each with its job or mix."""
     for block in sorted(group.configuration.blocks, key=lambda block: problem.block_index[block]):
         idle = group.configuration.blocks[block]
-        for (given, job), count in group.assignment.items():
+        for (given, content), count in group.assignment.items():
             if given == block:
                 idle -= count
                 for _ in range(count):
-                    yield block, job
+                    yield block, content
         for _ in range(idle):
             yield block, None
 
 
-def _sizes(problem: Problem, shape: Configuration) -> tuple[dict[str, Fraction], Fraction]:
+def _sizes(problem: MachineProblem, shape: Configuration) -> tuple[dict[str, Fraction], Fraction]:
     """The blocks' sizes and the machine's; blocks of a listed configuration are of equal size."""
     if problem.own(shape) not in problem.listed_configurations:
         for bounded in problem.sets_with(shape):

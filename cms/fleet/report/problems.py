@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ...problem.problem import Problem
+    from ...problem.machine_problem import MachineProblem
     from ...schedule.schedule import MachineGroup
     from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
@@ -30,13 +30,13 @@ _MOST_BLOCKS = 12  # of one machine
 
 
 def solution_report(
-    problem: Problem, solution: Solution, title: str, shortage: Shortage | None = None
+    problem: MachineProblem, solution: Solution, title: str, shortage: Shortage | None = None
 ) -> list[RenderableType]:
     """Describe a solution for a person; its length does not depend on the number of jobs.
 
     Parameters
     ----------
-    problem : Problem
+    problem : MachineProblem
     solution : Solution
         Of this problem.
     title : str
@@ -75,7 +75,7 @@ def solution_report(
     return report
 
 
-def sizes(problem: Problem) -> str:
+def sizes(problem: MachineProblem) -> str:
     """Say how large a problem is: ``40 jobs, 5 blocks, 12 configurations``."""
     parts = {
         "job": len(problem.job_names),
@@ -85,7 +85,7 @@ def sizes(problem: Problem) -> str:
     return ", ".join(count(number, what) for what, number in parts.items())
 
 
-def _machines(problem: Problem, solution: Solution) -> Table:
+def _machines(problem: MachineProblem, solution: Solution) -> Table:
     rows = table(">machines", "configuration", "blocks given to jobs")
     groups = solution.schedule.groups
     # Most machines first; a stable sort, so that equal runs print equal reports.
@@ -102,8 +102,8 @@ def _machines(problem: Problem, solution: Solution) -> Table:
 
 def _given(group: MachineGroup) -> Text:
     parts = [
-        f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {cut(job)}"
-        for (block, job), number in group.assignment.items()
+        f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {cut(str(content))}"
+        for (block, content), number in group.assignment.items()
     ]
     if (more := len(parts) - _MOST_BLOCKS) > 0:
         parts[_MOST_BLOCKS:] = [f"and to {count(more, 'more job')}"]
@@ -113,7 +113,7 @@ def _given(group: MachineGroup) -> Text:
     return text(", ".join(parts))
 
 
-def _jobs(problem: Problem, solution: Solution) -> Table:
+def _jobs(problem: MachineProblem, solution: Solution) -> Table:
     rows = table("job", ">wanted", ">provided", ">spare", "blocks")
     for row in job_rows(problem, solution, MOST_JOBS):
         rows.add_row(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ...mixes.problem import TimeSharedProblem
+from ...problem.problem import Problem
 from ...shortages.shortage import unservable_lines
 from ...shortages.variants import unservable_jobs
+from ...values.numbers import shown
 from .words import count, decimal, printable
 
 if TYPE_CHECKING:
-    from ...problem.problem import Problem
+    from ...mixes.model import TimeSharedJob
+    from ...problem.machine_problem import MachineProblem
     from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
     from ..serving import Plan
@@ -47,13 +51,13 @@ def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...
 
 
 def solution_reasons(
-    problem: Problem, solution: Solution, shortage: Shortage | None = None
+    problem: MachineProblem, solution: Solution, shortage: Shortage | None = None
 ) -> tuple[str, ...]:
     """Say why an infeasible problem is infeasible, and what would do.
 
     Parameters
     ----------
-    problem : Problem
+    problem : MachineProblem
     solution : Solution
         Of this problem.
     shortage : Shortage, optional
@@ -74,16 +78,35 @@ def solution_reasons(
     """
     if solution.status != "infeasible":
         return ()
-    lost = unservable_jobs(problem)
-    reasons = unservable_lines(lost) if lost else [_too_few(problem, solution, "machine")]
+    if isinstance(problem, TimeSharedProblem):
+        lost = unservable_jobs(problem.unshared())
+        reasons = [*unservable_lines({name: blocks for name, blocks in lost.items() if blocks})]
+        reasons += [_too_slow(problem.job(name)) for name, blocks in lost.items() if not blocks]
+    elif isinstance(problem, Problem):
+        reasons = unservable_lines(unservable_jobs(problem))
+    else:
+        reasons = []
+    reasons = reasons or [_too_few(problem, solution, "machine")]
     return (*map(printable, reasons), *_remedy(shortage, "machine", "demand"))
+
+
+def _too_slow(job: TimeSharedJob) -> str:
+    """Say which point of a job without an admissible one comes nearest, and what it needs."""
+    points = [(2 * point.length, block) for block, own in job.points.items() for point in own]
+    if not points:
+        return f"job {job.name!r}: no batch of it was measured on any block"
+    needed, block = min(points)
+    return (
+        f"job {job.name!r}: no batch keeps its latency limit {shown(job.limit)}, even alone; the "
+        f"quickest, on {block}, needs {shown(needed)}"
+    )
 
 
 def _remedy(shortage: Shortage | None, machine: str, demand: str) -> Iterable[str]:
     return () if shortage is None else (printable(shortage.remedy(machine, demand)),)
 
 
-def _too_few(problem: Problem, solution: Solution, machine: str) -> str:
+def _too_few(problem: MachineProblem, solution: Solution, machine: str) -> str:
     """Name the limits that the proof blames, and those that it shows to be without blame.
 
     A proof that puts no price on a limit holds whatever that limit is.

@@ -12,7 +12,7 @@ from .words import fraction, printable
 
 if TYPE_CHECKING:
     from ...certificate.certificate import Leaf
-    from ...problem.problem import Problem
+    from ...problem.machine_problem import MachineProblem
     from ...solving.solution import Solution
 
 
@@ -34,13 +34,13 @@ class Worths(NamedTuple):
     cases: int = 1
 
 
-def worths(solution: Solution, problem: Problem) -> Worths | None:
+def worths(solution: Solution, problem: MachineProblem) -> Worths | None:
     """Turn a certificate's prices into shares of a machine.
 
     Parameters
     ----------
     solution : Solution
-    problem : Problem
+    problem : MachineProblem
         The one it solves.
 
     Returns
@@ -67,7 +67,7 @@ def worths(solution: Solution, problem: Problem) -> Worths | None:
     return Worths(dict(ranked), absolute, len(leaves))
 
 
-def _best_machine(problem: Problem, leaf: Leaf) -> Fraction:
+def _best_machine(problem: MachineProblem, leaf: Leaf) -> Fraction:
     """The value of the most valuable configuration at a leaf's prices."""
     worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
     return max((most_worth(shape, worth) for shape in problem.configurations), default=Fraction(0))

@@ -27,7 +27,7 @@ from .scarcity import worth_line, worths
 from .words import circumstances, count, decimal, percent, verdict
 
 if TYPE_CHECKING:
-    from ...problem.problem import Problem
+    from ...problem.machine_problem import MachineProblem
     from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
     from ..hardware import Gpu
@@ -116,13 +116,13 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
 
 
 def solution_picture(
-    problem: Problem, solution: Solution, title: str, shortage: Shortage | None = None
+    problem: MachineProblem, solution: Solution, title: str, shortage: Shortage | None = None
 ) -> str:
     """Draw a schedule of abstract machines: bars of blocks, a legend of jobs, bound and proof.
 
     Parameters
     ----------
-    problem : Problem
+    problem : MachineProblem
     solution : Solution
         Of this problem.
     title : str
@@ -204,6 +204,6 @@ def _legend(canvas: Canvas, heads: Sequence[str], entries: Iterable[_Entry], tot
     canvas.y += 8
 
 
-def _worth(canvas: Canvas, solution: Solution, problem: Problem, machine: str) -> None:
+def _worth(canvas: Canvas, solution: Solution, problem: MachineProblem, machine: str) -> None:
     if (found := worths(solution, problem)) is not None:
         canvas.paragraph(worth_line(found, machine), 11, "small soft")

@@ -115,6 +115,15 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
         )
     )  # fmt: skip
     problem = problem_from_json(fields["problem"])
+    if not isinstance(problem, Problem):
+        raise (
+            fields["problem"]
+            .at("time_sharing")
+            .error(
+                f"{fields['problem'].label} is one whose blocks several jobs share",
+                expected="one whose blocks serve a job each",
+            )
+        )
     gpus = tuple(device_from_json(entry) for entry in fields["devices"].array())
     machines = [machine.name for machine in problem.machine_types]
     _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)

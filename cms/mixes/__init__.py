@@ -1,0 +1,10 @@
+"""Problems whose blocks several jobs share in time: data, frames, check and proofs.
+
+Imports ``referee`` and what stands before it.
+"""
+
+from ..referee.check import referee_of
+from .problem import TimeSharedProblem
+from .referee import MixReferee
+
+referee_of.register(TimeSharedProblem, MixReferee)

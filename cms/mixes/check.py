@@ -1,0 +1,137 @@
+"""What is wrong with the mixes of a schedule, in exact arithmetic, without any tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InvalidSchedule
+from ..problem.parts import Block
+from ..schedule.contents import Mix, shown_content
+from ..schedule.faults import Violation
+from ..values.frozen import FrozenMap
+from ..values.names import nearest
+from ..values.numbers import shown
+from .frames import Frame
+from .problem import TimeSharedProblem, measured
+
+if TYPE_CHECKING:
+    from ..schedule.columns import Columns
+
+
+class Fault(NamedTuple):
+    """A violation that does not say yet where it is."""
+
+    kind: str
+    has: str
+    needs: str
+
+
+class Judged(NamedTuple):
+    """What is wrong with a content of a block, and what the block gives each job even so.
+
+    A mix that breaks a limit or the cap still has a frame; one of an unknown job, or of an amount
+    that was not measured, has none and gives nobody anything.
+    """
+
+    faults: tuple[Fault, ...]
+    rates: FrozenMap[str, Fraction]
+
+
+def mix_faults(problem: TimeSharedProblem, columns: Columns) -> Iterator[Violation]:
+    """Iterate over mixes that break a rule, and over jobs whose demand is not met."""
+    judged: dict[tuple[int, int], Judged] = {}
+    served = dict.fromkeys(problem.job_names, Fraction(0))
+    starts = columns.entry_start.tolist()
+    for g, machines in enumerate(columns.group_count.tolist()):
+        for e in range(starts[g], starts[g + 1]):
+            i, j = int(columns.entry_block[e]), int(columns.entry_content[e])
+            block = columns.blocks[i]
+            if block not in problem.block_index:
+                continue  # a fault of its own
+            if (i, j) not in judged:
+                judged[i, j] = judge(problem, block, columns.contents[j])
+            found = judged[i, j]
+            for fault in found.faults:
+                yield Violation(fault.kind, f"group {g}", fault.has, fault.needs)
+            # A group or entry with a count below 1 is a fault of its own and serves nobody.
+            blocks = max(int(columns.entry_count[e]), 0) * max(machines, 0)
+            for name, rate in found.rates.items():
+                served[name] += rate * blocks
+    for job in problem.jobs:
+        if served[job.name] < job.demand:
+            yield Violation(
+                "demand",
+                f"job {job.name!r}",
+                f"{shown(served[job.name])} of its demand served",
+                shown(job.demand),
+            )
+
+
+def judge(problem: TimeSharedProblem, block: Block, content: Any) -> Judged:
+    """Judge one content of a block that the problem has.
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob
+    >>> jobs = [TimeSharedJob("x", 1, 20, {"a": [(2, 8), (3, 11)]})]
+    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+    >>> for content in ("x", Mix({"y": 1}), Mix({"x": 4}), Mix({"x": 3})):
+    ...     print(*judge(problem, "a", content).faults[0], sep=" | ")
+    content | the job 'x' on block 'a' | a mix: Mix({'x': amount}) for a job alone
+    content | the mix 'y x 1' with the unknown job 'y' | jobs of the problem
+    point | 4 of job 'x' in the mix 'x x 4' on block 'a' | an amount that was measured there: 2, 3
+    frame | the mix 'x x 3' on block 'a' in a frame of 11, in which job 'x' takes 22 | at most its \
+limit 20, which is 2 less
+    """
+    if type(content) is not Mix:
+        has = f"the job {content!r} on block {block!r}"
+        needs = f"a mix: Mix({{{content!r}: amount}}) for a job alone"
+        return Judged((Fault("content", has, needs),), FrozenMap())
+    faults = [
+        *_too_many(problem, content),
+        *_unknown_jobs(problem, content),
+        *_unmeasured(problem, block, content),
+    ]
+    try:
+        frame = problem.frame(block, content)
+    except InvalidSchedule:  # it has no frame, for a reason that is among the faults
+        return Judged(tuple(faults), FrozenMap())
+    for name, slack in frame.slack.items():
+        if slack < 0:
+            faults.append(_late(problem, block, content, name, frame))
+    return Judged(tuple(faults), frame.rates)
+
+
+def _too_many(problem: TimeSharedProblem, mix: Mix) -> Iterator[Fault]:
+    most = problem.max_jobs
+    if most is not None and len(mix) > most:
+        has = f"{shown_content(mix)} of {len(mix)} jobs"
+        yield Fault("content", has, f"at most {shown(most)} jobs in a mix")
+
+
+def _unknown_jobs(problem: TimeSharedProblem, mix: Mix) -> Iterator[Fault]:
+    for name in mix:
+        if name not in problem.job_names:
+            has = f"{shown_content(mix)} with the unknown job {name!r}"
+            yield Fault("content", has, f"jobs of the problem{nearest(name, problem.job_names)}")
+
+
+def _unmeasured(problem: TimeSharedProblem, block: Block, mix: Mix) -> Iterator[Fault]:
+    for name, amount in mix.items():
+        if name not in problem.job_names or problem.job(name).point(block, amount):
+            continue
+        has = f"{shown(amount)} of job {name!r} in {shown_content(mix)} on block {block!r}"
+        yield Fault("point", has, f"an amount that was {measured(problem.job(name), block)}")
+
+
+def _late(problem: TimeSharedProblem, block: Block, mix: Mix, name: str, frame: Frame) -> Fault:
+    """Word by how much a job of a mix misses its limit."""
+    limit, slack = problem.job(name).limit, frame.slack[name]
+    return Fault(
+        "frame",
+        f"{shown_content(mix)} on block {block!r} in a frame of {shown(frame.length)}, in which "
+        f"job {name!r} takes {shown(limit - slack)}",
+        f"at most its limit {shown(limit)}, which is {shown(-slack)} less",
+    )

@@ -1,0 +1,108 @@
+"""The frame in which a block serves a mix: its length, what it gives each job, and the rules.
+
+A frame repeats; each job of the mix has one slot in it, as long as its point. A longer frame than
+the sum of the slots gives every job less and is admitted no sooner, so the sum it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..values.frozen import FrozenMap
+from .model import Point
+
+
+class FrameRule(StrEnum):
+    """When a mix keeps every latency limit: a closed list, which both checkers know by name.
+
+    A job alone needs twice its length under either rule.
+
+    Attributes
+    ----------
+    ROUND_ROBIN
+        Frame + own length <= limit: a request waits at most one frame for its slot, then runs
+        (Nexus: Shen et al., SOSP 2019, doi:10.1145/3341301.3359658).
+    COLLECT_THEN_RUN
+        2 frames <= limit: batches are gathered for one frame, then run in any order (gpulet: Choi
+        et al., USENIX ATC 2022).
+
+    Notes
+    -----
+    They hold for arrivals of which any window of one frame has at most the mix's amounts, such as
+    evenly spaced ones.
+
+    Examples
+    --------
+    >>> FrameRule("round_robin").admits(Fraction(10), Fraction(4), limit=Fraction(14))
+    True
+    >>> FrameRule("collect_then_run").admits(Fraction(10), Fraction(4), limit=Fraction(14))
+    False
+    """
+
+    ROUND_ROBIN = "round_robin"
+    COLLECT_THEN_RUN = "collect_then_run"
+
+    def needed(self, frame: Fraction, length: Fraction) -> Fraction:
+        """Return the least latency limit that a slot of this length keeps in such a frame."""
+        return frame + length if self is FrameRule.ROUND_ROBIN else 2 * frame
+
+    def admits(self, frame: Fraction, length: Fraction, limit: Fraction) -> bool:
+        """Whether a job with this limit may have a slot of this length in such a frame."""
+        return self.needed(frame, length) <= limit
+
+    def longest(self, length: Fraction, limit: Fraction) -> Fraction:
+        """Return the longest frame in which a slot of this length keeps a limit; it may be < 0.
+
+        Examples
+        --------
+        >>> [str(rule.longest(Fraction(4), limit=Fraction(14))) for rule in FrameRule]
+        ['10', '7']
+        """
+        return limit - length if self is FrameRule.ROUND_ROBIN else limit / 2
+
+
+class Frame(NamedTuple):
+    """What one block does in turn, over and over.
+
+    Attributes
+    ----------
+    length : Fraction
+        The sum of the mix's lengths.
+    rates : FrozenMap of Fraction
+        Of each job, amount / frame: what the block gives of its demand.
+    slack : FrozenMap of Fraction
+        Of each job, its limit less what the rule needs; below 0 the mix is not admitted.
+    """
+
+    length: Fraction
+    rates: FrozenMap[str, Fraction]
+    slack: FrozenMap[str, Fraction]
+
+    @property
+    def admitted(self) -> bool:
+        """Whether every job's limit is kept."""
+        return all(slack >= 0 for slack in self.slack.values())
+
+
+def frame_of(rule: FrameRule, points: Mapping[str, Point], limits: Mapping[str, Fraction]) -> Frame:
+    """Return the frame of a non-empty mix from the points of its jobs, admitted or not.
+
+    Examples
+    --------
+    >>> points = {"a": Point(Fraction(8), Fraction(15)), "b": Point(Fraction(4), Fraction(9))}
+    >>> limits = {"a": Fraction(40), "b": Fraction(32)}
+    >>> frame = frame_of(FrameRule.ROUND_ROBIN, points, limits)
+    >>> frame.length, frame.rates["a"], dict(frame.slack), frame.admitted
+    (Fraction(24, 1), Fraction(1, 3), {'a': Fraction(1, 1), 'b': Fraction(-1, 1)}, False)
+    """
+    length = sum((point.length for point in points.values()), Fraction(0))
+    return Frame(
+        length,
+        FrozenMap({job: point.amount / length for job, point in points.items()}),
+        FrozenMap(
+            {job: limits[job] - rule.needed(length, point.length) for job, point in points.items()}
+        ),
+    )

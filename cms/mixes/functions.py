@@ -1,0 +1,150 @@
+"""Price functions: what a job pays for the rate that a mix gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any, NamedTuple
+
+from ..errors import InvalidCertificate
+from ..values.numbers import Number, exact, format_exact, shown_object
+
+
+class Step(NamedTuple):
+    """The term ``height * ceil(times * rate)`` of a price function.
+
+    Attributes
+    ----------
+    times : Fraction
+        > 0; per unit of rate.
+    height : Fraction
+        >= 0.
+    """
+
+    times: Fraction
+    height: Fraction
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PriceFunction:
+    """What a job with the demand d pays for a rate r: slope x/d + sum of height ceil(times x).
+
+    Here x is the smaller of r and d: nobody pays for more than the demand.
+
+    Parameters
+    ----------
+    slope : number, default 0
+        What the whole demand is worth but for the steps, >= 0.
+    steps : iterable of (times, height), optional
+        Chvatal-Gomory cuts of the job's row: ``times`` > 0, ``height`` >= 0.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        By rising ``times``, each of them once, none of height 0.
+
+    Raises
+    ------
+    InvalidCertificate
+        If a number is none, or negative, or a ``times`` is 0.
+
+    Notes
+    -----
+    Every term is 0 for the rate 0, never falls, and is worth for r + s at most what it is worth for
+    r and for s together. That is all that a lower bound needs of it: what the mixes of a schedule
+    give a job is worth at least what its demand is worth.
+
+    Examples
+    --------
+    >>> function = PriceFunction(1, [("1/4", "1/2")])
+    >>> [str(function.worth(Fraction(rate), demand=Fraction(8))) for rate in (0, 2, 6, 8, 9)]
+    ['0', '3/4', '7/4', '2', '2']
+    """
+
+    slope: Fraction
+    steps: tuple[Step, ...]
+
+    def __init__(self, slope: Number = 0, steps: Iterable[tuple[Number, Number]] = ()) -> None:
+        number = exact(slope, "slope of a price function", error=InvalidCertificate)
+        object.__setattr__(self, "slope", number)
+        heights: dict[Fraction, Fraction] = {}
+        for times, height in _pairs(steps):
+            heights[times] = heights.get(times, Fraction(0)) + height
+        rising = sorted((times, height) for times, height in heights.items() if height)
+        object.__setattr__(self, "steps", tuple(Step(*step) for step in rising))
+
+    def __bool__(self) -> bool:
+        return bool(self.slope or self.steps)
+
+    def worth(self, rate: Fraction, demand: Fraction) -> Fraction:
+        """Return what a rate is worth to a job with this demand, both >= 0; 0 for no demand."""
+        if not demand:
+            return Fraction(0)
+        counted = min(rate, demand)
+        value = self.slope * counted / demand
+        return value + sum(height * ceil(times * counted) for times, height in self.steps)
+
+    def scaled(self, factor: Fraction) -> PriceFunction:
+        """Return the function that is worth ``factor`` >= 0 times as much."""
+        steps = [(times, factor * height) for times, height in self.steps]
+        return PriceFunction(factor * self.slope, steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"slope": number, "steps": [[times, height], ...]}``; see ``docs/files.md``.
+
+        Examples
+        --------
+        >>> PriceFunction("1/3", [("1/600", "1/20")]).to_json()
+        {'slope': '1/3', 'steps': [['1/600', '0.05']]}
+        """
+        steps = [[_number(times), _number(height)] for times, height in self.steps]
+        return {"slope": _number(self.slope), "steps": steps}
+
+
+def functions_table(given: Mapping[str, Any] | None) -> dict[str, PriceFunction]:
+    """Check a table of price functions by job, those that are 0 left out.
+
+    Raises
+    ------
+    InvalidCertificate
+        If it is no table of price functions.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidCertificate(
+            f"the price functions are {shown_object(given)}; expected a mapping of jobs to "
+            "PriceFunction"
+        )
+    for job, function in (given or {}).items():
+        if type(function) is not PriceFunction:
+            raise InvalidCertificate(
+                f"the price function of job {shown_object(job)} is {shown_object(function)}; "
+                "expected a PriceFunction"
+            )
+    return {job: function for job, function in (given or {}).items() if function}
+
+
+def _pairs(steps: object) -> Iterator[tuple[Fraction, Fraction]]:
+    for pair in _listed(steps, "steps of a price function", "a list of pairs (times, height)"):
+        step = _listed(pair, "a step of a price function", "a pair (times, height)")
+        if len(step) != 2:
+            raise InvalidCertificate(
+                f"a step of a price function is {shown_object(pair)}; expected a pair (times, "
+                "height)"
+            )
+        times = exact(step[0], "times of a price function's step", error=InvalidCertificate)
+        if not times:
+            raise InvalidCertificate("times of a price function's step is 0; expected a number > 0")
+        height = exact(step[1], "height of a price function's step", error=InvalidCertificate)
+        yield times, height
+
+
+def _listed(given: object, what: str, expected: str) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidCertificate(f"{what} is {shown_object(given)}; expected {expected}")
+    return tuple(given)
+
+
+def _number(value: Fraction) -> int | str:
+    return value.numerator if value.denominator == 1 else format_exact(value)

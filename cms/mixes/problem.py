@@ -1,0 +1,356 @@
+"""The problem in which the jobs on a block share it in time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidProblem, InvalidSchedule
+from ..problem.checking import (
+    blocks_of,
+    checked_configurations,
+    each_of,
+    refuse_unknown_blocks,
+)
+from ..problem.digest import hashed_machines
+from ..problem.machine_problem import MachineProblem
+from ..problem.parts import AnyConfiguration, Block, MachineType, private_shape
+from ..problem.problem import Problem
+from ..problem.rows import Rows
+from ..running.stopping import never
+from ..schedule.contents import Mix
+from ..values.frozen import FrozenMap
+from ..values.names import checked_names, nearest
+from ..values.numbers import Number, shown, whole
+from .frames import Frame, FrameRule, frame_of
+from .model import Point, TimeSharedJob, undominated
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class TimeSharedProblem(MachineProblem):
+    """Machines are cut into blocks, and a block serves a mix: a batch of each of several jobs.
+
+    The batches of a mix run in turn, over and over; a job gets its amount once a frame, which is as
+    long as all batches of the mix together. A mix is admitted where the rule keeps the latency
+    limit of each of its jobs. All demands are to be met at the least cost of machines; a demand
+    may be split over any number of mixes. Immutable, hashable, picklable; meant for up to some
+    hundred jobs.
+
+    Parameters
+    ----------
+    configurations : Configuration, SizeBoundedConfigurations or a sequence of them
+    jobs : sequence of TimeSharedJob
+    machine_types : sequence of MachineType, optional
+        Without it there is a single type of cost 1 and no limit, called ``"machine"``.
+    blocks : sequence of str, optional
+        The names of all block types, in their order; by default those of the configurations.
+    rule : FrameRule or str, default "round_robin"
+        Or ``"collect_then_run"``: when a mix keeps its jobs' latency limits.
+    max_jobs : int, optional
+        Of one mix. With 1 this is CMS: see :meth:`unshared`.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the job, block, configuration or machine type at fault.
+
+    References
+    ----------
+    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
+    Servers with Spatio-Temporal Sharing, USENIX ATC 2022, 199-216.
+
+    Examples
+    --------
+    >>> from cms import Configuration
+    >>> problem = TimeSharedProblem(
+    ...     configurations=[Configuration({"100": 1}), Configuration({"60": 1, "40": 1})],
+    ...     jobs=[
+    ...         TimeSharedJob("resnet50", 300, "0.108", {"60": [(8, "0.012"), (16, "0.02")]}),
+    ...         TimeSharedJob("vgg16", 100, "0.142", {"60": [(4, "0.02")], "40": [(4, "0.03")]}),
+    ...     ],
+    ... )
+    >>> frame = problem.frame("60", Mix({"resnet50": 8, "vgg16": 4}))
+    >>> frame.length, dict(frame.rates)
+    (Fraction(4, 125), {'resnet50': Fraction(250, 1), 'vgg16': Fraction(125, 1)})
+    >>> problem.blocks, problem.unshared().rows.row(0).supply  # resnet50 alone: 800 a second
+    (('100', '40', '60'), (0, 0, 800))
+    """
+
+    __slots__ = ("jobs", "max_jobs", "rule")
+    jobs: tuple[TimeSharedJob, ...]
+    max_jobs: int | None
+    rule: FrameRule
+
+    def __init__(
+        self,
+        *,
+        configurations: AnyConfiguration | Iterable[AnyConfiguration],
+        jobs: Iterable[TimeSharedJob] = (),
+        machine_types: Iterable[MachineType] = (),
+        blocks: Iterable[Block] | None = None,
+        rule: FrameRule | str = FrameRule.ROUND_ROBIN,
+        max_jobs: int | None = None,
+    ) -> None:
+        types, shapes = checked_configurations(configurations, machine_types)
+        names = blocks_of(shapes) if blocks is None else checked_names(blocks, "block")
+        refuse_unknown_blocks(shapes, names)
+        self._fill(names, shapes, types, jobs, rule, max_jobs)
+
+    def _fill(
+        self,
+        blocks: tuple[Block, ...],
+        configurations: tuple[AnyConfiguration, ...],
+        machine_types: tuple[MachineType, ...],
+        jobs: Iterable[TimeSharedJob],
+        rule: FrameRule | str,
+        max_jobs: int | None,
+    ) -> None:
+        jobs = each_of(jobs, TimeSharedJob, "jobs")
+        names = checked_names((job.name for job in jobs), "job")
+        for job in jobs:
+            for block in job.points:
+                if block not in blocks:
+                    raise InvalidProblem(
+                        f"job {job.name!r} has points on the block {block!r}, which is in no "
+                        "configuration" + nearest(block, blocks)
+                    )
+        self._fill_machines(blocks, configurations, machine_types, names)
+        put = object.__setattr__
+        put(self, "jobs", jobs)
+        put(self, "rule", _rule(rule))
+        most = None if max_jobs is None else whole(max_jobs, "max_jobs of a mix", least=1)
+        put(self, "max_jobs", most)
+        self.unshared()  # rates of more digits than a problem may have are refused at once
+
+    @classmethod
+    def _rebuild(
+        cls,
+        blocks: tuple[Block, ...],
+        configurations: tuple[AnyConfiguration, ...],
+        machine_types: tuple[MachineType, ...],
+        jobs: Iterable[TimeSharedJob],
+        rule: FrameRule | str,
+        max_jobs: int | None,
+    ) -> TimeSharedProblem:
+        """Put parts together; the blocks are those of the configurations, or more."""
+        problem = cls.__new__(cls)
+        problem._fill(blocks, configurations, machine_types, jobs, rule, max_jobs)
+        return problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        machines = self.blocks, self.configurations, self.machine_types
+        return TimeSharedProblem._rebuild, (*machines, self.jobs, self.rule, self.max_jobs)
+
+    def private_copy(self) -> TimeSharedProblem:
+        """Return an equal problem without a part in common that could be changed."""
+        return TimeSharedProblem._rebuild(
+            tuple(self.blocks),
+            tuple(private_shape(shape) for shape in self.configurations),
+            tuple(MachineType(m.name, m.cost, m.limit) for m in self.machine_types),
+            [TimeSharedJob(job.name, job.demand, job.limit, job.points) for job in self.jobs],
+            self.rule,
+            self.max_jobs,
+        )
+
+    def replace(
+        self,
+        *,
+        configurations: Iterable[AnyConfiguration] | None = None,
+        machine_types: Iterable[MachineType] | None = None,
+        jobs: Iterable[TimeSharedJob] | None = None,
+    ) -> TimeSharedProblem:
+        """Return a problem with some parts exchanged; blocks keep their order.
+
+        Examples
+        --------
+        >>> from cms import Configuration
+        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), max_jobs=2)
+        >>> limited = problem.replace(machine_types=[MachineType("machine", limit=3)])
+        >>> limited.machine_types[0].limit, limited.max_jobs
+        (3, 2)
+        """
+        types, shapes = checked_configurations(
+            self.configurations if configurations is None else configurations,
+            self.machine_types if machine_types is None else machine_types,
+        )
+        refuse_unknown_blocks(shapes, self.blocks)
+        return TimeSharedProblem._rebuild(
+            self.blocks,
+            shapes,
+            types,
+            self.jobs if jobs is None else jobs,
+            self.rule,
+            self.max_jobs,
+        )
+
+    def job(self, name: str) -> TimeSharedJob:
+        """Return a job by name; KeyError if there is none such."""
+        return self.jobs[self.job_index(name)]
+
+    def frame(self, block: Block, mix: Mapping[str, Number]) -> Frame:
+        """Return the frame of a mix on a block; whether it is admitted is for the frame to say.
+
+        Parameters
+        ----------
+        block : str
+        mix : Mix
+            Of any number of jobs; ``max_jobs`` is for :func:`cms.check`.
+
+        Raises
+        ------
+        InvalidSchedule
+            If the problem has no such block or job, or an amount was not measured there.
+
+        Examples
+        --------
+        >>> from cms import Configuration
+        >>> jobs = [TimeSharedJob("x", 1, 20, {"a": [(2, 8), (3, 11)]})]
+        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+        >>> [dict(problem.frame("a", Mix({"x": n})).slack) for n in (2, 3)]
+        [{'x': Fraction(4, 1)}, {'x': Fraction(-2, 1)}]
+        >>> problem.frame("a", Mix({"x": 4}))
+        Traceback (most recent call last):
+            ...
+        cms.errors.InvalidSchedule: a mix takes 4 of job 'x' on block 'a'; measured there: 2, 3
+        """
+        mix = mix if isinstance(mix, Mix) else Mix(mix)
+        if block not in self.block_index:
+            raise InvalidSchedule(
+                f"the problem does not have the block {block!r}{nearest(block, self.blocks)}"
+            )
+        points: dict[str, Point] = {}
+        for name, amount in mix.items():
+            try:
+                job = self.job(name)
+            except KeyError:
+                raise InvalidSchedule(
+                    f"a mix has the job {name!r}, which the problem does not have"
+                    + nearest(name, self.job_names)
+                ) from None
+            point = job.point(block, amount)
+            if point is None:
+                raise InvalidSchedule(
+                    f"a mix takes {shown(amount)} of job {name!r} on block {block!r}; "
+                    + measured(job, block)
+                )
+            points[name] = point
+        return frame_of(self.rule, points, {name: self.job(name).limit for name in points})
+
+    def usable_points(self, block: Block) -> FrozenMap[str, tuple[Point, ...]]:
+        """Return the points that best mixes on a block are made of, by rising amount.
+
+        Of each job those that are admitted alone (no other is in any admitted mix), and that no
+        other point equals or beats in both amount and length. Jobs without one are left out; those
+        without a demand are not.
+
+        Examples
+        --------
+        >>> from cms import Configuration
+        >>> points = {"a": [(1, 5), (2, 4), (8, 9), (16, 11)]}
+        >>> jobs = [TimeSharedJob("x", 1, 20, points), TimeSharedJob("y", 1, 1, points)]
+        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+        >>> {job: [int(p.amount) for p in of] for job, of in problem.usable_points("a").items()}
+        {'x': [2, 8]}
+        """
+        tables: dict[Block, FrozenMap[str, tuple[Point, ...]]] = self._cached("usable_points", dict)
+        if block not in tables:
+            found = {job.name: undominated(self._admitted(job, block)) for job in self.jobs}
+            tables[block] = FrozenMap({name: points for name, points in found.items() if points})
+        return tables[block]
+
+    def _admitted(self, job: TimeSharedJob, block: Block) -> list[Point]:
+        """Return the points of a job on a block that the rule admits without other jobs."""
+        points = job.points.get(block, ())
+        return [p for p in points if self.rule.admits(p.length, p.length, job.limit)]
+
+    def unshared(self) -> Problem:
+        """Return the problem of CMS in which a block serves one job, as well as it can.
+
+        Every schedule of it is one of this problem, with mixes of one job. Its lower bounds hold
+        for this problem if ``max_jobs`` is 1.
+        """
+        return self._cached("unshared", self._unshared)
+
+    def _unshared(self) -> Problem:
+        rows = Rows.from_fractions(
+            ((job.demand, [self._alone(job, block) for block in self.blocks]) for job in self.jobs),
+            len(self.blocks),
+            self.job_names,
+        )
+        machines = Problem.from_arrays(
+            demands=[],
+            supply=np.zeros((0, len(self.blocks)), dtype=np.int64),
+            configurations=self.configurations,
+            blocks=self.blocks,
+            machine_types=self.machine_types,
+        )
+        return machines.replace(rows=rows, job_names=self.job_names)
+
+    def _alone(self, job: TimeSharedJob, block: Block) -> Fraction:
+        """Return the most that a block gives a job that has it to itself."""
+        rates = (point.amount / point.length for point in self._admitted(job, block))
+        return max(rates, default=Fraction(0))
+
+    def one_job_a_block(self) -> Problem:
+        """Return :meth:`unshared` if ``max_jobs`` is 1.
+
+        Raises
+        ------
+        InvalidCertificate
+            If blocks may serve several jobs.
+        """
+        return self.unshared() if self.max_jobs == 1 else super().one_job_a_block()
+
+    def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
+        """Return which blocks serve some job that has a demand: one that is admitted alone there.
+
+        Raises
+        ------
+        Stopped
+        """
+        return self.unshared().serving_blocks(stopped)
+
+    def useful_blocks(self) -> tuple[int, ...]:
+        """Return how many blocks of each type all jobs could need: more of it never help.
+
+        So many serve every job that these blocks can serve at all, without sharing.
+        """
+        return self.unshared().useful_blocks()
+
+    def compute_sha256(self) -> str:
+        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+        found = hashlib.sha256()
+        title = "cms-time-shared-problem-1"
+        more = {"rule": self.rule.value, "max_jobs": self.max_jobs}
+        for line in hashed_machines(title, self, **more):
+            found.update(line)
+        for job in self.jobs:
+            points = {
+                block: [[str(point.amount), str(point.length)] for point in listed]
+                for block, listed in job.points.items()
+            }
+            numbers = {"demand": str(job.demand), "limit": str(job.limit), "points": points}
+            text = json.dumps(numbers, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+            found.update(f"{text}\n".encode())
+        return found.hexdigest()
+
+
+def measured(job: TimeSharedJob, block: Block) -> str:
+    """Word which amounts of a job were measured on a block, for an error."""
+    amounts = [shown(point.amount) for point in job.points.get(block, ())]
+    return f"measured there: {', '.join(amounts) or 'none'}"
+
+
+def _rule(rule: FrameRule | str) -> FrameRule:
+    try:
+        return FrameRule(rule)
+    except ValueError:
+        known = " or ".join(repr(known.value) for known in FrameRule)
+        raise InvalidProblem(f"rule is {rule!r}; expected {known}") from None

@@ -1,0 +1,272 @@
+"""No mix with its frame in an interval is worth more than so much: integers rounded outwards.
+
+For frames D in [lo, hi] let u be at least D * (what a choice pays in a frame D), for every choice
+of every job. If for some k in [0, p] the sum over jobs of max(0, best u - k * length of a choice)
+is at most (p - k) * lo, then no mix with its frame D in [lo, hi] is worth more than p. For the
+choices of such a mix would have sum u > p * D, where D is the sum of their lengths, so that
+sum (u - k * length) > (p - k) * D >= (p - k) * lo. Where a mix has at most m jobs, the m largest
+terms do. The difference of the two sides is convex in k, so that a good k is soon found; all hold.
+
+Lengths and the right side are rounded down, what choices pay and the frames they allow up, so that
+this holds for the true numbers. What is lost is one part in some millions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, isqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .offers import Offer
+
+Whole = NDArray[np.int64]
+
+#: Lengths and frames are whole parts of the longest frame.
+_GRID = 60
+#: Larger integers say no more than this one, beside any that they are compared with.
+_LARGE = 2**60
+#: A choice that no frame of an interval allows.
+_NEVER = -(2**61)
+#: Steps that may count higher are taken by their linear bound alone.
+_LARGEST_COUNT = 2**20
+#: Trials of k at once, around the best of those before.
+_AT_ONCE, _ROUNDS = 7, 3
+#: Numbers of one kind in memory at once.
+_TOGETHER = 100_000
+
+
+class Interval(NamedTuple):
+    """Frames from ``lo`` to ``hi``, on the grid."""
+
+    lo: int
+    hi: int
+
+    def is_narrow(self, part: int) -> bool:
+        """Whether it ends within one ``part``-th of its begin, or cannot be split."""
+        return part * self.hi <= (part + 1) * self.lo or self.hi <= self.lo + 1
+
+    def halves(self) -> tuple[Interval, Interval]:
+        """Split it at the geometric mean."""
+        middle = min(max(isqrt(max(self.lo, 1) * self.hi), self.lo + 1), self.hi - 1)
+        return Interval(self.lo, middle), Interval(middle, self.hi)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An interval of frames with its numbers; all arrays are (offers, choices).
+
+    Attributes
+    ----------
+    interval : Interval
+    lo, hi : int
+        In units of this cell.
+    paid : array
+        u; below 0 by far for choices that no frame allows.
+    lengths, longest : array
+        Of each choice: its length, and the longest frame it allows.
+    k : int
+        The best one that was found, in units of value.
+    gap : int
+        The left side less the right one, for ``above``.
+    above : int
+        What mixes are to be worth more than, in units of value; no mix is where the gap is <= 0.
+    """
+
+    interval: Interval
+    lo: int
+    hi: int
+    paid: Whole
+    lengths: Whole
+    longest: Whole
+    k: int
+    gap: int
+    above: int
+
+    def gap_at(self, above: int) -> int:
+        """Return the gap at the same k where mixes are to be worth more than something more."""
+        return self.gap - (above - self.above) * self.lo
+
+    def admitted(self) -> NDArray[np.bool_]:
+        """Which choices some frame of the interval allows."""
+        return self.paid > _NEVER
+
+
+class _Table(NamedTuple):
+    """What intervals of one scale have in common: (offers, choices), steps before them.
+
+    Of several intervals: one axis more, the first.
+    """
+
+    lengths: Whole
+    longest: Whole
+    linear: Whole
+    times: Whole
+    heighted: Whole
+
+
+class Relaxation:
+    """The integers of some offers, at every scale of frames.
+
+    Parameters
+    ----------
+    offers : sequence of Offer
+        Each with a choice.
+    most_jobs : int
+        Of one mix, at most as many as there are offers.
+    above : Fraction
+        About what mixes are worth; it only scales.
+    """
+
+    def __init__(self, offers: Sequence[Offer], most_jobs: int, above: Fraction) -> None:
+        self._offers, self._most_jobs = offers, most_jobs
+        self._bits = (58 - len(offers).bit_length()) // 2
+        worths = [offer.most(choice) for offer in offers for choice in offer.choices]
+        charges = [abs(offer.charge) for offer in offers]
+        scale = max(*worths, *charges, abs(above))
+        self._value = Fraction(2**self._bits) / scale if scale else Fraction(1)
+        choices = [choice for offer in offers for choice in offer.choices]
+        longest = sorted((max(c.length for c in offer.choices) for offer in offers), reverse=True)
+        end = min(max(c.longest for c in choices), sum(longest[:most_jobs], Fraction(0)))
+        self._grid = 2**_GRID / end
+        self.frames = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
+        self._shape = len(offers), max(len(offer.choices) for offer in offers)
+        self._prepare()
+        self._tables: dict[int, _Table] = {}
+
+    def whole_worth(self, worth: Fraction) -> int:
+        """Return a worth in units of value, rounded down."""
+        return floor(worth * self._value)
+
+    def cells(self, intervals: Sequence[Interval], above: int, *, strict: bool) -> list[Cell]:
+        """Return the cells of those intervals that may hold a mix worth more than ``above``.
+
+        Parameters
+        ----------
+        intervals : sequence of Interval
+        above : int
+            In units of value, rounded down.
+        strict : bool
+            Whether mixes worth as much do not count.
+        """
+        found: list[Cell] = []
+        together = max(1, _TOGETHER // (self._shape[0] * self._shape[1]))
+        for start in range(0, len(intervals), together):
+            part = intervals[start : start + together]
+            scaled = [(each, max(0, each.hi.bit_length() - self._bits)) for each in part]
+            tables = [self._table(shift) for _, shift in scaled]
+            lo = _integers([each.lo >> shift for each, shift in scaled])
+            hi = _integers([_shifted_up(each.hi, shift) for each, shift in scaled])
+            lengths, longest, linear, times, heighted = map(np.stack, zip(*tables, strict=True))
+            paid = self._paid(_Table(lengths, longest, linear, times, heighted), lo, hi)
+            k, gap = self._trials(paid, lengths, lo, hi, above)
+            for at in np.flatnonzero(gap > 0 if strict else gap >= 0).tolist():
+                ends, numbers = (int(lo[at]), int(hi[at])), (int(k[at]), int(gap[at]))
+                arrays = paid[at], lengths[at], longest[at]
+                found.append(Cell(part[at], *ends, *arrays, *numbers, above))
+        return found
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Compute once what does not depend on an interval: Python integers, on the grid."""
+        offers, value, grid = self._offers, self._value, self._grid
+        shape = self._shape
+        steps = max(len(offer.function.steps) for offer in offers)
+        self._raw: dict[str, list[tuple[tuple[int, ...], int]]] = {
+            name: [] for name in ("lengths", "longest", "linear", "times", "heighted")
+        }
+        self._slope = np.zeros((len(offers), 1), dtype=np.int64)
+        self._charge = np.zeros((len(offers), 1), dtype=np.int64)
+        self._height = np.zeros((steps, len(offers), 1), dtype=np.int64)
+        self._count = np.zeros((steps, *shape), dtype=np.int64)
+        self._full = np.zeros((steps, *shape), dtype=np.int64)
+        raw = self._raw
+        for j, offer in enumerate(offers):
+            slope = offer.function.slope if offer.demand else Fraction(0)
+            self._slope[j] = ceil(slope * value)
+            self._charge[j] = ceil(offer.charge * value)
+            own = offer.function.steps if offer.demand else ()
+            for s, step in enumerate(own):
+                self._height[s, j] = ceil(step.height * value)
+            for c, choice in enumerate(offer.choices):
+                amount = choice.amount * grid
+                raw["lengths"].append(((j, c), floor(choice.length * grid)))
+                raw["longest"].append(((j, c), ceil(choice.longest * grid)))
+                if slope:
+                    raw["linear"].append(((j, c), ceil(slope * amount * value / offer.demand)))
+                rate = min(choice.amount / choice.length, offer.demand)
+                for s, (times, height) in enumerate(own):
+                    count = ceil(times * rate)
+                    self._full[s, j, c] = ceil(height * count * value)
+                    self._count[s, j, c] = count if count <= _LARGEST_COUNT else 0
+                    raw["times"].append(((s, j, c), ceil(times * amount)))
+                    raw["heighted"].append(((s, j, c), ceil(times * height * amount * value)))
+
+    def _table(self, shift: int) -> _Table:
+        if shift not in self._tables:
+            shape, steps = self._shape, len(self._height)
+            arrays = {}
+            for name, entries in self._raw.items():
+                deep = name in ("times", "heighted")
+                fill = -1 if name == "longest" else 0
+                array = np.full((steps, *shape) if deep else shape, fill, dtype=np.int64)
+                for place, number in entries:
+                    if name == "lengths":
+                        array[place] = min(number >> shift, _LARGE)
+                    else:
+                        array[place] = min(_shifted_up(number, shift), _LARGE)
+                arrays[name] = array
+            self._tables[shift] = _Table(**arrays)
+        return self._tables[shift]
+
+    def _paid(self, table: _Table, lo: Whole, hi: Whole) -> Whole:
+        """Return u for all intervals: (intervals, offers, choices)."""
+        from_, to = lo[:, None, None], hi[:, None, None]
+        admitted = (table.longest >= from_) & (table.lengths <= to)
+        # A frame is no shorter than the choice's own length, and no longer than it allows.
+        first, last = np.maximum(from_, table.lengths), np.minimum(to, table.longest)
+        paid = np.minimum(table.linear, self._slope * last)
+        paid += np.where(self._charge >= 0, self._charge * last, self._charge * first)
+        for s, height in enumerate(self._height):
+            term = np.minimum(self._full[s] * last, table.heighted[:, s] + height * last)
+            counts = -(-table.times[:, s] // np.maximum(first, 1))
+            known = (self._count[s] > 0) & (first > 0)
+            counted = height * np.minimum(counts, self._count[s]) * last
+            paid += np.where(known, np.minimum(term, counted), term)
+        return np.where(admitted, paid, _NEVER)
+
+    def _trials(
+        self, paid: Whole, lengths: Whole, lo: Whole, hi: Whole, above: int
+    ) -> tuple[Whole, Whole]:
+        """Return the best k of each interval, and the gap there."""
+        least, most = np.zeros_like(lo), np.full_like(lo, max(above, 0))
+        # Those at the ends of what is left are known not to be better.
+        steps, rows = np.arange(1, _AT_ONCE + 1), np.arange(len(lo))
+        for _ in range(_ROUNDS):
+            k = least[:, None] + (most - least)[:, None] * steps // (_AT_ONCE + 1)
+            terms = (paid[:, None] - k[:, :, None, None] * lengths[:, None]).max(axis=3)
+            np.maximum(terms, 0, out=terms)
+            if self._most_jobs < terms.shape[2]:
+                terms.partition(terms.shape[2] - self._most_jobs, axis=2)
+                terms = terms[:, :, -self._most_jobs :]
+            right = (above - k) * (lo if above >= 0 else hi)[:, None]
+            gaps = terms.sum(axis=2) - right
+            best = gaps.argmin(axis=1)
+            found = k[rows, best], gaps[rows, best]
+            before = np.where(best > 0, k[rows, best - 1], least)
+            after = np.where(best + 1 < _AT_ONCE, k[rows, (best + 1) % _AT_ONCE], most)
+            least, most = before, after
+        return found
+
+
+def _integers(numbers: list[int]) -> Whole:
+    return np.array(numbers, dtype=np.int64)
+
+
+def _shifted_up(number: int, shift: int) -> int:
+    return -(-number >> shift)

@@ -1,0 +1,236 @@
+"""What is wrong with a schedule of mixes: all of it, by both checkers, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms import (
+    Configuration,
+    InvalidSchedule,
+    Job,
+    MachineGroup,
+    MachineType,
+    Mix,
+    Problem,
+    Schedule,
+    TimeSharedJob,
+    TimeSharedProblem,
+    check,
+)
+from cms.files import lay_out, problem_to_json, schedule_from_json, schedule_to_json
+from proofs_checks.checker import check_schedule, parse_document
+from tests.references.mixes import random_schedule, serves, time_shared_toy
+from tests.samples import refusal
+
+PAIR = Configuration({"60": 1, "40": 1}, "machine")
+PROBLEM = TimeSharedProblem(
+    configurations=PAIR,
+    jobs=[
+        TimeSharedJob("a", 250, "0.044", {"60": [(8, "0.012"), (16, "0.02")]}),
+        TimeSharedJob("b", 125, "0.052", {"60": [(4, "0.02")], "40": [(4, "0.026")]}),
+        TimeSharedJob("c", 0, 10, {"60": [(1, 1)]}),
+    ],
+    max_jobs=2,
+)
+BOTH = Mix({"a": 8, "b": 4})
+
+
+def both_say(problem: TimeSharedProblem | Problem, schedule: Schedule) -> list[str]:
+    """The faults that the package finds; the second checker agrees that there are some, or none."""
+    faults = [str(fault) for fault in check(problem, schedule)]
+    documents = [lay_out(d) for d in (problem_to_json(problem), schedule_to_json(schedule))]
+    theirs = check_schedule(*map(parse_document, documents))
+    assert bool(theirs) is bool(faults)
+    return faults
+
+
+def given_to(content: Any, block: str = "60", count: int = 1, machines: int = 1) -> Schedule:
+    return Schedule([MachineGroup(PAIR, {(block, content): count}, machines)])
+
+
+def test_a_schedule_at_every_limit_is_valid() -> None:
+    """The frame is 0.032: 0.032 + 0.012 = 0.044, 0.032 + 0.02 = 0.052; 8 and 4 / 0.032."""
+    assert both_say(PROBLEM, given_to(BOTH)) == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "kinds", "message"),
+    [
+        (
+            given_to("a"),
+            "content demand demand",
+            "the job 'a' on block '60', needs a mix: Mix({",
+        ),
+        (
+            given_to(Mix({"a": 8, "z": 4})),
+            "content demand demand",
+            "the mix 'a x 8 + z x 4' with the unknown job 'z', needs jobs of the problem",
+        ),
+        (
+            given_to(Mix({"a": 9, "b": 4})),
+            "point demand demand",
+            "9 of job 'a' in the mix 'a x 9 + b x 4' on block '60', needs an amount that was "
+            "measured there: 8, 16",
+        ),
+        (
+            given_to(BOTH, "40"),
+            "point demand demand",
+            "8 of job 'a' in the mix 'a x 8 + b x 4' on block '40', needs an amount that was "
+            "measured there: none",
+        ),
+        (
+            given_to(Mix({"a": 8, "b": 4, "c": 1}), machines=50),
+            "content frame frame",
+            "the mix 'a x 8 + b x 4 + c x 1' of 3 jobs, needs at most 2 jobs in a mix",
+        ),
+        (given_to(BOTH, "90"), "block blocks demand demand", "the block '90', needs a block of th"),
+        (given_to(BOTH, count=2), "blocks", "2 blocks '60' in use on a machine, needs at most the"),
+        (given_to(BOTH, count=0), "count demand demand", "0 blocks '60' for the mix 'a x 8 + b x"),
+        (given_to(BOTH, machines=0), "count demand demand", "0 machines, needs at least 1"),
+    ],
+)
+def test_what_is_wrong_is_named(schedule: Schedule, kinds: str, message: str) -> None:
+    faults = check(PROBLEM, schedule)
+    assert [fault.kind for fault in faults] == kinds.split()
+    assert str(faults[0]).removeprefix("group 0 has ").startswith(message)
+    assert both_say(PROBLEM, schedule)
+
+
+def changed(name: str, **more: Any) -> TimeSharedProblem:
+    """The problem with one job changed."""
+    jobs = [
+        TimeSharedJob(
+            job.name,
+            *(more.get(k, getattr(job, k)) if job.name == name else getattr(job, k)
+              for k in ("demand", "limit", "points")),
+        )
+        for job in PROBLEM.jobs
+    ]  # fmt: skip
+    return PROBLEM.replace(jobs=jobs)
+
+
+def test_a_tenth_of_a_microsecond_above_a_limit_is_found_by_both_checkers() -> None:
+    (fault,) = both_say(changed("a", limit="0.0439999"), given_to(BOTH))
+    assert fault == (
+        "group 0 has the mix 'a x 8 + b x 4' on block '60' in a frame of 0.032, in which job 'a' "
+        "takes 0.044, needs at most its limit 0.0439999, which is 0.0000001 less"
+    )
+
+
+def test_a_rate_short_by_a_billionth_is_found_by_both_checkers() -> None:
+    (fault,) = both_say(changed("b", demand=125 + Fraction(1, 10**9)), given_to(BOTH))
+    assert fault == "job 'b' has 125 of its demand served, needs 125.000000001"
+
+
+def test_a_fifth_job_is_one_too_many_where_four_may_share() -> None:
+    jobs = [TimeSharedJob(f"j{at}", "1/5", 9, {"b": [(1, 1)]}) for at in range(5)]
+    shape = Configuration({"b": 1}, "machine")
+    schedule = Schedule([MachineGroup(shape, {("b", Mix({j.name: 1 for j in jobs})): 1}, 1)])
+    for most, faults in ((None, 0), (5, 0), (4, 1)):
+        problem = TimeSharedProblem(configurations=shape, jobs=jobs, max_jobs=most)
+        assert len(both_say(problem, schedule)) == faults
+
+
+def test_collecting_asks_for_two_frames() -> None:
+    job = TimeSharedJob("x", 1, 20, {"b": [(8, 4)]})
+    other = TimeSharedJob("y", 1, 100, {"b": [(8, 7)]})
+    shape = Configuration({"b": 1}, "machine")
+    schedule = Schedule([MachineGroup(shape, {("b", Mix({"x": 8, "y": 8})): 2}, 1)])
+    schedule = Schedule([MachineGroup(shape, {("b", Mix({"x": 8, "y": 8})): 1}, 2)])
+    for rule, faults in (("round_robin", 0), ("collect_then_run", 1)):
+        problem = TimeSharedProblem(configurations=shape, jobs=[job, other], rule=rule)
+        assert len([f for f in both_say(problem, schedule) if "frame" in f]) == faults
+
+
+def test_a_mix_serves_nobody_in_a_problem_without_sharing() -> None:
+    problem = Problem(configurations=PAIR, jobs=[Job("a", 1, {"60": 1})])
+    faults = both_say(problem, given_to(Mix({"a": 1})))
+    assert faults[0] == "group 0 has the job Mix(a x 1), needs a job of the problem"
+
+
+def test_limits_of_machines_hold_for_mixes() -> None:
+    limited = PROBLEM.replace(machine_types=[MachineType("machine", limit=1)])
+    assert both_say(limited, given_to(BOTH)) == []
+    assert both_say(limited, given_to(BOTH, machines=2)) == [
+        "machine type 'machine' has 2 machines, needs at most 1"
+    ]
+
+
+@given(seed=st.integers(0, 10**9))
+def test_both_checkers_agree_with_the_definition(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = time_shared_toy(rng)
+    for _ in range(4):
+        schedule = random_schedule(rng, problem)
+        assert (not both_say(problem, schedule)) is serves(problem, schedule)
+
+
+@pytest.mark.long
+def test_both_checkers_agree_with_the_definition_on_thousands() -> None:
+    valid = 0
+    for seed in range(3000):
+        rng = random.Random(seed)
+        problem = time_shared_toy(rng)
+        schedule = random_schedule(rng, problem)
+        found = not both_say(problem, schedule)
+        assert found is serves(problem, schedule)
+        valid += found
+    assert valid > 300
+
+
+def test_counts_of_mixes_become_machines() -> None:
+    schedule = Schedule.from_counts(PROBLEM, {PAIR: 10**12}, {("60", BOTH): 10**12 - 1})
+    assert [(g.count, dict(g.assignment)) for g in schedule.groups] == [
+        (10**12 - 1, {("60", BOTH): 1}),
+        (1, {}),
+    ]
+    assert both_say(PROBLEM, schedule) == []
+    assert schedule.excerpt(1).rows[0][2] == "60 -> a x 8 + b x 4"
+    assert schedule.private_copy() == schedule
+
+
+@pytest.mark.parametrize(
+    ("given_blocks", "message"),
+    [
+        ({("60", BOTH): 2}, "2 blocks '60' are given to jobs, the machines have 1"),
+        ({("60", Mix({"z": 1})): 1}, "given has the mix 'z x 1' of the job 'z', which the problem"),
+        ({("60", BOTH): 1, ("40", "b"): 1}, "given has mixes beside 'b'; expected mixes alone"),
+        ({("90", BOTH): 1}, "given names the block '90', which the problem does not have"),
+        ({("60", BOTH): -1}, "number of blocks '60' given to the mix 'a x 8 + b x 4' is -1"),
+    ],
+)
+def test_counts_of_mixes_that_make_no_sense_are_refused(given_blocks: Any, message: str) -> None:
+    said = refusal(InvalidSchedule, Schedule.from_counts, PROBLEM, {PAIR: 1}, given_blocks)
+    assert said.startswith(message)
+
+
+def test_a_content_that_is_neither_is_refused() -> None:
+    for content in (5, None, {"a": 8}, frozenset({"a"})):
+        if isinstance(content, dict):
+            continue
+        message = refusal(InvalidSchedule, given_to, content)
+        assert message.endswith("expected (block, job), two names, or (block, Mix)")
+
+
+def test_a_job_twice_in_the_entry_of_a_file_is_refused_by_both() -> None:
+    text = '{"groups": [{"machine": null, "configuration": {"60": 1, "40": 1}, "count": 1, "assign'
+    text += 'ment": [["60", {"a": 8, "a": 8}, 1]]}]}'
+    with pytest.raises(ValueError, match="the key 'a' is there 2 times"):
+        parse_document(text)
+
+
+def test_an_entry_twice_is_refused_however_it_is_written() -> None:
+    document = copy.deepcopy(schedule_to_json(given_to(BOTH)))
+    document["groups"][0]["assignment"].append(["60", {"b": "4.0", "a": "16/2"}, 1])
+    message = refusal(ValueError, schedule_from_json, document)
+    assert "gives blocks '60' to the mix 'a x 8 + b x 4' a second time" in message
+    problem = parse_document(lay_out(problem_to_json(PROBLEM)))
+    assert check_schedule(problem, parse_document(json.dumps(document)))[0].endswith("twice")
