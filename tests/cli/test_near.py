@@ -68,7 +68,7 @@ def test_what_is_refused(now: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     plan = ["plan", "--published", "S2"]
     assert run([*plan, "--extra-gpus", "1"]) == 2
     assert "give --near now.json" in error_of(capsys)
-    assert run([*plan, "--near", str(tmp_path / "six.csv")]) == 2
+    assert run([*plan, "--near", str(tmp_path / "six.csv")]) == 1
     assert "is a table, expected a JSON document" in error_of(capsys)
     assert run([*plan, "--near", str(tmp_path / "s1.json")]) == 2
     assert "is a plan, which says nothing of numbered GPUs" in error_of(capsys)

@@ -124,7 +124,7 @@ def test_files_that_do_not_go_together_are_refused(
         ([now], 2, "give what runs and its rates"),
         ([now, "--trace", known], 2, "or --trace TRACE.csv alone"),
         (["--rates", known], 2, "give what runs and its rates"),
-        ([known, "--rates", known], 2, "is a table, expected a JSON document"),
+        ([known, "--rates", known], 1, "is a table, expected a JSON document"),
         ([now, "--rates", str(tmp_path / "no.csv")], 1, "there is no such file"),
         (["--trace", known], 1, "shorter than the 24h that are played"),
     ):

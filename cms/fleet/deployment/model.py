@@ -69,6 +69,19 @@ class FleetGpu:
         return not self.instances
 
     @property
+    def leaves_mode(self) -> bool:
+        """Whether MIG may be on or off: nothing is to be there, and nobody said that it is off.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> empty = FleetGpu("node-a", 3, gpu("a100-80gb"))
+        >>> [card.leaves_mode for card in (empty, replace(empty, mode=Mode.WHOLE))]
+        [True, False]
+        """
+        return self.mode is Mode.MIG and self.is_empty
+
+    @property
     def layout(self) -> Layout:
         """The placed instances; those whose start is not known are left out."""
         return tuple(

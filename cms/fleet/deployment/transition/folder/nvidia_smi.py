@@ -104,10 +104,8 @@ def tables(part: Part) -> dict[str, tuple[str, ...]]:
         every = (*instance_rows(held, ours=True), *instance_rows(held, ours=False))
         return tuple(dict.fromkeys(every))
 
-    after = card.with_instances((), part.mode)
-    before = card.with_instances((), part.mode_before)
     return {
-        "gpus": (gpu_row(after, before),),
+        "gpus": (gpu_row(card, part.mode, part.mode_before),),
         "wanted": rows(*part.adds),
         "former": rows(*part.removes),
         "back": rows(*part.restored),
