@@ -31,7 +31,6 @@ from cms.fleet.deployment.transition.files import transition_to_json
 from cms.fleet.deployment.transition.whole_gpus import (
     Actuator,
     saved_by_parts,
-    spare_needed,
     transition_of_whole_gpus,
 )
 from cms.solving.solution import Proof
@@ -147,9 +146,9 @@ def _gap(seed: int) -> bool:
     assert isinstance(found, Transition), found
     _safe(found, seed)
     _is_whole(found, PARTED)
-    least, why = spare_needed(found, PARTED)
+    least = found.spare.least
     assert least <= found.spare.count
-    assert bool(why) == bool(least)
+    assert bool(found.spare.proof) == bool(least)
     can = _reachable(pair, 0)
     assert not (can and least)
     assert can or found.spare.count
@@ -194,13 +193,13 @@ def test_why_a_spare_gpu_is_needed() -> None:
     found = transition_of_whole_gpus(now, then)
     assert isinstance(found, Transition)
     assert found.spare.count == 1
-    assert spare_needed(found, PARTED) == (
+    assert (found.spare.least, found.spare.reason) == (
         1,
         "whichever GPU in use is the first to be cut anew, what the floors are worth exceeds all "
         "that the others and 0 empty GPUs can supply meanwhile (the services that count: a)",
     )
     assert transition_of_whole_gpus(now, then, spare=0) == Impossible(
-        (spare_needed(found, PARTED)[1],), Proof.CHECKED
+        (found.spare.reason,), Proof.CHECKED, found.spare.proof
     )
 
 

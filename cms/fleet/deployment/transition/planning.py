@@ -26,7 +26,7 @@ from .checking import check_transition, most_gpus
 from .durations import Durations
 from .floors import floors_of
 from .kept import in_common, proved_kept
-from .model import Action, Exhausted, Floor, Frozen, Kept, Spare, Transition
+from .model import Action, Floor, Kept, Necessary, Spare, Transition
 from .necessity import Necessity
 from .order import temporaries
 from .ordering import sequences
@@ -51,13 +51,13 @@ class Impossible:
     proof : Proof
         ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
         and there may be one.
-    necessity : Frozen or Exhausted, optional
+    necessity : Frozen, Exhausted or FirstCut, optional
         What proves that the GPUs that may be used are too few, if that is why.
     """
 
     reasons: tuple[str, ...]
     proof: Proof
-    necessity: Frozen | Exhausted | None = None
+    necessity: Necessary | None = None
 
     def __str__(self) -> str:
         what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"

@@ -31,7 +31,7 @@ from .checking import most_gpus
 from .durations import Durations
 from .floors import floors_of
 from .kept import in_common
-from .model import Action, Kept, Transition, What
+from .model import Action, Kept, Spare, Transition, What
 from .order import ordered
 from .planning import Impossible, arrived, checked
 from .shortening import Shortened, shortened
@@ -40,7 +40,7 @@ from .whole_gpus_goal import Goal, as_it_stays, goes_on
 from .whole_gpus_rules import walk
 from .whole_gpus_way import Way
 
-__all__ = ["Actuator", "saved_by_parts", "spare_needed", "transition_of_whole_gpus"]
+__all__ = ["Actuator", "saved_by_parts", "transition_of_whole_gpus"]
 
 #: Sequences to choose from.
 _WANTED = 4
@@ -108,8 +108,9 @@ def transition_of_whole_gpus(
     Notes
     -----
     The search for spare GPUs begins at the number that prices of the services prove to be needed
-    (:func:`spare_needed`). `Kept.most` holds for all tools; how many stay at most where GPUs are
-    cut as a whole is what :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
+    where GPUs are cut as a whole (`FirstCut`), which is what `Spare.least` says. `Kept.most` holds
+    for all tools; how many stay at most where GPUs are cut as a whole is what
+    :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
 
     Examples
     --------
@@ -147,10 +148,10 @@ def transition_of_whole_gpus(
     before = most_gpus(start, target)
     free = len(goal.cards) - before
     most = free if spare == "auto" else min(free, spare)
-    least, why = least_spare(goal)
-    if least > most:
-        return Impossible((why,), Proof.CHECKED)
-    for count in range(least, most + 1):
+    least = least_spare(goal, limits)
+    if least.count > most:
+        return Impossible((least.reason,), Proof.CHECKED, least.proof)
+    for count in range(least.count, most + 1):
         ways = _ways(goal, before + count, seed, restarts, limits)
         if ways:
             best = min(
@@ -158,7 +159,8 @@ def transition_of_whole_gpus(
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
             places = isinstance(to, Deployment)
-            return _answer(goal, best.actions, best.gpus - before, places=places)
+            lent = replace(least, count=best.gpus - before)
+            return _answer(goal, best.actions, lent, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
@@ -210,7 +212,7 @@ def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> li
 
 def _in_order(goal: Goal, way: Way, durations: Durations, max_parallel: int | None) -> Shortened:
     """Return the actions with their waits; where nodes change as a whole, in no better sequence."""
-    if not goal.turns:
+    if not any(way.groups):
         return shortened(goal.start, way.actions, goal.floors, way.peak, durations, max_parallel)
     actions = ordered(goal.start, way.actions, goal.floors, way.peak)
     waits: dict[int, set[int]] = {}
@@ -226,7 +228,7 @@ def _in_order(goal: Goal, way: Way, durations: Durations, max_parallel: int | No
     return Shortened(0, together, way.peak)
 
 
-def _answer(goal: Goal, actions: Sequence[Action], count: int, *, places: bool) -> Transition:
+def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool) -> Transition:
     target, stays = arrived(goal.start, goal.target, actions)
     cut = {action.gpu for action in actions if action.what is What.REWRITE}
     seen = {
@@ -236,24 +238,7 @@ def _answer(goal: Goal, actions: Sequence[Action], count: int, *, places: bool) 
     }
     target = target.with_gpus(seen)
     kept = Kept(stays, in_common(goal.start, target, places=places), Proof.CHECKED, places=places)
-    return checked(goal.start, target, goal.floors, actions, count, kept)
-
-
-def spare_needed(transition: Transition, actuator: Actuator | str) -> tuple[int, str]:
-    """Return a number of spare GPUs that every way by a tool needs, and why in words.
-
-    `Transition.spare` claims what holds for all tools; this is what cutting whole GPUs asks for
-    beyond that, proved by prices of the services (`least_spare`). 0 needs no proof.
-
-    Parameters
-    ----------
-    transition : Transition
-        By :func:`transition_of_whole_gpus`.
-    actuator : Actuator or str
-    """
-    drains = Actuator(actuator).drains_nodes
-    goal = Goal(transition.start, transition.target, transition.floors, False, drains)
-    return least_spare(goal)
+    return checked(goal.start, target, goal.floors, actions, spare, kept)
 
 
 def saved_by_parts(
