@@ -166,7 +166,18 @@ def test_what_runs_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "3 -> 2 GPUs" in said
     assert run(["transition", now, "--compact", "--max-restarts", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["actions"] == []
+    assert run(["transition", now, "--compact", "--max-restarts", "0,1,2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["actions"]) == 2
+    assert run(["transition", now, "--compact", "--max-restarts", "0, 1"]) == 0
+    said = flat(capsys.readouterr().out)
+    assert "at most 0: 3 GPUs (the fewest, checked) after 0 restarts; 0 GPUs" in said
+    assert "at most 1: 2 GPUs (the fewest, checked) after 1 restart; 1 GPU" in said
+    assert run(["transition", now, "--compact", "--free", "nodes"]) == 0
+    assert "1 node (the fewest, checked), 2 GPUs after 1 restart" in flat(capsys.readouterr().out)
     for wrong, words in (
+        (["transition", now, now, "--free", "nodes"], "--free: it goes with --compact alone"),
+        (["transition", now, "--compact", "--free", "node"], "expected gpus or nodes"),
+        (["transition", now, "--compact", "--max-restarts", "1,"], "expected a whole number, or"),
         (["transition", now], "Missing argument 'TARGET' (or --compact)"),
         (["transition", now, now, "--compact"], "what runs stays what it is"),
         (["transition", now, now, "--max-restarts", "1"], "it goes with --compact alone"),
