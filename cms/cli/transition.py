@@ -134,7 +134,7 @@ _Trace = Annotated[
     Path | None,
     typer.Option(
         "--trace", metavar="RATES.csv",
-        help="Rates from the beginning on, drawn into the picture: time, service, rate_rps.",
+        help="Rates from the beginning on, drawn where capacities are: time, service, rate_rps.",
     ),
 ]  # fmt: skip
 _TimeLimit = Annotated[
@@ -179,8 +179,8 @@ def transition(
     refuse_two_readers(
         (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace")
     )
-    if trace is not None and picture is None and output is None:
-        raise options.usage_error("rates are drawn into a picture; add --picture or -o", "--trace")
+    if trace is not None and picture is None and output is None and not simulate:
+        raise options.usage_error("rates are drawn; add --simulate, --picture or -o", "--trace")
     _refuse_two_targets(target, compact, max_restarts, free, method)
     most = _numbers(max_restarts)
     share, shares, words = _floors(floor)
@@ -245,7 +245,7 @@ def transition(
         if simulate:
             from cms.fleet.report.transitions import transition_lines
 
-            yield from transition_lines(found, width=session.width, **timed)
+            yield from transition_lines(found, rates=rates, width=session.width, **timed)
         yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:

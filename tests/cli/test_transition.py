@@ -123,6 +123,18 @@ def test_what_is_too_old_or_not_known_is_refused_with_what_to_do(
     assert "observe node 'node-a' with: nvidia-smi mig -lgi" in capsys.readouterr().err
 
 
+def test_rates_are_drawn_where_capacities_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "rates.csv"
+    trace.write_text("time,service,rate_rps\n0,chat,90\n60,chat,95\n", "utf-8")
+    command = ["transition", *two(tmp_path), "--trace", str(trace)]
+    assert run(command) == 2
+    assert "add --simulate, --picture or -o" in capsys.readouterr().err
+    assert run([*command, "--simulate"]) == 0
+    assert "and what comes (·)" in capsys.readouterr().out
+
+
 def test_a_plan_is_a_target_too(
     plan: Path, nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -337,5 +337,5 @@ class Transition:
         kept, spare = self.kept, self.spare
         return (
             f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; "
-            f"{kept.count} instances kept of at most {kept.most}; {spare}"
+            f"{kept.count} instance{'s' * (kept.count != 1)} kept of at most {kept.most}; {spare}"
         )
