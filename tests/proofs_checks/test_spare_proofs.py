@@ -17,7 +17,6 @@ from cms.fleet.deployment.transition import (
     check_transition,
     transition,
     transition_from_json,
-    transition_of_whole_gpus,
     transition_to_json,
 )
 from proofs_checks import checker
@@ -219,7 +218,7 @@ FOUND = 18
 @cache
 def cut(seed: int, tool: str) -> Document:
     pair = Pair(seed, names="n" if tool == "mig-parted" else "abcde")
-    found = transition_of_whole_gpus(pair.start, pair.wanted, tool)
+    found = transition(pair.start, pair.wanted, actuator=tool)
     assert isinstance(found, Transition)
     document: Document = json.loads(lay_out(transition_to_json(found)))
     return document

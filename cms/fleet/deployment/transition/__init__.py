@@ -5,6 +5,7 @@ Imports the deployment and how a plan is placed on it; order and check share not
 
 from __future__ import annotations
 
+from .arriving import Impossible
 from .checking import check_transition, lowest_capacity
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
@@ -22,13 +23,12 @@ from .model import (
     Transition,
     What,
 )
-from .planning import Impossible, transition
+from .planning import transition
 from .reversal import reversal
-from .whole_gpus import Actuator, saved_by_parts, transition_of_whole_gpus
+from .whole_gpus import Actuator, saved_by_parts
 
 __all__ = [
     "transition",
-    "transition_of_whole_gpus",
     "Actuator",
     "saved_by_parts",
     "Transition",

@@ -8,17 +8,14 @@ once, and drain it for that: all that works on the node stops meanwhile, and non
 from __future__ import annotations
 
 import random
-import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from math import inf
-from typing import Literal
 
-from ....errors import CmsError, InvalidOption
+from ....errors import CmsError
 from ....solving.solution import Proof
-from ....values.numbers import Number, shown
 from ..instance import Instance, Seen
 from ..model import Deployment, FleetGpu
 from ..placing import place
@@ -27,13 +24,13 @@ from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from ..wishes import Wishes, wishes_of
+from .arriving import Impossible, arrived, checked
+from .asking import Asked
 from .checking import most_gpus
 from .durations import Durations
-from .floors import floors_of
 from .kept import in_common
 from .model import Action, Kept, Spare, Transition, What
 from .order import ordered
-from .planning import Impossible, arrived, checked
 from .shortening import Shortened, shortened
 from .whole_gpus_bound import least_spare
 from .whole_gpus_goal import Goal, as_it_stays, goes_on
@@ -60,35 +57,14 @@ class Actuator(StrEnum):
         return self in (Actuator.GPU_OPERATOR, Actuator.SLURM)
 
 
-def transition_of_whole_gpus(
-    start: Deployment,
-    to: Wanted | Deployment,
-    actuator: Actuator | str = Actuator.MIG_PARTED,
-    *,
-    floor: Number = 1,
-    floors: Mapping[str, Number] | None = None,
-    spare: int | Literal["auto"] = "auto",
-    as_grouped: bool = False,
-    wishes: Wishes | None = None,
-    durations: Durations | None = None,
-    max_parallel: int | None = None,
-    seed: int = 0,
-    restarts: int = 24,
-    time_limit: float | None = None,
-    cancel: threading.Event | None = None,
-) -> Transition | Impossible:
+def transition_of_whole_gpus(asked: Asked, tool: Actuator) -> Transition | Impossible:
     """Plan the way from what runs to what is wanted, GPUs being cut anew as a whole.
 
     Parameters
     ----------
-    start, to, floor, floors, spare, as_grouped, wishes, durations, max_parallel, seed
-        As for :func:`~cms.fleet.deployment.transition.transition`.
-    actuator : Actuator or str
+    asked : Asked
+    tool : Actuator
         ``mig-parted``, ``gpu-operator`` or ``slurm``.
-    restarts : int
-        Beginnings at random, for each number of spare GPUs.
-    time_limit, cancel
-        As for `transition`.
 
     Returns
     -------
@@ -100,10 +76,8 @@ def transition_of_whole_gpus(
 
     Raises
     ------
-    InvalidOption
-        If the actuator cuts parts of GPUs, or there is no such one.
     InvalidProblem
-        If the start cannot be as it is written, or something that is not ours would have to stop.
+        If something that is not ours would have to stop.
 
     Notes
     -----
@@ -117,45 +91,36 @@ def transition_of_whole_gpus(
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, gpu
     >>> from cms.fleet.deployment import FleetNode, place, wanted_of
-    >>> from cms.fleet.deployment.transition import transition_of_whole_gpus
+    >>> from cms.fleet.deployment.transition import transition
     >>> def wanted(name):
     ...     serving = load_instance(name).as_problem()
     ...     return wanted_of(Plan(serving, solve(serving.problem)))
     >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
     >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
-    >>> found = transition_of_whole_gpus(now, wanted("S2"), "mig-parted")
+    >>> found = transition(now, wanted("S2"), actuator="mig-parted")
     >>> found.spare.count
     0
     """
-    if actuator not in (*Actuator,) or actuator == Actuator.NVIDIA_SMI:
-        known = ", ".join(each for each in Actuator if each is not Actuator.NVIDIA_SMI)
-        raise InvalidOption(f"the actuator is {actuator!r}; expected one of {known}")
-    if isinstance(spare, int) and spare < 0:
-        raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
-    tool = Actuator(actuator)
-    limits = Limits(inf if time_limit is None else time_limit, cancel)
-    durations = durations or Durations()
-    found = _sides(start, to, tool, as_grouped, wishes, limits)
+    limits, to = asked.limits, asked.to
+    found = _sides(asked, tool)
     if isinstance(found, Impossible):
         return found
     start, target, is_late = found
-    asked = floors_of(start, target, floor, floors)
-    for name, each in asked.items():
-        if each.rps and (has := target.capacity(name)) < each.rps:
-            reason = f"{name} is to keep {each}, and has {shown(has)} items/s in the end"
-            return Impossible((reason,), Proof.CHECKED)
-    goal = Goal(start, target, asked, is_late and not tool.drains_nodes, tool.drains_nodes)
+    floors = asked.floors_between(start, target)
+    if isinstance(floors, Impossible):
+        return floors
+    goal = Goal(start, target, floors, is_late and not tool.drains_nodes, tool.drains_nodes)
     before = most_gpus(start, target)
     free = len(goal.cards) - before
-    most = free if spare == "auto" else min(free, spare)
+    most = asked.most_spare(free)
     least = least_spare(goal, limits)
     if least.count > most:
         return Impossible((least.reason,), Proof.CHECKED, least.proof)
     for count in range(least.count, most + 1):
-        ways = _ways(goal, before + count, seed, restarts, limits)
+        ways = _ways(goal, before + count, asked.seed, asked.restarts, limits)
         if ways:
             best = min(
-                (_in_order(goal, way, durations, max_parallel) for way in ways),
+                (_in_order(goal, way, asked.durations, asked.max_parallel) for way in ways),
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
             places = isinstance(to, Deployment)
@@ -171,31 +136,25 @@ def transition_of_whole_gpus(
     return Impossible(tuple(reasons), Proof.NONE)
 
 
-def _sides(
-    start: Deployment,
-    to: Wanted | Deployment,
-    tool: Actuator,
-    as_grouped: bool,
-    wishes: Wishes | None,
-    limits: Limits,
-) -> tuple[Deployment, Deployment, bool] | Impossible:
+def _sides(asked: Asked, tool: Actuator) -> tuple[Deployment, Deployment, bool] | Impossible:
     """Return both sides, and whether places are exchanged on the way."""
+    start, to, limits = asked.start, asked.to, asked.limits
     if isinstance(to, Deployment):
         works = [each.work for _, each in to.instances() if each.work is not None]
         start = recounted(start, to.services, to.rule, works)
         target = as_it_stays(start, to, by_node=tool.drains_nodes, clears=False)
         return start, target, False
     start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
-    wishes = wishes_of(to.services) if wishes is None else wishes
+    wishes = wishes_of(to.services) if asked.wishes is None else asked.wishes
     left = None if limits.seconds == inf else limits.left
     placed = place(
-        to, start, wishes=wishes, as_grouped=as_grouped, whole_gpus=True, time_limit=left,
+        to, start, wishes=wishes, as_grouped=asked.as_grouped, whole_gpus=True, time_limit=left,
         cancel=limits.cancel,
     )  # fmt: skip
     if isinstance(placed, Unplaceable):
         return Impossible(placed.reasons, placed.proof)
     target = as_it_stays(start, placed.deployment, by_node=tool.drains_nodes, clears=True)
-    return start, target, not (wishes or as_grouped)
+    return start, target, not (wishes or asked.as_grouped)
 
 
 def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> list[Way]:
@@ -249,7 +208,7 @@ def saved_by_parts(
     Parameters
     ----------
     transition : Transition
-        By :func:`transition_of_whole_gpus`.
+        By a tool that cuts whole GPUs.
     to : Wanted or Deployment
         What it was planned for.
     wishes : Wishes, optional
