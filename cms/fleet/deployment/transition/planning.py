@@ -117,7 +117,8 @@ def transition(
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, gpu
-    >>> from cms.fleet.deployment import FleetNode, place, wanted_of
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, place, wanted_of
+    >>> from cms.fleet.deployment.transition import check_transition
     >>> def wanted(name):
     ...     serving = load_instance(name).as_problem()
     ...     return wanted_of(Plan(serving, solve(serving.problem)))
