@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cms.fleet.deployment.transition import Impossible, Transition
 
 _METHODS = ("ours", "exchange_and_compact")
+_FREED = ("gpus", "nodes")
 
 
 def _actuators() -> Iterable[str]:
@@ -50,10 +51,18 @@ _Compact = Annotated[
     typer.Option("--compact", help="No TARGET: what runs is to be put on as few GPUs as possible."),
 ]
 _MaxRestarts = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--max-restarts", metavar="K", min=0,
-        help="At most so many instances move (--compact).  [default: as many as it takes]",
+        "--max-restarts", metavar="K[,K...]",
+        help="At most so many instances move (--compact). Of several, each is reported, and the "
+        "last one gone to.  [default: as many as it takes]",
+    ),
+]  # fmt: skip
+_Free = Annotated[
+    str,
+    typer.Option(
+        "--free", metavar="gpus|nodes", help="What is to come free first (--compact).",
+        autocompletion=options.offering(lambda: _FREED),
     ),
 ]  # fmt: skip
 _Floor = Annotated[
@@ -125,7 +134,7 @@ _Trace = Annotated[
     Path | None,
     typer.Option(
         "--trace", metavar="RATES.csv",
-        help="Rates from the beginning on, drawn into the picture: time, service, rate_rps.",
+        help="Rates from the beginning on, drawn where capacities are: time, service, rate_rps.",
     ),
 ]  # fmt: skip
 _TimeLimit = Annotated[
@@ -140,6 +149,7 @@ def transition(
     target: _Target = None,
     compact: _Compact = False,
     max_restarts: _MaxRestarts = None,
+    free: _Free = "gpus",
     floor: _Floor = None,
     spare: _Spare = "auto",
     actuator: Actuator = "nvidia-smi",
@@ -169,9 +179,10 @@ def transition(
     refuse_two_readers(
         (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace")
     )
-    if trace is not None and picture is None and output is None:
-        raise options.usage_error("rates are drawn into a picture; add --picture or -o", "--trace")
-    _refuse_two_targets(target, compact, max_restarts, method)
+    if trace is not None and picture is None and output is None and not simulate:
+        raise options.usage_error("rates are drawn; add --simulate, --picture or -o", "--trace")
+    _refuse_two_targets(target, compact, max_restarts, free, method)
+    most = _numbers(max_restarts)
     share, shares, words = _floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
@@ -204,7 +215,7 @@ def transition(
     try:
         if to is None:
             limit = options.time_limit(time_limit)
-            to = heard(session, lambda: _compacted(session, start, max_restarts, limit))
+            to = heard(session, lambda: _compacted(session, start, most, free, limit))
         found = heard(session, lambda: _planned(start, to, method, how))
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:
@@ -234,7 +245,7 @@ def transition(
         if simulate:
             from cms.fleet.report.transitions import transition_lines
 
-            yield from transition_lines(found, width=session.width, **timed)
+            yield from transition_lines(found, rates=rates, width=session.width, **timed)
         yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:
@@ -284,7 +295,7 @@ def _wanted(path: Path) -> Deployment | Wanted:
 
 
 def _refuse_two_targets(
-    target: Path | None, compact: bool, max_restarts: int | None, method: str
+    target: Path | None, compact: bool, max_restarts: str | None, free: str, method: str
 ) -> None:
     if compact and target is not None:
         raise options.usage_error(
@@ -296,19 +307,42 @@ def _refuse_two_targets(
         raise options.usage_error("Missing argument 'TARGET' (or --compact)")
     if not compact and max_restarts is not None:
         raise options.usage_error("it goes with --compact alone", "--max-restarts")
+    if not compact and free != "gpus":
+        raise options.usage_error("it goes with --compact alone", "--free")
+    if free not in _FREED:
+        raise options.usage_error(f"{free!r}: expected {' or '.join(_FREED)}", "--free")
+
+
+def _numbers(text: str | None) -> list[int | None]:
+    """Read the numbers of restarts, one or more."""
+    if text is None:
+        return [None]
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if not (part.isascii() and part.isdigit() and len(part) <= 9):
+            raise options.usage_error(
+                f"{text!r}: expected a whole number, or several: 0,2,5", "--max-restarts"
+            )
+    return [int(part) for part in parts]
 
 
 def _compacted(
-    session: Session, start: Deployment, max_restarts: int | None, limit: float | None
+    session: Session, start: Deployment, most: list[int | None], free: str, limit: float | None
 ) -> Deployment:
-    """Put what runs together, and say what that gives."""
-    from cms.fleet.deployment import compact
+    """Put what runs together, and say what each number of restarts gives; the last one counts."""
+    from cms.fleet.deployment import Compacted, compact
 
-    cancel = session.interrupts.cancel
-    found = compact(start, max_restarts=max_restarts, time_limit=limit, cancel=cancel)
-    if not (session.quiet or session.json):
-        session.print(str(found))
-    return found.deployment
+    found: list[Compacted] = []
+    for number in most:
+        done = compact(
+            start, max_restarts=number, free=free, time_limit=limit,  # type: ignore[arg-type]
+            cancel=session.interrupts.cancel,
+        )  # fmt: skip
+        found.append(done)
+        if not (session.quiet or session.json):
+            said = f"at most {number}: " if len(most) > 1 else ""
+            session.print(f"{said}{done}")
+    return found[-1].deployment
 
 
 def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:

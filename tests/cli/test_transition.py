@@ -123,6 +123,18 @@ def test_what_is_too_old_or_not_known_is_refused_with_what_to_do(
     assert "observe node 'node-a' with: nvidia-smi mig -lgi" in capsys.readouterr().err
 
 
+def test_rates_are_drawn_where_capacities_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "rates.csv"
+    trace.write_text("time,service,rate_rps\n0,chat,90\n60,chat,95\n", "utf-8")
+    command = ["transition", *two(tmp_path), "--trace", str(trace)]
+    assert run(command) == 2
+    assert "add --simulate, --picture or -o" in capsys.readouterr().err
+    assert run([*command, "--simulate"]) == 0
+    assert "and what comes (·)" in capsys.readouterr().out
+
+
 def test_a_plan_is_a_target_too(
     plan: Path, nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +178,18 @@ def test_what_runs_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "3 -> 2 GPUs" in said
     assert run(["transition", now, "--compact", "--max-restarts", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["actions"] == []
+    assert run(["transition", now, "--compact", "--max-restarts", "0,1,2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["actions"]) == 2
+    assert run(["transition", now, "--compact", "--max-restarts", "0, 1"]) == 0
+    said = flat(capsys.readouterr().out)
+    assert "at most 0: 3 GPUs (the fewest, checked) after 0 restarts; 0 GPUs" in said
+    assert "at most 1: 2 GPUs (the fewest, checked) after 1 restart; 1 GPU" in said
+    assert run(["transition", now, "--compact", "--free", "nodes"]) == 0
+    assert "1 node (the fewest, checked), 2 GPUs after 1 restart" in flat(capsys.readouterr().out)
     for wrong, words in (
+        (["transition", now, now, "--free", "nodes"], "--free: it goes with --compact alone"),
+        (["transition", now, "--compact", "--free", "node"], "expected gpus or nodes"),
+        (["transition", now, "--compact", "--max-restarts", "1,"], "expected a whole number, or"),
         (["transition", now], "Missing argument 'TARGET' (or --compact)"),
         (["transition", now, now, "--compact"], "what runs stays what it is"),
         (["transition", now, now, "--max-restarts", "1"], "it goes with --compact alone"),

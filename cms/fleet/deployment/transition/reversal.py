@@ -14,11 +14,11 @@ from ....solving.solution import Proof
 from ..instance import Instance, Mode, State
 from ..model import Deployment
 from ..recounting import outdated
+from .arriving import arrived, checked
 from .checking import most_gpus
 from .kept import in_common
 from .model import Action, Kept, Transition, What
 from .order import ordered
-from .planning import arrived, checked
 
 __all__ = ["reversal"]
 
