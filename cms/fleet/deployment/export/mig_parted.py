@@ -22,7 +22,7 @@ from .export import (
     without_head,
 )
 from .losses import about_mps, about_nodes, about_others, about_starts, about_states, about_work
-from .mig_parted_file import Cut, cut_card, cuts_of, merged, name_of, read_configs, text_of
+from .mig_parted_file import Cut, cut_card, cuts_of, merged, name_of, named, read_configs, text_of
 
 __all__ = [
     "as_seen",
@@ -80,11 +80,7 @@ def _nodes(deployment: Deployment | None) -> Iterator[tuple[str, dict[int, Cut]]
 
 def configs_text(deployment: Deployment, options: ExportOptions) -> str:
     """Write the configurations of all nodes, and those of today, so that there is a way back."""
-    configs = {
-        name_of(cuts): cuts
-        for each in (deployment, options.now)
-        for _, cuts in _nodes(each)
-    }  # fmt: skip
+    configs = named(cuts for each in (deployment, options.now) for _, cuts in _nodes(each))
     return text_of(configs) if options.merge is None else merged(options.merge, configs)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ....errors import CmsError, FileError
+from ....errors import CmsError, FileError, InvalidProblem
 from ....files.node import Node
 from ....files.source import Source
 from ....files.wording import quoted
@@ -24,7 +24,17 @@ from .export import without_head
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node as YamlNode
 
-__all__ = ["Cut", "Entry", "cut_card", "cuts_of", "merged", "name_of", "read_configs", "text_of"]
+__all__ = [
+    "Cut",
+    "Entry",
+    "cut_card",
+    "cuts_of",
+    "merged",
+    "name_of",
+    "named",
+    "read_configs",
+    "text_of",
+]
 
 #: How one GPU is cut: ``{profile: count}``, or None with MIG off.
 Cut: TypeAlias = FrozenMap[str, int] | None
@@ -61,6 +71,40 @@ def name_of(cuts: Mapping[int, Cut]) -> str:
     said = [(index, None if cut is None else dict(cut)) for index, cut in sorted(cuts.items())]
     digest = hashlib.sha256(json.dumps(said).encode())
     return f"cms-{digest.hexdigest()[:12]}"
+
+
+def named(every: Iterable[Mapping[int, Cut]]) -> dict[str, Mapping[int, Cut]]:
+    """Return configurations by their names, each once.
+
+    Parameters
+    ----------
+    every : iterable of Mapping[int, Cut]
+        The cut of each index.
+
+    Raises
+    ------
+    InvalidProblem
+        If two of them have one name, which has 48 bits of a hash.
+
+    Examples
+    --------
+    >>> list(named([{0: None}, {0: FrozenMap({"3g.40gb": 2})}, {0: None}]))
+    ['cms-5caa6b1ca4c6', 'cms-22aaec34291e']
+    """
+    found: dict[str, Mapping[int, Cut]] = {}
+    for cuts in every:
+        name = name_of(cuts)
+        if dict(found.setdefault(name, cuts)) != dict(cuts):
+            raise InvalidProblem(
+                f"two ways to cut a node have the name {name}: {_shown(found[name])}, and "
+                f"{_shown(cuts)}; expected names that differ: leave one of the nodes to another "
+                "export or transition"
+            )
+    return found
+
+
+def _shown(cuts: Mapping[int, Cut]) -> str:
+    return json.dumps([None if cut is None else dict(cut) for _, cut in sorted(cuts.items())])
 
 
 def text_of(configs: Mapping[str, Mapping[int, Cut]]) -> str:

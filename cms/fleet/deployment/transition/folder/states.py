@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...instance import Kind, State, Work
+from ...instance import Kind, Mode, Seen, State, Work
 from ...model import Deployment
-from ..model import Transition
+from ..model import Transition, What
+from ..whole_gpus import Actuator
 from .steps import steps_of
 
-__all__ = ["on_the_way", "state_after", "states"]
+__all__ = ["on_the_way", "open_starts", "state_after", "states"]
 
 
 def states(transition: Transition) -> tuple[Deployment, ...]:
@@ -46,19 +47,50 @@ def state_after(transition: Transition, name: str) -> Deployment | None:
         None if there is no such step.
     """
     every = states(transition)
-    for step in steps_of(transition):
-        after = every[step.number]
-        if name.isascii() and name.isdigit() and int(name) == step.number:
-            return after
-        for part in step.parts:
-            if part.name == name:
-                nodes = (
-                    replace(node, gpus=tuple(c for c in node.gpus if c.name == part.card.name))
-                    for node in after.nodes
-                    if node.name == part.card.node
-                )
-                return replace(after, nodes=tuple(nodes))
+    if name.isascii() and name.isdigit():
+        number = int(name)
+        return open_starts(transition, every[number]) if 0 < number < len(every) else None
+    for tool in (Actuator.NVIDIA_SMI, Actuator.MIG_PARTED, Actuator.SLURM):
+        for step in steps_of(transition, tool):
+            for part in step.parts:
+                if part.name == name:
+                    gpus = {card.index for card in part.cards}
+                    after = open_starts(transition, every[step.number])
+                    nodes = (
+                        replace(node, gpus=tuple(c for c in node.gpus if c.index in gpus))
+                        for node in after.nodes
+                        if node.name == part.node
+                    )
+                    return replace(after, nodes=tuple(nodes))
     return None
+
+
+def open_starts(transition: Transition, state: Deployment) -> Deployment:
+    """Return a state on the way where no starts count of what a tool chose them for.
+
+    Parameters
+    ----------
+    transition : Transition
+    state : Deployment
+        Of its GPUs.
+
+    Returns
+    -------
+    Deployment
+        GPUs that are cut anew as a whole, other than for nothing, are told by their counts, unless
+        one layout alone has them.
+    """
+    cut = {
+        action.gpu for action in transition.actions if action.what is What.REWRITE and action.adds
+    }
+    cards = {
+        (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
+        for card in state.gpus()
+        if (card.node, card.index) in cut
+        and card.mode is Mode.MIG
+        and len(card.gpu.layouts_of(card.counts)) > 1
+    }
+    return state.with_gpus(cards)
 
 
 def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
