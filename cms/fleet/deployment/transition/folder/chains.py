@@ -26,14 +26,14 @@ class Place(NamedTuple):
 
     Attributes
     ----------
-    index : int
-        Of the GPU.
+    gpu : int
+        Its index.
     instance : Instance
     number : int
         Which of the GPU's instances of its profile it is, from 1 on, until it is cut anew.
     """
 
-    index: int
+    gpu: int
     instance: Instance
     number: int
 
@@ -67,9 +67,10 @@ class _Slots:
             self.held.remove(place)
             gone.append(place)
         again = iter(gone if action.what is What.RESTART else ())
-        come = [
-            self._add(each, p.number if (p := next(again, None)) else 0) for each in action.adds
-        ]
+        come = []
+        for each in action.adds:
+            former = next(again, None)
+            come.append(self._add(each, former.number if former else 0))
         mode = action.mode or self.card.mode
         seen = self.card.seen
         self.card = self.card.with_instances((p.instance for p in self.held), mode)
@@ -129,7 +130,7 @@ class Chains:
     def key(self, place: Place) -> _Key:
         """Return what tells a place apart from others."""
         number = place.instance.start if self.by_start else place.number
-        return place.index, place.instance.profile, number
+        return place.gpu, place.instance.profile, number
 
     def _do(self, name: str, actions: Sequence[Action], slots: Mapping[int, _Slots]) -> None:
         before = self._states(slots)
@@ -192,7 +193,7 @@ class Chains:
         return tuple(
             place
             for place in dict.fromkeys(self.ever)
-            if place.index in self._gpus[name] and place not in own
+            if place.gpu in self._gpus[name] and place not in own
         )
 
     def _at(self, key: _Key, name: str) -> tuple[list[tuple[str, object]], int]:

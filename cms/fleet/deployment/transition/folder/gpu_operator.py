@@ -56,7 +56,8 @@ examine() {
     config >/dev/null || exit 1
     known=$(kubectl get configmap -n "$operator_namespace" "$config_map" \
         -o 'jsonpath={.data.config\.yaml}' </dev/null) ||
-        fail "there is no ConfigMap $operator_namespace/$config_map: kubectl apply -f configmap.yaml"
+        fail "there is no ConfigMap $operator_namespace/$config_map:" \
+            "kubectl apply -f configmap.yaml"
     for name in "$wanted" "$former"; do
         echo "$known" | grep -q "^ *$name:" ||
             fail "ConfigMap $operator_namespace/$config_map has no $name; it is another" \

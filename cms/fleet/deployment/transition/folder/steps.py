@@ -105,8 +105,8 @@ class Part:
         """Return what tells a place from others in scripts: GPU, profile, start, number."""
         start = place.instance.start
         if self.by_start:
-            return place.index, place.instance.profile, "-" if start is None else str(start), "-"
-        return place.index, place.instance.profile, "-", str(place.number)
+            return place.gpu, place.instance.profile, "-" if start is None else str(start), "-"
+        return place.gpu, place.instance.profile, "-", str(place.number)
 
     @property
     def restored(self) -> tuple[Place, ...]:
@@ -225,10 +225,13 @@ def _parts(
             indices = {action.index for action in own}
             if name.endswith("-all"):
                 indices = {card.index for card in cards}
-            sides = (cards, chains.befores[name], chains.afters[name])
+            now, before, after = (
+                tuple(card for card in side if card.index in indices)
+                for side in (cards, chains.befores[name], chains.afters[name])
+            )
             made[name] = Part(
-                name, *(tuple(c for c in side if c.index in indices) for side in sides),
-                tuple(members[name]), chains.removes[name], chains.adds[name],
+                name, now, before, after, tuple(members[name]),
+                chains.removes[name], chains.adds[name],
                 tuple(sorted({names[b] for action in own for b in action.after})),
                 chains.others(name), *chains.telling(name), *chains.neighbours(name),
                 rewrites=any(map(rewrites, own)), by_start=by_start,

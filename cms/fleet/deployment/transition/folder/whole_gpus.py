@@ -147,7 +147,10 @@ places() {
                 $1 == "P" { n++; names[n] = "|" $3 "|"; usual[n] = $2 }
                 $1 == "L" && $4 == "yes" {
                     for (i = 1; i <= n; i++)
-                        if (index(names[i], "|" $2 "|")) { print gpu, usual[i], $3, ++count[i]; next }
+                        if (index(names[i], "|" $2 "|")) {
+                            print gpu, usual[i], $3, ++count[i]
+                            next
+                        }
                 }
             '
     done
@@ -251,7 +254,7 @@ def refuse_part(transition: Transition, part: Part) -> None:
             )
     if part.rewrites:
         doubts = doubtful(transition.start.node(part.node))
-        indices = {place.index for place in part.removes}
+        indices = {place.gpu for place in part.removes}
         for card in part.cards:
             for each in in_doubt(card, doubts) if card.index in indices else ():
                 refuse_doubtful(card, each, doubts)

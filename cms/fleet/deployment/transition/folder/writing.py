@@ -90,7 +90,7 @@ class FolderOptions:
     floor: str = "100 %"
     durations: Durations | None = None
     max_parallel: int | None = None
-    export: ExportOptions = ExportOptions()
+    export: ExportOptions = field(default_factory=ExportOptions)
     picture: Callable[[], str] | None = field(default=None, compare=False)
 
 
@@ -271,7 +271,7 @@ def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
             point = each.work.point
             row = "\t".join(
                 (
-                    "again" if is_both else mark, str(place.index), uuids[place.index],
+                    "again" if is_both else mark, str(place.gpu), uuids[place.gpu],
                     *seat[1:], str(point.processes), str(point.batch),
                     _decimal(each.work.supply_rps), point_label(each.work),
                     "yes" if place in part.restored else "no", each.work.service,
