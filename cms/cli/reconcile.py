@@ -23,7 +23,7 @@ from .session import (
     report_error,
     session_of,
 )
-from .transition import Actuator, DurationsFile, MaxParallel
+from .transition import DurationsFile, MaxParallel
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,6 +97,9 @@ _Costs = Annotated[
     typer.Option(
         "--cost", metavar="KEY=C", help="What one GPU costs (default 1); may be repeated."
     ),
+]
+_Actuator = Annotated[
+    str, typer.Option("--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.")
 ]
 _Label = Annotated[
     str,
@@ -192,7 +195,7 @@ def reconcile(
     hysteresis: _Hysteresis = "2%",
     play: _Play = "24h",
     regrouped: _Regrouped = False,
-    actuator: Actuator = "nvidia-smi",
+    actuator: _Actuator = "nvidia-smi",
     durations: DurationsFile = None,
     max_parallel: MaxParallel = None,
     time_limit: _TimeLimit = "60",
@@ -225,6 +228,12 @@ def reconcile(
         raise options.usage_error(
             "give what runs and its rates (cms reconcile now.json --rates rates.csv), or --trace "
             "TRACE.csv alone"
+        )
+    if actuator != "nvidia-smi":
+        raise options.usage_error(
+            f"{actuator!r}: a tick is planned instance by instance; expected nvidia-smi, or cms "
+            "transition to the plan of the hour",
+            "--actuator",
         )
     with session.interrupts.abortable():
         from cms.fleet.deployment.transition import read_durations

@@ -174,11 +174,11 @@ uuid_of() {
 #: Where the steps run: what a node is asked to do, and the UUID of a MIG device.
 PARTED = r"""
 # Runs "$*" on the node, with this part's tables and the functions of lib/mig-parted.sh.
+tables='gpus wanted former profiles wanted_name wanted_config former_name former_config'
 parted() {
     {
         echo "node='$node' cuts=$cuts CMS_TRIES=$tries CMS_PAUSE=$pause"
-        for table in gpus wanted former profiles wanted_name wanted_config former_name \
-            former_config; do
+        for table in $tables; do
             echo "$table() { cat <<'END'"
             "$table"
             echo END
@@ -191,7 +191,10 @@ parted() {
 
 # The UUID of the MIG device of the instance that a hook is called for; nothing if it is not there.
 mig_uuid() {
-    [ "$number" = - ] || parted "uuid_of $gpu '$profile' $number"
+    [ "$number" = - ] || (
+        tables=profiles
+        parted "uuid_of $gpu '$profile' $number"
+    )
 }
 """
 
