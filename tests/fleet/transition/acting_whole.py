@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
@@ -57,7 +57,7 @@ class WholeSite(Site):
             self.slurm.scontrol(["reconfigure"])
             self.slurm.log.clear()
 
-    def _devices(self, name: str) -> object:
+    def _devices(self, name: str) -> Callable[[], Counter[str]]:
         node = self.nodes[name]
         return lambda: Counter(place[0] for layout in node.layouts() for place in layout)
 
@@ -72,10 +72,10 @@ class WholeSite(Site):
         if uuid not in found:
             self.refused += what == "start"
             return int(what != "stop"), "", "there is no such device"
-        if what == "start" and self.actuator == "slurm":
-            if self.slurm.nodes[node].state not in ("idle", "mixed"):
-                self.refused += 1
-                return 1, "", "the node takes no jobs"
+        is_open = self.actuator != "slurm" or self.slurm.nodes[node].state in ("idle", "mixed")
+        if what == "start" and not is_open:
+            self.refused += 1
+            return 1, "", "the node takes no jobs"
         place = str(found[uuid])
         return self.by_start([what, node, index, profile, place, service, label])
 
@@ -125,8 +125,6 @@ class WholeSite(Site):
 def start_of(node: StandInNode, gpu: int, start: int) -> int:
     """The true start of the device that is listed as that of a start, among those of its profile.
 
-    Examples
-    --------
     Ids are dealt at random, so the first that is listed need not have the lowest start.
     """
     held = [one for one in node.instances(gpu) if not one.hollow]
