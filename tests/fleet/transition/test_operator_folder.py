@@ -28,7 +28,7 @@ from tests.fleet.stand_ins.serving import served
 from ..deployments import published
 from .acting_whole import adopted
 from .cases import A100
-from .test_whole_folder import planned
+from .test_whole_folder import planned, small
 
 pytestmark = needs_kubectl
 TOOL = "gpu-operator"
@@ -225,13 +225,18 @@ def a_failure_is_mended(folder: Path, *, anew: bool) -> None:
         assert here.floors_held(found)
 
 
-def test_a_node_is_cordoned_cut_and_opened_and_a_failure_is_mended(tmp_path: Path) -> None:
-    a_failure_is_mended(tmp_path, anew=False)
+def test_a_node_is_cordoned_drained_cut_and_opened(tmp_path: Path) -> None:
+    found = small(TOOL)
+    with site(tmp_path, found.start) as here:
+        ran = here.run(here.write(found))
+        assert (ran.code, ran.error) == (0, ""), ran
+        here.is_as(found, found.target)
 
 
 @pytest.mark.long
-def test_after_a_failure_it_is_planned_anew(tmp_path: Path) -> None:
-    a_failure_is_mended(tmp_path, anew=True)
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_failure_is_mended(tmp_path: Path, anew: bool) -> None:
+    a_failure_is_mended(tmp_path, anew=anew)
 
 
 @pytest.mark.long

@@ -77,11 +77,13 @@ def open_starts(transition: Transition, state: Deployment) -> Deployment:
     Returns
     -------
     Deployment
-        GPUs that are cut anew as a whole, other than for nothing, are told by their counts, unless
-        one layout alone has them.
+        GPUs that are cut anew as a whole on the way, or on the way back, are told by their counts,
+        unless one layout alone has them.
     """
     cut = {
-        action.gpu for action in transition.actions if action.what is What.REWRITE and action.adds
+        action.gpu
+        for action in transition.actions
+        if action.what is What.REWRITE and (action.adds or action.removes)
     }
     cards = {
         (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
