@@ -251,11 +251,11 @@ def transition(
             from cms.fleet.report.transitions import transition_lines
 
             yield from transition_lines(found, width=session.width, **timed)
-        yield from summary_report(summary(found, floor=words, **timed), output)
         if actuator != "nvidia-smi":
             from cms.fleet.report.transition_summary import whole_gpus_report
 
-            yield from whole_gpus_report(found, to, actuator)
+            yield from whole_gpus_report(found, to or found.target, actuator)
+        yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:
         from cms.fleet.deployment.transition import transition_to_json

@@ -104,8 +104,23 @@ def test_mig_parted_arrives_does_nothing_twice_and_goes_back(tmp_path: Path) -> 
     there_again_and_back(tmp_path, small("mig-parted"))
 
 
-def test_slurm_drains_cuts_and_resumes_and_goes_back(tmp_path: Path) -> None:
-    there_again_and_back(tmp_path, small("slurm"), "slurm")
+def test_slurm_drains_shrinks_cuts_grows_and_resumes(tmp_path: Path) -> None:
+    found = small("slurm")
+    site = WholeSite(tmp_path, found.start, "slurm")
+    ran = site.run(site.write(found))
+    assert (ran.code, ran.error) == (0, ""), ran
+    assert site.is_as(found, found.target)
+    assert site.slurm.log == [
+        "update nodename=n state=drain reason=cms: cut anew", "reconfigure", "reconfigure",
+        "update nodename=n state=resume",
+    ]  # fmt: skip
+    assert site.slurm.nodes["n"].promised == {"2g.12gb": 2, "1g.6gb": 1}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tool", ["mig-parted", "slurm"])
+def test_a_small_one_arrives_and_goes_back(tmp_path: Path, tool: str) -> None:
+    there_again_and_back(tmp_path, small(tool), tool)
 
 
 @pytest.mark.long
@@ -162,7 +177,7 @@ def a_fault_is_survived(
 
 
 def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path) -> None:
-    assert a_fault_is_survived(tmp_path, small("mig-parted"), "dgi", "in_use", "mig-parted")
+    assert a_fault_is_survived(tmp_path, small("mig-parted"), "cgi", "in_use", "mig-parted")
 
 
 @pytest.mark.long

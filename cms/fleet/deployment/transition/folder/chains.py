@@ -68,7 +68,7 @@ class _Slots:
             gone.append(place)
         again = iter(gone if action.what is What.RESTART else ())
         come = []
-        for each in action.adds:
+        for each in sorted(action.adds, key=lambda each: each.order):  # as they are read again
             former = next(again, None)
             come.append(self._add(each, former.number if former else 0))
         mode = action.mode or self.card.mode

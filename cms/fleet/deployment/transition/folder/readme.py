@@ -71,8 +71,7 @@ def readme(
         "first thing that is not there afterwards, says which and what to type. `--from N` begins "
         "with step N, `--only N` does it alone. Every state on the way is legal and above the "
         "floors, so it may also be planned anew from there:\n\n"
-        "    cms observe node-a=lgi.txt ... --plan transition.json $(./run.sh --serving) "
-        "-o now.json\n"
+        f"    cms observe {_sources(actuator)} -o now.json\n"
         f"    cms transition now.json target.json {_flag(actuator)}-o again",
         "## How to go back",
         f"`./run.sh --undo N` goes back to what was there before step N, `--undo 1` all the way, "
@@ -85,6 +84,12 @@ def readme(
         "dcgm-exporter): restart it, and go on. Nothing is forced.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _sources(actuator: str) -> str:
+    if actuator == "gpu-operator":  # the labels of pods say what serves
+        return "cluster.json node-a=lgi.txt ... --plan transition.json"
+    return "node-a=lgi.txt ... --plan transition.json $(./run.sh --serving)"
 
 
 def _flag(actuator: str) -> str:
@@ -109,7 +114,7 @@ def _steps(transition: Transition, steps: Iterable[Step]) -> Iterable[str]:
     for step in steps:
         for part in step.parts:
             does = "; ".join(
-                str(transition.actions[at]).replace(f" on {part.where}", "").replace("|", "\\|")
+                str(transition.actions[at]).replace(f" on {part.where}:", ":").replace("|", "\\|")
                 for at in part.positions
             )
             after = ", ".join(part.after) or "nothing"
