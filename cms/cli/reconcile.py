@@ -230,6 +230,9 @@ def reconcile(
             "TRACE.csv alone"
         )
     if actuator != "nvidia-smi":
+        from cms.fleet.deployment.transition.folder import actuator_of
+
+        actuator_of(actuator)
         raise options.usage_error(
             f"{actuator!r}: a tick is planned instance by instance; expected nvidia-smi, or cms "
             "transition to the plan of the hour",
@@ -262,9 +265,10 @@ def reconcile(
         today = read_fleet(now)
         refuse_stale_now(session, today, max_age)
         if output is not None:
+            from cms.fleet.deployment.export import ExportOptions
             from cms.fleet.deployment.transition.folder import actuator_of
 
-            actuator_of(actuator).refuse(today)
+            actuator_of(actuator).refuse(today, ExportOptions())
         refuse_stale_rates(path, known, max_age)
         planner = asked.planner(session, known, today)
     return _answered(session, lambda: _tick(session, today, known, planner, asked, (output, force)))

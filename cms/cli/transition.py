@@ -215,7 +215,7 @@ def transition(
         start = read_fleet(now)
         to = None if target is None else _wanted(target)
         refuse_stale_now(session, start, max_age)
-        tool.refuse(start)
+        tool.refuse(start, told)
         rates = None if trace is None else _rates(trace)
     try:
         if to is None:

@@ -13,7 +13,7 @@ import pytest
 
 from cms.errors import InvalidProblem
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen
-from cms.fleet.deployment.export import mig_parted_file
+from cms.fleet.deployment.export import ExportOptions, mig_parted_file
 from cms.fleet.deployment.export.mig_parted_file import named
 from cms.fleet.deployment.transition import (
     Transition,
@@ -310,4 +310,4 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
     )  # fmt: skip
     for tool in ("mig-parted", "slurm"):
         with pytest.raises(InvalidProblem, match="observe node 'n' with: nvidia-smi mig -lgi"):
-            ACTUATORS[tool].refuse(now.with_gpus({("n", 0): blind}))
+            ACTUATORS[tool].refuse(now.with_gpus({("n", 0): blind}), ExportOptions())

@@ -117,11 +117,8 @@ def files(
     Raises
     ------
     InvalidProblem
-        If two configurations have one name, or a name is none of Kubernetes.
+        If two configurations have one name.
     """
-    names = (options.config_map, options.operator_namespace)
-    for name in (*names, *(node.name for node in transition.start.nodes)):
-        kubernetes_name(name)
     sides = [node.gpus for d in (transition.start, transition.target) for node in d.nodes]
     for step in steps:
         for part in step.parts:
@@ -142,8 +139,17 @@ def order(options: ExportOptions) -> tuple[str, ...]:
     return once(options)
 
 
-def refuse(start: Deployment) -> None:
-    """Take every start: nodes are cut by counts."""
+def refuse(start: Deployment, options: ExportOptions) -> None:
+    """Refuse names that Kubernetes does not take; nodes are cut by counts, whatever is known.
+
+    Raises
+    ------
+    InvalidProblem
+        With the name.
+    """
+    names = (options.config_map, options.operator_namespace)
+    for name in (*names, *(node.name for node in start.nodes)):
+        kubernetes_name(name)
 
 
 def losses(transition: Transition) -> Iterator[str]:

@@ -61,7 +61,7 @@ def order(options: ExportOptions) -> tuple[str, ...]:
     return ()
 
 
-def refuse(start: Deployment) -> None:
+def refuse(start: Deployment, options: ExportOptions) -> None:
     """Refuse a start of which places are not known.
 
     Raises

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...export.export import ExportOptions, word
+from ...export.export import ExportOptions
 from ...export.nvidia_smi_script import FUNCTIONS as SMI
 from ...export.slurm import node_line, offered
 from ...export.slurm_script import FUNCTIONS
@@ -84,8 +84,6 @@ def files(
     transition: Transition, steps: tuple[Step, ...], options: ExportOptions
 ) -> dict[str, str]:
     """Return the files that all steps share, by path."""
-    for node in transition.start.nodes:
-        word(node.name, "node")
     return {
         "lib/mig-parted.sh": (SMI + CUT).lstrip(),
         "lib/slurm.sh": (FUNCTIONS + _MORE).lstrip(),

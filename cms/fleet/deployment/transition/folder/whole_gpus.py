@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from .....errors import InvalidProblem
 from .....values.frozen import FrozenMap
-from ...export.export import refuse_doubtful
+from ...export.export import ExportOptions, refuse_doubtful, word
 from ...export.mig_parted_file import Cut, name_of, text_of
 from ...export.nvidia_smi import gpu_row
 from ...guesses import doubtful, in_doubt
@@ -218,14 +218,16 @@ def whole_alone(cards: Iterable[FleetGpu]) -> tuple[FleetGpu, ...]:
     )
 
 
-def refuse(start: Deployment) -> None:
+def refuse(start: Deployment, options: ExportOptions) -> None:
     """Refuse a start in which nobody knows which of several instances does what.
 
     Raises
     ------
     InvalidProblem
-        With the command that would tell.
+        With the command that would tell; or if the name of a node cannot stand in a script.
     """
+    for node in start.nodes:
+        word(node.name, "node")
     for card in start.gpus():
         works: dict[str, set[object]] = {}
         for each in card.instances if card.mode is Mode.MIG else ():

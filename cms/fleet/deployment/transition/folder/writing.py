@@ -46,8 +46,8 @@ class Actuator(Protocol):
     def order(self, options: ExportOptions) -> tuple[str, ...]:
         """Say what has to be done once, before the rest."""
 
-    def refuse(self, start: Deployment) -> None:
-        """Refuse a start that it cannot go from, before anything is planned."""
+    def refuse(self, start: Deployment, options: ExportOptions) -> None:
+        """Refuse a start or names that it cannot go from, before anything is planned."""
 
     def refuse_part(self, transition: Transition, part: Part) -> None:
         """Refuse a part that it cannot do."""
@@ -139,7 +139,7 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
     """
     options = options or FolderOptions()
     actuator = actuator_of(options.actuator)
-    actuator.refuse(transition.start)
+    actuator.refuse(transition.start, options.export)
     steps = steps_of(transition, options.actuator)
     for part in (part for step in steps for part in step.parts):
         actuator.refuse_part(transition, part)
