@@ -254,7 +254,7 @@ def transition(
         if actuator != "nvidia-smi":
             from cms.fleet.report.transition_summary import whole_gpus_report
 
-            yield from whole_gpus_report(found, to or found.target, actuator)
+            yield from whole_gpus_report(found, to, actuator)
         yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:

@@ -192,6 +192,18 @@ def test_random_transitions_with_faults_arrive(tmp_path: Path, tool: str, seed: 
     assert any(met) or all(action.what is What.RESTART for action in found.actions)
 
 
+def test_what_nobody_knows_of_is_not_cut_and_nothing_stops_for_it(tmp_path: Path) -> None:
+    found = small("slurm")
+    site = WholeSite(tmp_path, found.start, "slurm")
+    out = site.write(found)
+    site.nodes["n"].put(1, [("1g.6gb", 3)])
+    done, works = site.changes(), dict(site.works)
+    ran = site.run(out)
+    assert ran.code == 1
+    assert "GPU 1 holds what is neither to stay nor to come, and would lose it:" in ran.error
+    assert (site.changes(), site.works, site.slurm.log) == (done, works, [])
+
+
 @pytest.mark.long
 def test_a_controller_that_refuses_stops_it_and_it_goes_on(tmp_path: Path) -> None:
     found = planned(5, "slurm")
@@ -303,7 +315,7 @@ def test_what_the_scripts_cannot_do_is_refused() -> None:
             folder_of(parts, FolderOptions(tool))
     with pytest.raises(InvalidProblem, match="nvidia-smi cuts instance by instance"):
         folder_of(whole)
-    assert reversal(whole).target.instances
+    assert [*reversal(whole).target.instances()] == []
     blind = replace(
         next(now.gpus()), instances=(Instance("1g.6gb"), replace(held, start=None)),
         seen=Seen.UNKNOWN,

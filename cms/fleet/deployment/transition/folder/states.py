@@ -80,11 +80,7 @@ def open_starts(transition: Transition, state: Deployment) -> Deployment:
         GPUs that are cut anew as a whole on the way, or on the way back, are told by their counts,
         unless one layout alone has them.
     """
-    cut = {
-        action.gpu
-        for action in transition.actions
-        if action.what is What.REWRITE and (action.adds or action.removes)
-    }
+    cut = _cut_anew(transition)
     cards = {
         (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
         for card in state.gpus()
@@ -95,12 +91,22 @@ def open_starts(transition: Transition, state: Deployment) -> Deployment:
     return state.with_gpus(cards)
 
 
+def _cut_anew(transition: Transition) -> set[tuple[str, int]]:
+    """Return the GPUs for which a tool chooses starts."""
+    return {
+        action.gpu
+        for action in transition.actions
+        if action.what is What.REWRITE and (action.adds or action.removes)
+    }
+
+
 def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
     """Return what is known of each place at any time, and all kinds of instances there are.
 
     A place that serves several services one after the other is left out: what it does now cannot
-    be told from its place.
+    be told from its place. So is what is on a GPU for which a tool chooses the starts.
     """
+    cut = _cut_anew(transition)
     both = _both(transition)
     cards = {(card.node, card.index): dict.fromkeys(card.instances) for card in both.gpus()}
     for action in transition.actions:
@@ -119,6 +125,7 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
             )
             for each in cards[card.node, card.index]
             if len(does[each.profile, each.start]) == 1
+            and (card.mode is not Mode.MIG or (card.node, card.index) not in cut)
         }
         known[card.node, card.index] = replace(card, instances=tuple(held.values()))
     return both.with_gpus(known), tuple(kinds)
