@@ -1,7 +1,7 @@
 """For Slurm: what each node offers, and a script that shrinks, cuts anew, and grows.
 
 Slurm cuts no GPU: mig-parted does, and a node with fewer devices than its line promises becomes
-invalid and is drained. So a node's line is first what it has before and after, and grows last.
+invalid and is drained. So a node's line is first what stays as it is cut, and grows last.
 See https://slurm.schedmd.com/gres.html, "MIG Management".
 """
 
@@ -21,7 +21,7 @@ from .losses import about_mps, about_nodes, about_others, about_states, about_wo
 from .mig_parted_file import name_of
 from .slurm_script import FUNCTIONS, HEAD, MAIN
 
-__all__ = ["as_seen", "node_line", "offered", "read", "write"]
+__all__ = ["as_seen", "node_line", "offered", "read", "throughout", "write"]
 
 _SLURM, _GRES = "cms-slurm.conf", "gres.conf"
 _NODE = re.compile(r"NodeName=(\S+)( .*)?", re.ASCII)
@@ -41,11 +41,12 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     for node in deployment.nodes:
         if node.gpus:
             after = offered(node.gpus, options)
-            before = Counter[str]()
+            stays = Counter[str]()
             if today is not None:
-                before = offered(tuple(today[card.name] for card in node.gpus), options)
+                befores = tuple(today[card.name] for card in node.gpus)
+                stays = throughout(befores, node.gpus, options)
             files[f"nodes/{node.name}.conf"] = node_line(node, after, options)
-            files[f"shrunk/{node.name}.conf"] = node_line(node, before & after, options)
+            files[f"shrunk/{node.name}.conf"] = node_line(node, stays, options)
     order = (
         "Once: put the lines of `cms-slurm.conf` into slurm.conf, with an `Include` for each node "
         "in place of its own NodeName line, and `gres.conf` into gres.conf on every node.",
@@ -116,6 +117,27 @@ def offered(cards: tuple[FleetGpu, ...], options: ExportOptions) -> Counter[str]
         if card.mode is Mode.MPS:
             found["mps"] += 100
     return found
+
+
+def throughout(
+    befores: tuple[FleetGpu, ...], afters: tuple[FleetGpu, ...], options: ExportOptions
+) -> Counter[str]:
+    """Count what a node offers also while GPUs of it are cut anew: what is on the others.
+
+    A GPU that is cut anew is empty for a while, and stays so where that fails. A node that is found
+    with less than its line promises becomes invalid; and MIG goes on or off with a reset, which no
+    instance of the node survives.
+    """
+    resets = any(
+        before.mode is not after.mode for before, after in zip(befores, afters, strict=True)
+    )
+    stay = tuple(
+        after
+        for before, after in zip(befores, afters, strict=True)
+        if (before.mode, before.counts) == (after.mode, after.counts)
+        and not (resets and after.mode is Mode.MIG)
+    )
+    return offered(stay, options)
 
 
 def node_line(node: FleetNode, counts: Mapping[str, int], options: ExportOptions) -> str:

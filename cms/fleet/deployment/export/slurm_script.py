@@ -69,7 +69,7 @@ change() {
             sleep "$pause"
         done
         if ! is_cut; then
-            say "offer only what it has before and after"
+            say "offer only what stays as it is cut"
             offer shrunk
             cut
         fi

@@ -1,4 +1,4 @@
-"""For Slurm: nodes are drained, offered for what they have before and after, and cut anew.
+"""For Slurm: nodes are drained, offered for what stays as it is cut, and cut anew.
 
 All that a step does on a node is one part: drain, stop our work, wait until no job runs, shrink the
 node's line, have mig-parted cut it, grow the line, resume, start our work.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...export.export import ExportOptions
 from ...export.nvidia_smi_script import FUNCTIONS as SMI
-from ...export.slurm import node_line, offered
+from ...export.slurm import node_line, offered, throughout
 from ...export.slurm_script import FUNCTIONS
 from ...model import FleetNode
 from ..model import Transition
@@ -117,9 +117,13 @@ def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     found = cut_tables(part)
     if not part.rewrites:
         return found
-    before, after = (offered(whole_alone(side), options) for side in (part.befores, part.afters))
+    before, after = (whole_alone(side) for side in (part.befores, part.afters))
     node = FleetNode(part.node, part.afters)
-    lines = {"wanted": after, "former": before, "shrunk": before & after}
+    lines = {
+        "wanted": offered(after, options),
+        "former": offered(before, options),
+        "shrunk": throughout(before, after, options),
+    }
     more = {
         f"{name}_line": (node_line(node, counts, options).rstrip("\n"),)
         for name, counts in lines.items()
