@@ -128,16 +128,19 @@ def throughout(
     with less than its line promises becomes invalid; and MIG goes on or off with a reset, which no
     instance of the node survives.
     """
+    pairs = list(zip(befores, afters, strict=True))
     resets = any(
-        before.mode is not after.mode for before, after in zip(befores, afters, strict=True)
+        (before.mode is Mode.MIG) is not (after.mode is Mode.MIG)
+        and after.gpu.mode_change_needs_reset is not False
+        for before, after in pairs
     )
-    stay = tuple(
-        after
-        for before, after in zip(befores, afters, strict=True)
-        if (before.mode, before.counts) == (after.mode, after.counts)
-        and not (resets and after.mode is Mode.MIG)
-    )
-    return offered(stay, options)
+    found: Counter[str] = Counter()
+    for before, after in pairs:
+        is_cut = before.mode is Mode.MIG or after.mode is Mode.MIG
+        stays = (before.mode, before.counts) == (after.mode, after.counts) and not resets
+        if stays or not is_cut:
+            found += offered((before,), options) & offered((after,), options)
+    return found
 
 
 def node_line(node: FleetNode, counts: Mapping[str, int], options: ExportOptions) -> str:
