@@ -13,6 +13,7 @@ from cms.errors import CmsError
 
 from . import options
 from .documents import open_document
+from .export import ConfigMap, Merge, OperatorNamespace, SlurmNodes, SlurmTypes
 from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
 from .searching import heard
 from .session import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.deployment import Deployment, Wanted
+    from cms.fleet.deployment.export import ExportOptions
     from cms.fleet.deployment.transition import Impossible, Transition
 
 _METHODS = ("ours", "exchange_and_compact")
@@ -83,7 +85,9 @@ _Spare = Annotated[
 Actuator = Annotated[
     str,
     typer.Option(
-        "--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.",
+        "--actuator", metavar="TOOL",
+        help="What cuts the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
+        "gpu-operator or slurm (whole GPUs, after a drain of the node).",
         autocompletion=options.offering(_actuators),
     ),
 ]  # fmt: skip
@@ -117,7 +121,8 @@ _Folder = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="DIR",
-        help="The folder to write, with its scripts; '-' prints the transition's JSON instead.",
+        help="The folder to write: run.sh, and for each step a script for the --actuator; '-' "
+        "prints the transition's JSON instead.",
     ),
 ]  # fmt: skip
 _Simulate = Annotated[
@@ -157,6 +162,11 @@ def transition(
     method: _Method = "ours",
     max_parallel: MaxParallel = None,
     durations: DurationsFile = None,
+    merge: Merge = None,
+    operator_namespace: OperatorNamespace = "gpu-operator",
+    config_map: ConfigMap = "cms-mig-parted-config",
+    slurm_type: SlurmTypes = None,
+    slurm_node: SlurmNodes = None,
     seed: options.Seed = 0,
     time_limit: _TimeLimit = "none",
     max_age: MaxAge = "15min",
@@ -177,8 +187,9 @@ def transition(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_two_readers(
-        (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace")
-    )
+        (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace"),
+        (merge, "--merge"),
+    )  # fmt: skip
     if trace is not None and picture is None and output is None and not simulate:
         raise options.usage_error("rates are drawn; add --simulate, --picture or -o", "--trace")
     _refuse_two_targets(target, compact, max_restarts, free, method)
@@ -190,8 +201,13 @@ def transition(
     if method == "ours":
         how |= {
             "floors": shares, "spare": _spare(spare), "as_grouped": as_grouped, "seed": seed,
+            "actuator": actuator,
             "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
         }  # fmt: skip
+    elif actuator != "nvidia-smi":
+        raise options.usage_error(
+            "exchange_and_compact cuts each instance; leave out --actuator", "--method"
+        )
     elif shares or as_grouped or spare != "auto":
         raise options.usage_error(
             "exchange_and_compact takes one --floor for all; leave out --spare and --as-grouped",
@@ -206,11 +222,12 @@ def transition(
         from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
 
         tool = actuator_of(actuator)
+        told = _told(merge, operator_namespace, config_map, slurm_type, slurm_node)
         how["durations"] = None if durations is None else read_durations(durations)
         start = read_fleet(now)
         to = None if target is None else _wanted(target)
         refuse_stale_now(session, start, max_age)
-        tool.refuse(start)
+        tool.refuse(start, told)
         rates = None if trace is None else _rates(trace)
     try:
         if to is None:
@@ -235,7 +252,7 @@ def transition(
         return transition_svg(found, rates=rates, **timed)
 
     folder = folder_of(
-        found, FolderOptions(actuator, words, how["durations"], max_parallel, picture=draw)
+        found, FolderOptions(actuator, words, how["durations"], max_parallel, told, draw)
     )
 
     def report() -> Iterable[RenderableType]:
@@ -246,6 +263,10 @@ def transition(
             from cms.fleet.report.transitions import transition_lines
 
             yield from transition_lines(found, rates=rates, width=session.width, **timed)
+        if actuator != "nvidia-smi":
+            from cms.fleet.report.transition_summary import whole_gpus_report
+
+            yield from whole_gpus_report(found, to, actuator)
         yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:
@@ -356,22 +377,41 @@ def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
     }
 
 
+def _told(
+    merge: Path | None,
+    operator_namespace: str,
+    config_map: str,
+    slurm_type: list[str] | None,
+    slurm_node: list[str] | None,
+) -> ExportOptions:
+    """What the files of a tool are told."""
+    from cms.files.source import read_source
+    from cms.fleet.deployment.export import ExportOptions
+    from cms.values.frozen import FrozenMap
+
+    return ExportOptions(
+        merge=None if merge is None else read_source(merge, holds="a mig-parted file"),
+        operator_namespace=operator_namespace,
+        config_map=config_map,
+        slurm_types=FrozenMap(options.pairs(slurm_type, "--slurm-type", "a100-80gb=a100")),
+        slurm_nodes=FrozenMap(options.pairs(slurm_node, "--slurm-node", "node-a=CPUs=64")),
+    )
+
+
 def _planned(
     start: Deployment, to: Deployment | Wanted, method: str, how: dict[str, Any]
 ) -> Transition | Impossible:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import exchange_and_compact, transition
 
-    if isinstance(to, Deployment):
-        if method != "ours" or how.get("as_grouped"):
-            raise options.usage_error(
-                "a deployment says itself what lies where; give a plan for --as-grouped and "
-                "--method exchange_and_compact"
-            )
+    if isinstance(to, Deployment) and (method != "ours" or how.get("as_grouped")):
+        raise options.usage_error(
+            "a deployment says itself what lies where; give a plan for --as-grouped and "
+            "--method exchange_and_compact"
+        )
+    if isinstance(to, Deployment) or method == "ours":
         return transition(start, to, **how)
-    return (
-        transition(start, to, **how) if method == "ours" else exchange_and_compact(start, to, **how)
-    )
+    return exchange_and_compact(start, to, **how)
 
 
 def _refuse(session: Session, found: Impossible) -> int:

@@ -102,6 +102,7 @@ BAD: dict[str, tuple[str, list[str], int, str]] = {
     "many": ("0,chat,9000\n60,chat,9000\n", [], 3, "no plan on the GPUs there are serves"),
     "time": ("0,chat,5\n60,chat,5\n", ["--time-limit", "0"], 4, "no plan was found in time"),
     "actuator": ("0,chat,5\n60,chat,5\n", ["--actuator", "x", "-o", "steps"], 2, "no actuator"),
+    "whole GPUs": ("0,chat,5\n60,chat,5\n", ["--actuator", "slurm"], 2, "instance by instance"),
 }
 
 

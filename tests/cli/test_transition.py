@@ -57,6 +57,36 @@ def test_a_transition_is_told_written_checked_and_verified(
     assert run(["transition", now, then, "-o", str(out), "-q"]) == 0, "it is ours to replace"
 
 
+@pytest.mark.parametrize("tool", ["mig-parted", "gpu-operator", "slurm"])
+def test_tools_that_cut_whole_gpus_have_their_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str
+) -> None:
+    after = [Instance("3g.40gb", 4, CHAT), Instance("2g.20gb", 0)]
+    now = written(fleet([[Instance("3g.40gb", 0, CHAT)], []], at=None), tmp_path / "now.json")
+    then = written(fleet([after, []]), tmp_path / "then.json")
+    out = tmp_path / "steps"
+    command = ["transition", now, then, "--actuator", tool, "--floor", "0", "-o", str(out)]
+    assert run(command) == 0
+    said = flat(capsys.readouterr().out)
+    assert "1 instance that only --actuator nvidia-smi would keep" not in said  # it moves there
+    assert "0 of 1 instance stays" in said
+    step = "01-node-a-gpu0" if tool == "mig-parted" else "01-node-a-all"
+    assert os.access(out / f"steps/{step}.sh", os.X_OK)
+    assert (out / "configmap.yaml").exists() == (tool == "gpu-operator")
+    assert run(["check", str(out / "transition.json"), "-q"]) == 0
+    elsewhere = [Instance("3g.40gb", 0, CHAT), Instance("2g.20gb", 4)]
+    chosen = written(fleet([elsewhere, []]), tmp_path / "chosen.json")
+    for source, against, code in (
+        (chosen, out, 0), (chosen, out / "steps/1", 0), (chosen, out / f"steps/{step}", 0),
+        (now, out, 1), (now, out / "steps/1", 1),
+    ):  # fmt: skip
+        assert run(["verify", source, "--against", str(against), "-q"]) == code, against
+    again = ["transition", chosen, str(out / "target.json"), "--actuator", tool, "--json"]
+    capsys.readouterr()
+    assert run(again) == 0
+    assert json.loads(capsys.readouterr().out)["actions"] == []
+
+
 def test_a_transition_that_was_tampered_with_is_found_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,6 +127,13 @@ WRONG = {
     "floors": (["--floor", "1", "--floor", "2"], 2, "'2' is a second one for all services"),
     "stranger": (["--floor", "cat=1"], 2, "a floor is given for the service 'cat'"),
     "actuator": (["--actuator", "nvidia-sm"], 2, "nearest: 'nvidia-smi'"),
+    "whole": (
+        ["--actuator", "slurm", "--method", "exchange_and_compact"],
+        2,
+        "leave out --actuator",
+    ),
+    "slurm": (["--actuator", "slurm", "--slurm-node", "x"], 2, "expected KEY=VALUE"),
+    "map": (["--actuator", "gpu-operator", "--config-map", "A b"], 1, "no name of Kubernetes"),
     "grouped": (["--as-grouped"], 2, "a deployment says itself what lies where"),
     "compared": (["--method", "exchange_and_compact", "--spare", "1"], 2, "leave out --spare"),
     "durations": (["--durations", "none.yaml"], 1, "there is no such file"),

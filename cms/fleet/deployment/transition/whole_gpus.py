@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from math import inf
@@ -30,7 +30,7 @@ from .checking import most_gpus
 from .durations import Durations
 from .kept import in_common
 from .model import Action, Kept, Spare, Transition, What
-from .order import ordered
+from .order import ordered, with_waits
 from .shortening import Shortened, shortened
 from .whole_gpus_bound import least_spare
 from .whole_gpus_goal import Goal, as_it_stays, goes_on
@@ -174,17 +174,27 @@ def _in_order(goal: Goal, way: Way, durations: Durations, max_parallel: int | No
     if not any(way.groups):
         return shortened(goal.start, way.actions, goal.floors, way.peak, durations, max_parallel)
     actions = ordered(goal.start, way.actions, goal.floors, way.peak)
+    turns = way.groups
     waits: dict[int, set[int]] = {}
-    for action, turn in zip(actions, way.groups, strict=True):
-        waits.setdefault(turn, set()).update(action.after)
-    of = dict(enumerate(way.groups))
-    together = tuple(  # a node begins once all that any of its GPUs waits for has ended
-        replace(action, after=tuple(sorted(b for b in waits[turn] if of[b] != turn)))
+    apart = [_apart(actions, turns, at) for at in range(len(actions))]
+    for at, turn in enumerate(turns):
+        waits.setdefault(turn, set()).update(actions[at].after, apart[at])
+    # a node begins once all that any of its GPUs waits for has ended
+    together = [
+        {before for before in waits[turn] if turns[before] != turn}
         if turn
-        else action
-        for action, turn in zip(actions, way.groups, strict=True)
-    )
-    return Shortened(0, together, way.peak)
+        else {*actions[at].after, *apart[at]}
+        for at, turn in enumerate(turns)
+    ]
+    return Shortened(0, with_waits(actions, together), way.peak)
+
+
+def _apart(actions: Sequence[Action], turns: Sequence[int], at: int) -> Iterator[int]:
+    """Iterate over what comes before on a node that is drained for one of them: it stops all."""
+    for before in range(at):
+        is_drained = turns[at] or turns[before]
+        if is_drained and turns[at] != turns[before] and actions[at].node == actions[before].node:
+            yield before
 
 
 def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool) -> Transition:
