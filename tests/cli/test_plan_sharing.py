@@ -41,7 +41,7 @@ def test_a_plan_that_shares_is_printed_drawn_written_and_rechecked(
     serving = read_plan(plan).serving
     assert isinstance(serving, SharedServing)
     assert (serving.sharing.rule.value, serving.sharing.max_services) == ("collect_then_run", 2)
-    assert [job.demand for job in serving.problem.jobs] == [342, 288]
+    assert [job.demand for job in serving.problem.jobs] == [342, 289]
     assert picture.read_text("utf-8").startswith("<svg")
     assert run(["check", str(plan)]) == 0
     assert capsys.readouterr().out.startswith("valid: ")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..deployment.starts import placed_instances
 from ..serving.operating_point import mps_share
+from ..serving.starts import placed_instances
 from .words import decimal
 
 if TYPE_CHECKING:
