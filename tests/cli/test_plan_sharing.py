@@ -75,8 +75,8 @@ def test_overheads_come_from_a_table(
         ),
         (["--sharing", "time", "--load-curves", "c.csv"], 2, "--load-curves: it is for instances"),
         (["--sharing", "time", "--near", "now.json"], 2, "--near: it is for instances"),
-        (["--sharing", "time", "--rule", "half"], 1, "the queueing rule 'half' knows no frames"),
-        (["--rule", "round_robin"], 1, "is for instances that services share in time"),
+        (["--sharing", "time", "--rule", "half"], 2, "the queueing rule 'half' knows no frames"),
+        (["--rule", "round_robin"], 2, "is for instances that services share in time"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
