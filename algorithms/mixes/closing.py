@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .prices import PriceSearch
 
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
-_MOST_MIXES = 1_500
+_MOST_MIXES = 1_000
 #: SCIP's nodes and CP-SAT's deterministic time, for schedules.
-_NODES, _EFFORT = 500, 10.0
+_NODES, _EFFORT = 200, 5.0
 #: SCIP's nodes for the tidiest schedule.
 _TIDY_NODES = 50
 #: Mixes of one block that are listed, at first and at last, and CP-SAT's time to decide.
