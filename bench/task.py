@@ -93,7 +93,8 @@ class Source:
             return problem
         known: Any = load_instance(self.family)
         if isinstance(known, NamedProblem):
-            return known.make()
+            named: Problem = known.make()
+            return named
         made: Problem = known.as_problem().problem
         return made
 

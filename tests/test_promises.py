@@ -25,7 +25,7 @@ BY_EVERY = pytest.mark.parametrize("method", METHODS)
 def problem_of(name: str) -> cms.Problem:
     instance = load_instance(name)
     if isinstance(instance, cms.NamedProblem):
-        return instance.make()
+        return instance.make()  # type: ignore[no-any-return]
     return instance.as_problem().problem  # type: ignore[attr-defined, no-any-return]
 
 

@@ -65,12 +65,13 @@ class Elastic:
     def knee(self, job: str) -> int:
         """Return the share from which on a larger one pays less: the top of the steepest step.
 
-        Steps go from one share to the next, from nothing to the first. Those that gain less than
-        5 % do not count; of equally steep ones the lowest is taken.
+        Steps go from one share that serves the job to the next, from nothing to the first. Those
+        that gain less than 5 % do not count; of equally steep ones the lowest is taken.
         """
-        rates = [(0, Fraction(0))]
-        for share, block in self._shares.blocks.items():
-            rates.append((share, self._hosting.saturated[job].get(block, Fraction(0))))
+        served = self._hosting.saturated[job]
+        blocks = self._shares.blocks.items()
+        rates = [(share, served[block]) for share, block in blocks if block in served]
+        rates.insert(0, (0, Fraction(0)))
         steepest, knee = Fraction(0), None
         for (low, before), (high, rate) in pairwise(rates):
             if self._options.short_scan and high == WHOLE and knee is not None:

@@ -165,7 +165,7 @@ class _Searching:
         #: Whether mixes worth as much as the target do not count.
         self.strict = most is None
         #: What mixes must be worth, in the relaxation's units, rounded down.
-        self.target = self._relaxation.whole_worth(value)
+        self.target = self._aim(value)
 
     def run(self) -> Search:
         """Search."""
@@ -216,9 +216,18 @@ class _Searching:
             effort *= _MORE_EFFORT
 
     def _relaxed(self, intervals: list[Interval]) -> list[Cell]:
+        look(self._stopped)
         for _ in intervals:
             self.count()
         return self._relaxation.cells(intervals, self.target, strict=self.strict)
+
+    def _aim(self, worth: Fraction) -> int:
+        """Return the target where mixes are to be worth more, or as much if that is enough."""
+        if not self.strict or not self._exact.step:
+            return self._relaxation.whole_worth(worth)
+        # Worths come in steps, so that what is worth more reaches the next one: this is below it.
+        reached = self._exact.step * (worth // self._exact.step + 1)
+        return max(self._relaxation.whole_worth(reached) - 1, self._relaxation.whole_worth(worth))
 
     def _may_hold(self, cell: Cell) -> bool:
         """Whether the cell is not ruled out by a mix that was found since."""
@@ -255,7 +264,7 @@ class _Searching:
         if self.any_one:
             raise Undecided
         if self.strict:
-            self.target = max(self.target, self._relaxation.whole_worth(worth))
+            self.target = max(self.target, self._aim(worth))
 
     def _alike(self, picks: tuple[Pick, ...]) -> Iterator[tuple[Pick, ...]]:
         """Iterate over the mixes that differ from one by an exchange of jobs of one kind."""

@@ -57,16 +57,6 @@ class FrameRule(StrEnum):
         return self.needed(frame, length) <= limit
 
     def longest(self, length: Fraction, limit: Fraction) -> Fraction:
-        """Return the longest frame in which a slot of this length keeps a limit.
-
-        Examples
-        --------
-        >>> FrameRule.ROUND_ROBIN.longest(Fraction(4), limit=Fraction(14))
-        Fraction(10, 1)
-        """
-        return limit - length if self is FrameRule.ROUND_ROBIN else limit / 2
-
-    def longest(self, length: Fraction, limit: Fraction) -> Fraction:
         """Return the longest frame in which a slot of this length keeps a limit; it may be < 0.
 
         Examples

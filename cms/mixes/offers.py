@@ -8,6 +8,7 @@ from math import floor, lcm
 from typing import NamedTuple
 
 from ..problem.parts import Block
+from ..values.numbers import common_step
 from .functions import PriceFunction
 from .problem import TimeSharedProblem
 
@@ -147,6 +148,8 @@ class ExactMixes:
             values += [self._linear(offer, choice) for choice in offer.choices]
         self._unit = lcm(*(value.denominator for value in values))
         self._prices = [[self._price(offer, c) for c in offer.choices] for offer in offers]
+        sloped = any(offer.function.slope and offer.demand for offer in offers)
+        self._step = Fraction(0) if sloped else common_step(values)
 
     def _linear(self, offer: Offer, choice: Choice) -> Fraction:
         """The worth of the slope, times the frame in units of time, where less than all is met."""
@@ -166,6 +169,14 @@ class ExactMixes:
             tuple(steps),
             int(offer.charge * unit),
         )
+
+    @property
+    def step(self) -> Fraction:
+        """The largest number of which every worth is a whole multiple; 0 if there is none such.
+
+        There is one where what jobs pay comes in steps alone.
+        """
+        return self._step
 
     def worth(self, picks: Iterable[Pick]) -> Fraction | None:
         """Return what a non-empty mix is worth; None if it is not admitted."""

@@ -17,7 +17,7 @@ from ..schedule.contents import shown_content
 from ..values.frozen import FrozenMap
 from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
-from .dearest import dearest_mix
+from .dearest import NODE_LIMIT, dearest_mix
 from .functions import PriceFunction, functions_table
 from .offers import offers_of
 from .problem import TimeSharedProblem
@@ -174,7 +174,12 @@ the price 0.9 of its block 'gpu'
         price = self.prices.get(block, Fraction(0))
         offers = offers_of(problem, block, self.functions, charges)
         found = dearest_mix(
-            offers, above=price, most_jobs=problem.max_jobs, any_one=True, stopped=stopped
+            offers,
+            above=price,
+            most_jobs=problem.max_jobs,
+            any_one=True,
+            node_limit=NODE_LIMIT,
+            stopped=stopped,
         )
         if found.dearest is not None:
             mix, worth = found.dearest

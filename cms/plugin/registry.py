@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from ..errors import CmsError, InvalidOption, UnknownMethod
-from ..problem.problem import Problem
 from ..values.frozen import FrozenMap
 from ..values.names import nearest
 from .algorithm import Algorithm
@@ -69,7 +68,7 @@ class NamedProblem:
     ----------
     name, title, source : str
     make : callable
-        Builds the problem.
+        Builds the problem, a :class:`cms.Problem` or one of another kind.
     optimum : Fraction or None
         The least cost; None if the problem is infeasible or nobody knows.
     infeasible : bool
@@ -97,7 +96,7 @@ class NamedProblem:
     name: str
     title: str
     source: str
-    make: Callable[[], Problem]
+    make: Callable[[], Any]
     optimum: Fraction | None = None
     infeasible: bool = False
     bounds: Mapping[str, Fraction] = field(default_factory=FrozenMap)

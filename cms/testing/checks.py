@@ -22,7 +22,8 @@ from ..values.frozen import FrozenMap
 from ..values.numbers import shown
 from .edge_problems import CROWDS, EDGE_PROBLEMS
 from .observation import Observation, observe
-from .time_shared import TIME_SHARED_CROWDS, TIME_SHARED_EDGE_PROBLEMS
+from .shared_gpus import SHARED_GPU_PROBLEMS, TIME_SHARED_CROWDS
+from .time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
 
 Faults: TypeAlias = Iterator[str]
 
@@ -35,8 +36,9 @@ class Laboratory:
     algorithm : str or Algorithm
         A name is looked up in the registry, which also says whether it is trusted.
     problems : sequence of NamedProblem, optional
-        By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS` and
-        :data:`cms.testing.time_shared.TIME_SHARED_EDGE_PROBLEMS` of the kinds it takes.
+        By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS`,
+        :data:`cms.testing.time_shared_edges.TIME_SHARED_EDGE_PROBLEMS` and
+        :data:`cms.testing.shared_gpus.SHARED_GPU_PROBLEMS` of the kinds it takes.
     seeds : sequence of int
     time_limit : float
         Seconds for each run that is not about time.
@@ -56,8 +58,8 @@ class Laboratory:
         self.algorithm, self.trusted = algorithm_of(algorithm)
         self.kinds = kinds_taken(self.algorithm)
         if problems is None:
-            known = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS)
-            problems = [named for named in known if isinstance(named.make(), self.kinds)]
+            every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS, *SHARED_GPU_PROBLEMS)
+            problems = [named for named in every if isinstance(named.make(), self.kinds)]
         self.problems = tuple(problems)
         self.seeds, self.time_limit, self.options = tuple(seeds), time_limit, options
         self._runs: dict[tuple[str, int], Observation] = {}
@@ -108,7 +110,9 @@ def faults_in_support(laboratory: Laboratory) -> Faults:
     """Refusals have reasons, answers do not change, and nothing is raised."""
     algorithm = laboratory.algorithm
     given = ((named.name, named.make()) for named in (*laboratory.problems, *_crowds()))
-    problems = {name: made for name, made in given if isinstance(made, laboratory.kinds)}
+    problems: dict[str, Any] = {
+        name: made for name, made in given if isinstance(made, laboratory.kinds)
+    }
     if not any(laboratory.supports(problem) for problem in problems.values()):
         yield f"it takes none of the {len(problems)} problems, so nothing can be said of it"
     for name, problem in problems.items():

@@ -113,8 +113,7 @@ def check_algorithm(
     algorithm : str or Algorithm
         A name is looked up in the registry; an object counts as a third party's.
     problems : sequence of NamedProblem, optional
-        By default :data:`cms.testing.edge_problems.EDGE_PROBLEMS` and
-        :data:`cms.testing.time_shared.TIME_SHARED_EDGE_PROBLEMS`, those of the kinds it takes.
+        Those of a :class:`~cms.testing.checks.Laboratory` by default.
     seeds : sequence of int, default (0, 1)
     time_limit : float, default 10
         Seconds for each run that is not about time; a run this cuts short is not held to be

@@ -24,11 +24,16 @@ So there is no such mix if the sum over jobs of max(0, the largest u - κ·L of 
 of the m largest where a mix has at most m jobs, is at most (π - κ)·lo. Otherwise the interval is
 split, or the mixes in it are built job by job: a part of one is given up if what it has and the
 largest terms of the jobs that may still come do not fulfil (1), or its lengths exceed hi or some F
-of its points. Each mix that is complete is evaluated in rationals, whatever the bounds say.
+of its points. Each complete mix is evaluated in rationals, unless (1), with κ = 0, does not hold
+for the frames that its lengths, rounded, leave possible.
 
 Jobs that differ in nothing but their names are taken in the order of the list, and the point of
 each stands no earlier in their common list of points than that of the one before: the other mixes
 come from these by an exchange of names, and are worth the same.
+
+Where no job has a slope, every worth is a whole multiple of some number: the largest of which all β
+and e are. What is worth more than π is then worth the next multiple at least, so that the number π
+of the search may be any one below that.
 
 All u are rounded up to integers and L down, in units so small that it hardly matters; (1) holds for
 them as well, if hi is rounded up, and lo and π down: the left side only grows, and the right falls.
@@ -41,13 +46,13 @@ from fractions import Fraction
 from math import ceil, floor, isqrt
 from typing import NamedTuple
 
-from .reading import ZERO, Fault
+from .reading import ZERO, Fault, common_step
 
 # In so many steps of the search it must be decided; ten million take some ten seconds.
 _MOST_STEPS = 20_000_000
 # Intervals within a twentieth are searched; those that take more steps than this are split again,
-# until they are within a 200th.
-_NARROW, _NARROWEST, _FEW_STEPS = 20, 200, 400
+# until they are within a 500th.
+_NARROW, _NARROWEST, _FEW_STEPS = 20, 500, 100
 # Units of length and of worth: the longest frame and the largest worth are so many.
 _FRAME, _WORTH = 1 << 64, 1 << 48
 # Halvings of the interval that holds the best κ; any κ would do.
@@ -157,10 +162,24 @@ class _Search:
         self._per_frame = _FRAME / end
         most = max([price, *worths, *(abs(job.charge) for job in jobs)])
         self._per_worth = Fraction(_WORTH) / (most or 1)
-        self._pi = floor(price * self._per_worth)
+        self._pi = max(floor(p * self._per_worth) - b for p, b in self._equal_prices())
         self._least = floor(min(place.length for place in places) * self._per_frame)
         self._units = [[self._unit(job, place) for place in job.places] for job in self._jobs]
+        self._slopes = [
+            ceil(job.function.slope * self._per_worth) if job.demand else 0 for job in self._jobs
+        ]
+        self._charges = [ceil(job.charge * self._per_worth) for job in self._jobs]
         self._steps = 0
+
+    def _equal_prices(self) -> list[tuple[Fraction, int]]:
+        """Prices above which the same mixes are; with 1, every number below is one."""
+        given = [(self._price, 0)]
+        if not any(job.function.slope for job in self._jobs if job.demand):
+            heights = [height for job in self._jobs for _, height in job.function.steps]
+            step = common_step([*heights, *(job.charge for job in self._jobs)])
+            if step:
+                given.append((step * (self._price // step + 1), 1))
+        return given
 
     def _unit(self, job: Offered, place: Place) -> _Unit:
         frames, worth = self._per_frame, self._per_worth
@@ -215,20 +234,22 @@ class _Search:
             )
 
     def _open_points(self, at: int, lo: int, hi: int) -> list[_Open]:
-        job, found = self._jobs[at], []
-        slope = ceil(job.function.slope * self._per_worth) if job.demand else 0
-        charge = ceil(job.charge * self._per_worth)
-        for place, unit in enumerate(self._units[at]):
-            if unit.length > hi or unit.longest < lo:
-                continue
-            u = min(unit.rising, slope * hi) + charge * (hi if charge > 0 else lo)
-            for high, product, amount, most, full in unit.steps:
-                term = min(full * hi, product + high * hi)
-                if lo:
-                    term = min(term, high * hi * min(-(-amount // lo), most))
-                u += term
-            found.append(_Open(u, unit.length, unit.longest, place))
-        return found
+        return [
+            _Open(self._most_paid(at, unit, lo, hi), unit.length, unit.longest, place)
+            for place, unit in enumerate(self._units[at])
+            if unit.length <= hi and unit.longest >= lo
+        ]
+
+    def _most_paid(self, at: int, unit: _Unit, lo: int, hi: int) -> int:
+        """The number u for the frames in [lo, hi]."""
+        slope, charge = self._slopes[at], self._charges[at]
+        u = min(unit.rising, slope * hi) + charge * (hi if charge > 0 else lo)
+        for high, product, amount, most, full in unit.steps:
+            term = min(full * hi, product + high * hi)
+            if lo:
+                term = min(term, high * hi * min(-(-amount // lo), most))
+            u += term
+        return u
 
     def _best_kappa(self, table: list[list[_Open]], lo: int) -> int | None:
         """The κ that (1) leaves the least room; None if it leaves none."""
@@ -256,6 +277,13 @@ class _Search:
 
     def worth(self, picks: Sequence[tuple[int, int]]) -> Dearer | None:
         """The mix of these jobs and points, if it is admitted and worth more than the price."""
+        units = [(at, self._units[at][place]) for at, place in picks]
+        # Rounded down, its lengths fall short of its frame by less than one each. If (1) does not
+        # hold between, with κ = 0, it is worth no more.
+        least = sum(unit.length for _, unit in units)
+        most = least + len(units)
+        if sum(self._most_paid(at, unit, least, most) for at, unit in units) <= self._pi * least:
+            return None
         chosen = [(self._jobs[at], self._jobs[at].places[place]) for at, place in picks]
         frame = sum((place.length for _, place in chosen), ZERO)
         if any(frame > place.longest for _, place in chosen):

@@ -22,12 +22,15 @@ from .reading import (
     no_duplicates,
     number,
     record,
+    show,
     table_over,
 )
 
 # Every job has a supply of every block: from so many on a file must give one in a hundred, or else
 # a small file would fill the memory with zeros. docs/files.md says so.
 _MOST_ZEROS, _ZEROS_A_SUPPLY = 10_000_000, 100
+# The integers of a job have at most 4300 digits.
+_TOO_LONG = 10**4300
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ def read_problem(document: object) -> Problem:
     for row in rows:
         name = row["name"]
         demand = number(row["demand"], "the demand of job", name)
-        jobs[name] = _job(demand, {i: own[name].alone(i) for i in blocks}, blocks)
+        jobs[name] = _job(name, demand, {i: own[name].alone(i) for i in blocks}, blocks)
     return Problem(blocks, machine_types, configurations, jobs, sharing)
 
 
@@ -211,13 +214,17 @@ def _read_job(fields: Mapping[str, Any], blocks: Collection[str]) -> Job:
         else number(f, "the demand function of job", name, "at", i)
         for i, f in table.items()
     }
-    return _job(demand, supply, blocks)
+    return _job(name, demand, supply, blocks)
 
 
-def _job(demand: Fraction, supply: Mapping[str, Fraction | int], blocks: Collection[str]) -> Job:
+def _job(
+    name: str, demand: Fraction, supply: Mapping[str, Fraction | int], blocks: Collection[str]
+) -> Job:
     scale = lcm(demand.denominator, *(f.denominator for f in supply.values()))
     scaled = {i: f.numerator * (scale // f.denominator) for i, f in supply.items()}
     amount = demand.numerator * (scale // demand.denominator)
+    if max(scale, amount, *scaled.values()) >= _TOO_LONG:
+        raise Fault(f"the numbers of job {show(name)} over one denominator have too many digits")
     return Job(demand, Row(scale, amount, tuple(scaled.get(i, 0) for i in blocks)))
 
 

@@ -32,7 +32,9 @@ from tests.files.documents import PROBLEM, problems
 
 def from_text(text: str) -> Problem:
     source = Source("p.json", text)
-    return problem_from_json(Node(parse_json(source), source))
+    problem = problem_from_json(Node(parse_json(source), source))
+    assert isinstance(problem, Problem)
+    return problem
 
 
 MINIMAL = """{"format": "cms-problem", "schema": 1,

@@ -9,7 +9,23 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
-from cms import BlocksOfJob, Branch, Configuration, Job, MachinesOf, Problem, solve
+from cms import (
+    BlocksOfJob,
+    Branch,
+    Configuration,
+    Job,
+    MachineGroup,
+    MachinesOf,
+    Mix,
+    MixPrices,
+    PriceFunction,
+    Problem,
+    Schedule,
+    Solution,
+    TimeSharedJob,
+    TimeSharedProblem,
+    solve,
+)
 from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
@@ -124,6 +140,29 @@ def _branching() -> tuple[Document, Document]:
     return problem_to_json(problem), solution_to_json(solve(problem, threads=1))
 
 
+def _time_shared() -> tuple[Document, Document]:
+    """Two jobs that share a block, its price, and what they pay for it."""
+    pair = Configuration({"60": 1, "40": 1}, "machine")
+    problem = TimeSharedProblem(
+        configurations=[pair, SizeBoundedConfigurations({"40": 40}, 100)],
+        jobs=[
+            TimeSharedJob("x", 250, "0.044", {"60": [(8, "0.012"), (16, "0.02")]}),
+            TimeSharedJob("y", 125, "0.052", {"60": [(4, "0.02")], "40": [("3.5", "0.02")]}),
+        ],
+        max_jobs=2,
+    )
+    solution = Solution(
+        status=Status.OPTIMAL, proof=Proof.CHECKED, stop_reason=StopReason.PROVED,
+        method="by hand", seconds=0.0,
+        schedule=Schedule([MachineGroup(pair, {("60", Mix({"x": 8, "y": 4})): 1}, 1)]),
+        cost=Fraction(1),
+        certificate=MixPrices({"60": 1}, functions={"x": PriceFunction("1/4", [("1/250", "1/9")])}),
+        lower_bound=Fraction(1), claimed_bound=None, guarantee=None, history=(),
+        problem_sha256=problem.sha256,
+    )  # fmt: skip
+    return problem_to_json(problem), solution_to_json(solution)
+
+
 @cache
 def seeds() -> tuple[Seed, ...]:
     """All of them; made once."""
@@ -131,7 +170,7 @@ def seeds() -> tuple[Seed, ...]:
     pairs: list[Iterable[Document]] = [
         (SERVICES, SOLUTION), (SERVICES, WEAK), (SERVICES, BY_WORD), (SERVICES, NOTHING),
         (ONE_IS_TOO_FEW, INFEASIBLE), (ONE_IS_TOO_FEW, INFEASIBLE_BY_WORD),
-        made["branches"], made["shortage"], _branching(),
+        made["branches"], made["shortage"], _branching(), _time_shared(),
     ]  # fmt: skip
     problems = [PROBLEM]
     for family in FAMILIES:

@@ -49,6 +49,8 @@ def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
     """Both searches and the enumeration agree, on the value and on either side of it."""
     rng = random.Random(f"dearest {seed}")
     offers = random_offers(rng, rng.randint(1, jobs))
+    if seed % 10 == 7:  # worths come in steps alone
+        offers = [each._replace(function=PriceFunction(0, each.function.steps)) for each in offers]
     most_jobs = rng.choice([None, None, 1, 2, 3])
     every = list(all_mixes(offers, most_jobs))
     best = max((worth for _, worth in every), default=NOTHING)
@@ -210,6 +212,22 @@ def test_charges_decide_what_a_mix_has() -> None:
     assert by_the_checker(offers, Fraction(1, 3)) is None
     worths = {tuple(sorted(mix)): worth for mix, worth in all_mixes(offers)}
     assert worths["shunned",] == Fraction(1, 10) - 2
+
+
+def test_worths_in_steps_are_told_apart_by_a_step() -> None:
+    """Twenty jobs worth 1 each: so many mixes of sixteen are worth as much as the best."""
+    each = PriceFunction(0, [("1/9", 1)])
+    offers = [
+        offer(f"j{at:02}", (2, 20 + at), (9, 41 + at), limit=500)._replace(function=each)
+        for at in range(20)
+    ]
+    found = dearest_mix(offers, above=NOTHING, node_limit=50_000)
+    assert found.decided
+    assert found.dearest is not None
+    # Those of lengths 20 to 35 take 440, and the longest 35 more; 36 besides would be too much.
+    assert found.dearest.worth == 16
+    assert by_the_checker(offers, Fraction(16)) is None
+    assert by_the_checker(offers, Fraction(31, 2)) is not None
 
 
 def test_a_limit_of_nodes_ends_a_search_undecided_with_what_it_met() -> None:

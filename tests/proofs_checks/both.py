@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
+from cms import Problem
 from cms.errors import FileError, InvalidCertificate
 from cms.files import certificate_from_json, problem_from_json
 from proofs_checks.checker import Fault, certificate_bound, parse_document
@@ -16,6 +17,13 @@ from tests.samples import refusal
 def read(document: Document) -> Any:
     """As a file would hold it."""
     return parse_document(json.dumps(document))
+
+
+def plain_problem(document: Document) -> Problem:
+    """Read a problem whose blocks serve one job."""
+    problem = problem_from_json(document)
+    assert isinstance(problem, Problem)
+    return problem
 
 
 def proved(of: Document, tree: Document) -> Fraction | None:

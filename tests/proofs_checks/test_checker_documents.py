@@ -291,11 +291,12 @@ def test_it_runs_as_a_module_of_its_own(tmp_path: Path) -> None:
 
 def test_the_documents_shown_in_the_documentation_hold() -> None:
     text = (ROOT / "docs" / "files.md").read_text("utf-8")
-    shown, solved = (
+    shown, shared, solved = (
         checker.parse_document(block)
         for block in re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     )
     assert checker.check_solution(shown, solved) == []
+    assert checker.check_problem(shared) == []
     # SLICES without the profiles that the documentation leaves out
     prices = {name: SLICES[name] for name in ("1g", "3g", "4g")}
     assert checker.certificate_bound(shown, {"prices": prices}) == Fraction(12, 7)

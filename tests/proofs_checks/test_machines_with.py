@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.files import problem_from_json
 from cms.knapsack.packing_extras import fullest_with_extras
 from proofs_checks.checker.boxes import dearest_with_extras
 from proofs_checks.checker.problem import Bounded
 from tests.oracle import optimum
-from tests.proofs_checks.both import proved, refused
+from tests.proofs_checks.both import plain_problem, proved, refused
 from tests.proofs_checks.documents import Document, problem
 
 F = Fraction
@@ -45,7 +44,7 @@ TREE = branch({"a": 2}, 1, BELOW, ABOVE)
 
 def test_both_checkers_take_a_branch_on_machines_with_some_content() -> None:
     assert proved(FOUR, leaf({"a": 1})) == 4
-    assert proved(FOUR, TREE) == 6 == optimum(problem_from_json(FOUR))
+    assert proved(FOUR, TREE) == 6 == optimum(plain_problem(FOUR))
 
 
 @pytest.mark.parametrize(

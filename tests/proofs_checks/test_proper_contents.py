@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cms.files import problem_from_json
 from tests.oracle import optimum
-from tests.proofs_checks.both import proved, refused
+from tests.proofs_checks.both import plain_problem, proved, refused
 from tests.proofs_checks.documents import Document, problem
 
 F = Fraction
@@ -99,7 +98,7 @@ PAPERS = [SPACIOUS, NO_ROUND_UP, BESIDE]
 @pytest.mark.parametrize("paper", PAPERS, ids=["spacious", "no round-up", "beside"])
 def test_both_checkers_take_a_bound_above_the_plain_one(paper: Paper) -> None:
     assert proved(paper.problem, paper.tree) == paper.bound
-    about = problem_from_json(paper.problem)
+    about = plain_problem(paper.problem)
     best = optimum(about)
     assert best is not None
     assert paper.bound <= best < paper.bound + 1

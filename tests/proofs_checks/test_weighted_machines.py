@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from cms.files import problem_from_json
 from tests.oracle import optimum
-from tests.proofs_checks.both import proved, refused
+from tests.proofs_checks.both import plain_problem, proved, refused
 from tests.proofs_checks.documents import Document, problem
 
 F = Fraction
@@ -44,7 +43,7 @@ TREE = branch(WEIGHTS, 50, BELOW, ABOVE)
 def test_both_checkers_take_a_branch_on_a_weighted_sum() -> None:
     assert proved(ODD, leaf(1)) == 101
     assert proved(ODD, TREE) == 102
-    assert optimum(problem_from_json(problem(SHAPES, {"j": (13, {"x": 1})}, TYPES))) == 14
+    assert optimum(plain_problem(problem(SHAPES, {"j": (13, {"x": 1})}, TYPES))) == 14
 
 
 def test_no_branch_on_machines_of_one_type_or_on_blocks_does_as_well() -> None:

@@ -21,6 +21,7 @@ def read(document: Any) -> Node:
 def proved_thrice(problem: Any, tree: Any) -> tuple[Problem, tuple[Verdict, Verdict, Verdict]]:
     """What each side, and the definition, says a certificate proves."""
     about = problem_from_json(read(problem))
+    assert isinstance(about, Problem)
     mine: Verdict = INVALID
     definition: Verdict = INVALID
     try:

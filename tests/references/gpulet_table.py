@@ -14,7 +14,7 @@ from instances.families.time_sharing import pairs
 
 VARIABLE = "CMS_GPULET_TABLE"
 #: Model and latency limit in seconds of the services of gpulet's third scenario.
-SCENARIO_3 = {"resnet50": Fraction(108, 1000), "vgg16": Fraction(142, 1000), "mobilenet": "0.064"}
+SCENARIO_3 = {"resnet50": "0.108", "vgg16": "0.142", "mobilenet": "0.064"}
 
 Table = dict[str, dict[str, list[tuple[int, Fraction]]]]
 

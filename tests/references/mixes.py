@@ -33,7 +33,7 @@ Rates = Mapping[str, Fraction]
 def time_shared_toy(rng: random.Random) -> TimeSharedProblem:
     """At most 3 jobs of at most 3 points on at most 3 blocks, small numbers, some limits."""
     blocks = ["a", "b", "c"][: rng.randint(1, 3)]
-    types = [MachineType("m", rng.choice([1, 1, "3/2"]), rng.choice([None, None, 1, 2]))]
+    types = [MachineType("m", Fraction(rng.choice([2, 2, 3]), 2), rng.choice([None, None, 1, 2]))]
     if rng.random() < 0.3:
         types.append(MachineType("n", rng.choice([1, 2]), None))
     shapes = [Configuration({b: 1}, types[0].name) for b in blocks]

@@ -20,4 +20,5 @@ HARD = {one.name for one in vars(hard).values() if isinstance(one, NamedProblem)
 
 def named_problem(name: str) -> Problem:
     """Make the instance of this name."""
-    return EVERY[name].make()
+    problem: Problem = EVERY[name].make()
+    return problem

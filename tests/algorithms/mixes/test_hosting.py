@@ -53,7 +53,7 @@ def rates(random: Random, problem: TimeSharedProblem, jobs: tuple[str, ...]) -> 
     frames = [frame for _, frame in all_mixes(problem, jobs)]
     if frames and random.random() < 0.7:
         frame = random.choice(frames)
-        hair = random.choice([1, 1, Fraction(10**9 + 1, 10**9), Fraction(3, 4)])
+        hair = random.choice([Fraction(1), Fraction(1), Fraction(10**9 + 1, 10**9), Fraction(3, 4)])
         return {job: frame.rates[job] * hair for job in jobs}
     return {job: Fraction(random.randint(1, 9), random.randint(1, 30)) for job in jobs}
 

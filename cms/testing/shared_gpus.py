@@ -1,4 +1,7 @@
-"""Small problems of blocks shared in time, with known optima, for algorithms that take them."""
+"""GPUs whole or cut into two shares that jobs share in time: small problems, and a large one.
+
+For schedulers that take no other machines; shares have the names that they read sizes from.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 from ..mixes.model import TimeSharedJob
 from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import NamedProblem
-from ..problem.parts import Configuration, MachineType, SizeBoundedConfigurations
+from ..problem.parts import Configuration, MachineType
 from .edge_problems import edge
 
 _WHOLE = Configuration({"mps:100": 1})
@@ -55,30 +58,6 @@ def _odd_names() -> TimeSharedProblem:
     )
 
 
-def _of_two_types() -> TimeSharedProblem:
-    points = {"half": [(1, 2)], "large": [(4, 2)]}
-    return TimeSharedProblem(
-        configurations=[Configuration({"half": 2}, "small"), Configuration({"large": 1}, "big")],
-        jobs=[TimeSharedJob("x", 2, 8, points), TimeSharedJob("y", "1/2", 8, points)],
-        machine_types=[MachineType("small", cost="1/2"), MachineType("big", cost="3/4")],
-    )
-
-
-def _limited(limit: int) -> TimeSharedProblem:
-    return _whole(
-        [("1/2", 8, _TURN), ("1/2", 8, _TURN)],
-        machine_types=[MachineType("machine", limit=limit)],
-    )
-
-
-def _by_size() -> TimeSharedProblem:
-    points = {"a": [(1, 2)], "b": [(2, 2)]}
-    return TimeSharedProblem(
-        configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, capacity=5),
-        jobs=[TimeSharedJob("x", 1, 4, points), TimeSharedJob("y", "1/2", 4, points)],
-    )
-
-
 def _crowd(jobs: int) -> TimeSharedProblem:
     random = Random(jobs)
     shares = (20, 40, 50, 60, 80, 100)
@@ -110,7 +89,7 @@ def _crowd(jobs: int) -> TimeSharedProblem:
 
 
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
-TIME_SHARED_EDGE_PROBLEMS = (
+SHARED_GPU_PROBLEMS = (
     edge("mixes_no_jobs", "nothing to do: 0 machines", lambda: _whole([]), 0),
     edge(
         "mixes_zero_demands",
@@ -118,7 +97,6 @@ TIME_SHARED_EDGE_PROBLEMS = (
         lambda: _whole([(0, 8, _TURN), (0, 1, {})]),
         0,
     ),
-    edge("mixes_one_job", "one job alone, at its limit: 1", lambda: _whole([("1/2", 8, _TURN)]), 1),
     edge(
         "mixes_shared",
         "two turns of 4 in a frame of 8 give 1/4 each, within 8 + 4 = 12 exactly: 1",
@@ -144,17 +122,10 @@ TIME_SHARED_EDGE_PROBLEMS = (
         2,
     ),
     edge(
-        "mixes_alone",
-        "a mix has one job: 3 machines for three jobs",
-        lambda: _whole([("1/6", 99, _TURN)] * 3, max_jobs=1),
-        3,
-    ),
-    edge(
         "mixes_unservable",
         "a job whose only batch takes more than half of its limit",
         lambda: _whole([("1/4", 99, _TURN), (1, "7.9", _TURN)]),
     ),
-    edge("mixes_no_point", "a job without a point", lambda: _whole([(1, 9, {})])),
     edge(
         "mixes_thirds",
         "three times a third, each in turns of a third, in a frame of 1: 1",
@@ -187,27 +158,11 @@ TIME_SHARED_EDGE_PROBLEMS = (
     ),
     edge("mixes_odd_names", "names with blanks, quotes and other alphabets: 1", _odd_names, 1),
     edge(
-        "mixes_of_two_types",
-        "x alone on a large block for 3/4, y on a half of a small machine for 1/2",
-        _of_two_types,
-        Fraction(5, 4),
-    ),
-    edge(
         "mixes_free",
         "machines that cost nothing: 0",
         lambda: _whole([(5, 8, _TURN)], machine_types=[MachineType("machine", cost=0)]),
         0,
     ),
-    edge(
-        "mixes_limit",
-        "two jobs that fill a machine each, of two there are: 2",
-        lambda: _limited(2),
-        2,
-    ),
-    edge(
-        "mixes_too_few", "two jobs that fill a machine each, of one there is", lambda: _limited(1)
-    ),
-    edge("mixes_by_size", "x on a block of 3, y on one of 2, of 5 together: 1", _by_size, 1),
 )
 
 #: Large ones, to stop in the middle of.
@@ -216,6 +171,6 @@ TIME_SHARED_CROWDS = (
         name="mixes_crowd",
         title="80 jobs on GPUs cut in two",
         source="the conformance suite of cms; random, seeded",
-        make=lambda: _crowd(80),  # type: ignore[arg-type, return-value]
+        make=lambda: _crowd(80),
     ),
 )

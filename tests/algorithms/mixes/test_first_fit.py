@@ -1,0 +1,182 @@
+"""First fit over mixes: what it claims holds, and how it fills machines."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cms
+from algorithms.mixes.first_fit import FirstFit
+from algorithms.mixes.hosting import Hosting
+from algorithms.mixes.machines import schedule_of
+from algorithms.mixes.saturated import Saturated, least_cost
+from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
+from cms.testing.shared_gpus import SHARED_GPU_PROBLEMS
+from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
+from instances.families.time_sharing import larger_mix, pairs, random_mix, scenario_3
+from tests.samples import few, refusal
+
+#: All of them, with their options for short runs.
+METHODS: dict[str, dict[str, Any]] = {
+    "mix_first_fit": {"orders": 20},
+    "gpulet": {},
+    "gpulet_sbp": {},
+    "gpulet_guided": {},
+}
+SHARES = (40, 50, 60, 100)
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> TimeSharedProblem:
+    """Up to four jobs of small whole numbers, in any order of size, on GPUs cut in pairs."""
+    lengths = st.integers(1, 9)
+    names = [f"j{j}" for j in range(draw(st.integers(1, 4)))]
+    jobs = []
+    for name in names:
+        points = {
+            f"mps:{share}": draw(st.dictionaries(st.integers(1, 6), lengths, max_size=3)).items()
+            for share in SHARES
+        }
+        demand = draw(st.fractions(0, 5, max_denominator=4))
+        jobs.append(TimeSharedJob(name, demand, draw(st.integers(3, 30)), points))
+    return TimeSharedProblem(
+        configurations=pairs(SHARES),
+        jobs=jobs,
+        rule=draw(st.sampled_from(list(cms.FrameRule))),
+        max_jobs=draw(st.sampled_from([None, 1, 2, 3])),
+    )
+
+
+@given(tiny())
+def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeSharedProblem) -> None:
+    """The driver refuses what does not pass the check; some algorithm might offer nothing."""
+    hosting, shapes = Hosting(problem), problem.listed_configurations
+    saturated = Saturated.of(hosting, shapes)
+    for method, options in METHODS.items():
+        solution = cms.solve(problem, method, options=options, time_limit=None)
+        if saturated.unservable:
+            assert solution.status is Status.INFEASIBLE
+            continue
+        if solution.status is Status.NO_SCHEDULE:
+            assert method == "gpulet_sbp"  # a job that a whole GPU does not serve
+            continue
+        assert check(problem, solution.schedule) == ()
+        assert solution.cost is not None
+        assert solution.cost >= least_cost(hosting, shapes, saturated)
+
+
+@given(tiny())
+def test_without_sharing_the_plain_optimum_is_a_bound(problem: TimeSharedProblem) -> None:
+    alone = problem._rebuild(
+        problem.blocks, problem.configurations, problem.machine_types,
+        problem.jobs, problem.rule, 1,
+    )  # fmt: skip
+    plain = cms.solve(problem.unshared(), threads=1)
+    found = cms.solve(alone, "mix_first_fit", options={"orders": 20}, time_limit=None)
+    assert (plain.cost is None) == (found.cost is None)
+    if plain.cost is not None and found.cost is not None:
+        assert plain.cost <= found.cost
+
+
+EDGES = (*TIME_SHARED_EDGE_PROBLEMS, *SHARED_GPU_PROBLEMS)
+
+
+@pytest.mark.parametrize("named", EDGES, ids=lambda named: named.name)
+def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
+    problem = named.make()
+    for method, options in METHODS.items():
+        try:
+            solution = cms.solve(problem, method, options=options, time_limit=None)
+        except cms.UnsupportedProblem:
+            limited = any(machine.limit is not None for machine in problem.machine_types)
+            assert method != "mix_first_fit" or limited
+            continue
+        assert (solution.status is Status.INFEASIBLE) == named.infeasible
+        if solution.cost is not None:
+            assert solution.cost >= named.optimum
+        if method == "mix_first_fit":
+            assert solution.cost == named.optimum
+
+
+@pytest.mark.parametrize("seed", few(2, range(40)))
+def test_each_order_is_a_schedule_that_costs_less(seed: int) -> None:
+    problem = random_mix(seed, rule=("round_robin", "collect_then_run")[seed % 2])
+    first_fit = FirstFit(Hosting(problem), Random(seed), lambda: False)
+    best: Fraction | None = None
+    for _ in range(15):
+        machines = first_fit.order(best)
+        if machines is not None:
+            cost = first_fit.cost(machines)
+            assert best is None or cost < best
+            assert check(problem, schedule_of(machines)) == ()
+            assert schedule_of(machines).cost(problem) == cost
+            best = cost
+    assert best is not None
+    assert best >= first_fit.least
+
+
+def test_the_same_seed_gives_the_same_schedules() -> None:
+    problem = larger_mix(15, 4)
+    runs = [
+        cms.solve(problem, "mix_first_fit", options={"orders": 6}, seed=seed, time_limit=None)
+        for seed in (3, 3)
+    ]
+    assert runs[0].schedule == runs[1].schedule
+    assert [line.cost for line in runs[0].history] == [line.cost for line in runs[1].history]
+
+
+def test_a_start_is_only_improved_on() -> None:
+    problem = scenario_3(2400)
+    start = cms.solve(problem, "mix_first_fit", options={"orders": 30}).schedule
+    again = cms.solve(problem, "mix_first_fit", options={"orders": 5}, start=start)
+    assert again.machine_count == start.machine_count
+    assert [line.source for line in again.history][-1] == "start"
+
+
+def test_machines_that_one_job_fills_are_opened_at_once() -> None:
+    problem = scenario_3(10**13)
+    solution = cms.solve(problem, "mix_first_fit", options={"orders": 2}, time_limit=None)
+    hosting, shapes = Hosting(problem), problem.listed_configurations
+    bound = least_cost(hosting, shapes, Saturated.of(hosting, shapes))
+    assert solution.cost is not None
+    assert bound <= solution.cost <= bound * 2
+    assert len(solution.schedule.groups) < 60
+
+
+def test_a_machine_is_drawn_by_what_it_gives_for_its_cost() -> None:
+    """A thousand small machines at 1 each, or one at 2: small ones are never drawn."""
+    points = {"small": [(1, 1)], "large": [(1000, 1)]}
+    problem = TimeSharedProblem(
+        configurations=[Configuration({"small": 1}, "s"), Configuration({"large": 1}, "l")],
+        jobs=[TimeSharedJob("x", 1000, 9, points)],
+        machine_types=[MachineType("s", 1), MachineType("l", 2)],
+    )
+    assert cms.solve(problem, "mix_first_fit", options={"orders": 3}).cost == 2
+
+
+def test_limits_and_machines_of_thousands_of_blocks_are_refused() -> None:
+    limited = TimeSharedProblem(
+        configurations=Configuration({"100": 1}), machine_types=[MachineType("machine", limit=1)]
+    )
+    assert "limit of 1 machines" in refusal(
+        cms.UnsupportedProblem, cms.solve, limited, "mix_first_fit"
+    )
+    crowded = TimeSharedProblem(configurations=Configuration({"1": 1001}))
+    assert "1001 blocks" in refusal(cms.UnsupportedProblem, cms.solve, crowded, "mix_first_fit")
+
+
+def test_the_order_of_the_published_comparison_holds_in_total() -> None:
+    """First fit < gpulet < squishy bin packing < guided, over some random mixes."""
+    totals = dict.fromkeys(METHODS, Fraction(0))
+    for seed in range(8):
+        problem = random_mix(seed, rule=("round_robin", "collect_then_run")[seed % 2])
+        for method, options in METHODS.items():
+            cost = cms.solve(problem, method, options=options, time_limit=None).cost
+            assert cost is not None
+            totals[method] += cost
+    assert list(totals.values()) == sorted(totals.values())

@@ -1,0 +1,222 @@
+"""Problems and schedules of mixes as documents: there and back, and what is no such document."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms import FileError, TimeSharedProblem, read_problem, write_problem
+from cms.files import (
+    Node,
+    certificate_from_json,
+    lay_out,
+    parse_json,
+    problem_from_json,
+    problem_to_json,
+    schedule_from_json,
+    schedule_to_json,
+)
+from cms.files.source import Source
+from cms.referee.check import referee_of
+from proofs_checks.checker import check_problem, check_schedule, parse_document, problem_sha256
+from tests.files.test_schemas import require_valid
+from tests.references.mixes import random_schedule, time_shared_toy
+from tests.samples import refusal
+
+TEXT = """\
+{
+  "format": "cms-problem",
+  "schema": 1,
+  "time_sharing": {"rule": "collect_then_run", "max_jobs": 3},
+  "machine_types": [
+    {"name": "machine", "cost": 1, "limit": null}
+  ],
+  "blocks": ["100", "60", "40"],
+  "configurations": [
+    {"machine": "machine", "blocks": {"100": 1}},
+    {"machine": "machine", "blocks": {"40": 1, "60": 1}}
+  ],
+  "jobs": [
+    {"name": "resnet50", "demand": 250, "limit": "0.108", "points": {"40": [[8, "0.015"]], "60": [["1/3", "0.012"], [16, "0.02"]]}},
+    {"name": "vgg16", "demand": "1/7", "limit": "0.142", "points": {}}
+  ]
+}
+"""  # noqa: E501
+DOCUMENT = json.loads(TEXT)
+
+seeds = st.integers(0, 10**9)
+
+
+def from_text(text: str) -> Any:
+    source = Source("p.json", text)
+    return problem_from_json(Node(parse_json(source), source))
+
+
+def test_the_example_comes_back_as_it_was(tmp_path: Path) -> None:
+    problem = from_text(TEXT)
+    assert isinstance(problem, TimeSharedProblem)
+    assert (problem.rule.value, problem.max_jobs) == ("collect_then_run", 3)
+    assert lay_out(problem_to_json(problem)) == TEXT
+    write_problem(problem, tmp_path / "p.json")
+    assert read_problem(tmp_path / "p.json") == problem
+    require_valid("problem", DOCUMENT)
+
+
+def test_what_may_be_left_out_is_filled_in() -> None:
+    document = copy.deepcopy(DOCUMENT)
+    document["time_sharing"] = {"rule": "round_robin", "x-why": "nexus"}
+    del document["blocks"], document["machine_types"]
+    problem = problem_from_json(document)
+    assert isinstance(problem, TimeSharedProblem)
+    assert (problem.rule.value, problem.max_jobs) == ("round_robin", None)
+    assert problem.machine_types[0].name == "machine"
+
+
+@given(seed=seeds)
+def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = time_shared_toy(rng)
+    document = json.loads(lay_out(problem_to_json(problem)))
+    assert problem_from_json(document) == problem
+    require_valid("problem", document)
+    schedule = random_schedule(rng, problem)
+    written = json.loads(lay_out(schedule_to_json(schedule)))
+    assert schedule_from_json(written) == schedule
+    certificate = referee_of(problem).first().certificate
+    assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
+
+
+def changed(*path: Any, to: Any) -> dict[str, Any]:
+    document = copy.deepcopy(DOCUMENT)
+    at: Any = document
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = to
+    return document  # type: ignore[no-any-return]
+
+
+POINTS = ("jobs", 0, "points", "60")
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (changed("time_sharing", to=None), "time_sharing is null, expected an object"),
+        (changed("time_sharing", to={}), 'time_sharing has no "rule"'),
+        (
+            changed("time_sharing", "rule", to="round-robin"),
+            'time_sharing.rule is "round-robin", expected one of round_robin, collect_then_run; '
+            "nearest: 'round_robin'",
+        ),
+        (changed("time_sharing", "max_jobs", to=0), "time_sharing.max_jobs is 0, expected a whole"),
+        (changed("time_sharing", "max_jobs", to="3"), 'time_sharing.max_jobs is "3", expected a w'),
+        (changed("time_sharing", "cap", to=3), 'time_sharing has the unknown key "cap", expected'),
+        (changed("jobs", 0, "limit", to=0), "jobs[0].limit (job 'resnet50') is 0, expected a num"),
+        (changed("jobs", 0, "limit", to=-1), "jobs[0].limit (job 'resnet50') is -1, expected a nu"),
+        (
+            changed("jobs", 0, "demand", to="a"),
+            "jobs[0].demand (job 'resnet50') is \"a\", e",
+        ),
+        (changed("jobs", 1, "name", to="resnet50"), "jobs[1].name: there are two jobs 'resnet50'"),
+        (
+            changed("jobs", 0, "demand_function", to={}),
+            'jobs[0] has the unknown key "demand_function", expected only name, demand, limit, poi',
+        ),
+        (changed(*POINTS, to={}), "jobs[0].points.60 (job 'resnet50') is an object, expected"),
+        (changed(*POINTS, 0, to=[8]), "jobs[0].points.60[0] (job 'resnet50') has 1 entries, "),
+        (changed(*POINTS, 0, 0, to=0), "jobs[0].points.60[0][0] (job 'resnet50') is 0, expec"),
+        (changed(*POINTS, 0, 1, to="0"), "jobs[0].points.60[0][1] (job 'resnet50') is \"0\", e"),
+        (
+            changed(*POINTS, 1, 0, to="2/6"),
+            "jobs[0].points.60[1][0] (job 'resnet50'): there are two points of the amount 1/3",
+        ),
+        (
+            changed("jobs", 0, "points", to={"61": []}),
+            "jobs[0].points.61 (job 'resnet50') is about a block that is not among the blocks",
+        ),
+    ],
+)
+def test_what_is_no_problem_is_refused_at_the_place_by_both(
+    document: dict[str, Any], message: str
+) -> None:
+    said = refusal(FileError, from_text, json.dumps(document))
+    assert said.partition(": ")[2].startswith(message)
+    assert check_problem(parse_document(json.dumps(document)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, "groups[0].assignment[0][1] has no job, expected at least one"),
+        ({"a": 0}, "groups[0].assignment[0][1].a is 0, expected a number > 0"),
+        ({"a": -1}, "groups[0].assignment[0][1].a is -1, expected a number >= 0"),
+        ({"": 1}, "groups[0].assignment[0][1]: job name is ''; expected a text"),
+        (["a", 8], "groups[0].assignment[0][1] is an array, expected a text"),
+        (None, "groups[0].assignment[0][1] is null, expected a text"),
+    ],
+)
+def test_what_is_no_content_is_refused_at_the_place_by_both(content: Any, message: str) -> None:
+    group = {"machine": None, "configuration": {"60": 1, "40": 1}, "count": 1}
+    document = {"groups": [{**group, "assignment": [["60", content, 1]]}]}
+    assert message in refusal(FileError, schedule_from_json, document)
+    assert check_schedule(parse_document(TEXT), parse_document(json.dumps(document)))
+
+
+def mutated(rng: random.Random, value: Any) -> Any:
+    """Change, drop or add one thing somewhere in a document."""
+    value = copy.deepcopy(value)
+    at = value
+    while True:
+        keys: list[Any] = list(at) if isinstance(at, dict) else list(range(len(at)))
+        key = rng.choice(keys)
+        if isinstance(at[key], dict | list) and at[key] and rng.random() < 0.85:
+            at = at[key]
+            continue
+        kind = rng.random()
+        if kind < 0.2:
+            del at[key]
+        elif kind < 0.3 and isinstance(at, list):
+            at.append(copy.deepcopy(at[key]))
+        else:
+            junk = [0, 1, -1, "1/2", "", "60", None, True, [], {}, 10**30, "1e-9", [[1, 2]], "x"]
+            at[key] = rng.choice(junk)
+        return value
+
+
+def verdicts(document: Any) -> tuple[bool, bool]:
+    """Whether the package and the second checker take a document."""
+    try:
+        sha256 = problem_from_json(document).sha256
+    except FileError:
+        sha256 = ""
+    faults = check_problem(parse_document(json.dumps(document)))
+    if sha256 and not faults:
+        assert problem_sha256(parse_document(json.dumps(document))) == sha256
+    return bool(sha256), not faults
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_readers_take_the_same_mutants(seed: int) -> None:
+    rng = random.Random(seed)
+    taken = 0
+    for _ in range(60):
+        ours, theirs = verdicts(mutated(rng, DOCUMENT))
+        assert ours is theirs
+        taken += ours
+    assert 0 < taken < 60
+
+
+@pytest.mark.long
+def test_both_readers_take_the_same_mutants_of_thousands() -> None:
+    rng = random.Random(7)
+    for _ in range(10_000):
+        document = mutated(rng, DOCUMENT)
+        ours, theirs = verdicts(mutated(rng, document) if rng.random() < 0.5 else document)
+        assert ours is theirs

@@ -1,0 +1,98 @@
+"""Toys against their image in plain CMS: the same schedules cost the same."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from cms import Configuration, MachineGroup, Schedule, TimeSharedProblem, algorithms, check, solve
+from cms.errors import UnsupportedProblem
+from cms.plugin.algorithm import kinds_taken
+from cms.plugin.registry import NamedProblem, load_algorithm
+from cms.referee.check import referee_of
+from cms.testing.shared_gpus import SHARED_GPU_PROBLEMS
+from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
+from tests.oracle import optimum
+from tests.references.mixes import expanded, random_schedule, time_shared_toy
+from tests.samples import few, refusal
+
+LISTED = [
+    named
+    for named in (*TIME_SHARED_EDGE_PROBLEMS, *SHARED_GPU_PROBLEMS)
+    if not named.make().size_bounded_configurations
+]
+
+
+def image_of(problem: TimeSharedProblem, schedule: Schedule) -> Schedule:
+    """The same machines in the image: each mix gives its jobs a block of their own."""
+    groups = []
+    for group in schedule.groups:
+        given: Counter[tuple[str, str]] = Counter()
+        for (block, mix), count in group.assignment.items():
+            for name, rate in problem.frame(block, mix).rates.items():
+                given[f"{name} at {rate}", name] += count
+        if given:
+            blocks = {block: count for (block, _), count in given.items()}
+            shape = Configuration(blocks, problem.own(group.configuration).machine)
+            groups.append(MachineGroup(shape, dict(given), group.count))
+    return Schedule(groups)
+
+
+@pytest.mark.parametrize("seed", few(25, range(400)))
+def test_a_valid_schedule_is_one_of_the_image_at_the_same_cost(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = time_shared_toy(rng)
+    image = expanded(problem)
+    for _ in range(20):
+        schedule = random_schedule(rng, problem).without_idle_machines()
+        if not check(problem, schedule):
+            plain = image_of(problem, schedule)
+            assert check(image, plain) == ()
+            assert plain.cost(image) == schedule.cost(problem)
+
+
+def best_of_image(problem: TimeSharedProblem) -> Fraction | None:
+    """The least cost, by the reference algorithm."""
+    found = solve(expanded(problem), "cp_sat")
+    assert found.status in ("optimal", "infeasible")
+    return found.cost
+
+
+@pytest.mark.parametrize("seed", few(10, range(400)))
+def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
+    """Sharing never costs more than going without, nor less than the first bound says."""
+    problem = time_shared_toy(random.Random(seed))
+    alone = optimum(problem.unshared())
+    best = best_of_image(problem)
+    first = referee_of(problem).first()
+    assert first.certificate.bound(problem) <= first.bound
+    if first.infeasible:
+        assert best is None
+        assert first.certificate.proves_infeasible(problem)
+    if first.schedule is not None:
+        assert best == 0
+    if best is not None:
+        assert first.bound <= best
+        assert alone is None or best <= alone
+    if problem.max_jobs == 1:
+        assert best == alone
+    if best is None:
+        assert first.infeasible or referee_of(problem).limited
+
+
+@pytest.mark.parametrize("named", LISTED, ids=lambda named: named.name)
+def test_the_optimum_of_an_edge_problem_is_what_it_says(named: NamedProblem) -> None:
+    """Against the reference algorithm, which proves it of the image."""
+    assert best_of_image(named.make()) == named.optimum
+
+
+@pytest.mark.parametrize("name", algorithms())
+def test_an_algorithm_that_does_not_take_mixes_says_so(name: str) -> None:
+    problem = TIME_SHARED_EDGE_PROBLEMS[3].make()
+    if any(issubclass(TimeSharedProblem, kind) for kind in kinds_taken(load_algorithm(name)[0])):
+        return
+    message = refusal(UnsupportedProblem, solve, problem, name)
+    assert message == f"method {name!r} takes Problem; this problem is of type TimeSharedProblem"

@@ -1,0 +1,385 @@
+"""Certificates about mixes: both checkers say what the definition says, of random leaves and trees.
+
+The definition here: every admitted mix, one by one, against the price of its block.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from cms import (
+    BlockPrices,
+    BlocksOfJob,
+    Branch,
+    Configuration,
+    InvalidCertificate,
+    Job,
+    MachineType,
+    MixPrices,
+    PriceFunction,
+    Problem,
+    Schedule,
+    TimeSharedJob,
+    TimeSharedProblem,
+    referee_of,
+    solve,
+)
+from cms.certificate.first import first_certificate
+from cms.files import certificate_from_json, problem_to_json
+from cms.mixes import prices as prices_module
+from tests.mixes.offered import random_number
+from tests.proofs_checks.both import proved, refused
+from tests.references.mixes import expanded, mixes_on, time_shared_toy
+from tests.samples import refusal
+
+Charges = Mapping[tuple[str, str], Fraction]
+ONE_PER_CENT = Fraction(101, 100)
+
+
+def random_functions(rng: random.Random, problem: TimeSharedProblem) -> dict[str, PriceFunction]:
+    return {
+        job.name: PriceFunction(
+            random_number(rng) * rng.randint(0, 3),
+            [
+                (rng.choice([Fraction(rng.randint(1, 6)) / job.demand, random_number(rng)]), h)
+                for h in [random_number(rng) for _ in range(rng.choice([0, 0, 1, 2]))]
+            ],
+        )
+        for job in problem.jobs
+        if job.demand and rng.random() < 0.9
+    }
+
+
+def worths(
+    problem: TimeSharedProblem, functions: Mapping[str, PriceFunction], charges: Charges
+) -> Iterator[tuple[str, Fraction]]:
+    """The block and the worth of every admitted mix."""
+    demands = {job.name: job.demand for job in problem.jobs}
+    for block in problem.blocks:
+        for _, rates in mixes_on(problem, block):
+            value = Fraction(0)
+            for job, rate in rates.items():
+                value += functions.get(job, PriceFunction()).worth(rate, demands[job])
+                value += charges.get((block, job), Fraction(0))
+            yield block, value
+
+
+def least_prices(
+    problem: TimeSharedProblem, functions: Mapping[str, PriceFunction], charges: Charges
+) -> dict[str, Fraction]:
+    """The least price of each block, at which no mix on it is worth more."""
+    prices = dict.fromkeys(problem.blocks, Fraction(0))
+    for block, value in worths(problem, functions, charges):
+        prices[block] = max(prices[block], value)
+    return prices
+
+
+def scale_of(problem: TimeSharedProblem, prices: Mapping[str, Fraction]) -> Fraction:
+    """What prices are to be multiplied by so that no machine is worth more than its cost."""
+    factors = [
+        problem.machine_type(shape.machine).cost / value
+        for shape in problem.listed_configurations
+        if (value := sum((prices[b] * n for b, n in shape.blocks.items()), Fraction(0)))
+    ]
+    return min(factors, default=Fraction(1))
+
+
+def fitted(problem: TimeSharedProblem, rng: random.Random) -> MixPrices:
+    """Random functions, block prices as low as they may be, scaled as far as they go."""
+    functions = random_functions(rng, problem)
+    prices = least_prices(problem, functions, {})
+    scale = scale_of(problem, prices)
+    return MixPrices(
+        {block: scale * price for block, price in prices.items()},
+        functions={job: function.scaled(scale) for job, function in functions.items()},
+    )
+
+
+def require_one_bound(seed: int) -> None:
+    """Both checkers and the definition say one thing of a leaf that just holds."""
+    rng = random.Random(f"prices {seed}")
+    problem = time_shared_toy(rng)
+    leaf = fitted(problem, rng)
+    document = problem_to_json(problem)
+    bound = proved(document, leaf.to_json())
+    lost = any(
+        job.demand and not any(job.name in problem.usable_points(b) for b in problem.blocks)
+        for job in problem.jobs
+    )
+    if bound is None:
+        assert lost or not any(leaf.prices.values())
+        return
+    demands = {job.name: job.demand for job in problem.jobs}
+    paid = (f.worth(demands[job], demands[job]) for job, f in leaf.functions.items())
+    assert bound == sum(paid, Fraction(0))
+    # A price lower by 1 %, or a function higher by 1 %: refused wherever a mix is then worth more.
+    for block, price in leaf.prices.items():
+        if price:
+            lower = replace_parts(leaf, prices={**leaf.prices, block: price / ONE_PER_CENT})
+            assert "is worth" in refused(document, lower.to_json())
+    for job, function in leaf.functions.items():
+        functions = {**leaf.functions, job: function.scaled(ONE_PER_CENT)}
+        raised = replace_parts(leaf, functions=functions)
+        now = least_prices(problem, functions, {})
+        if any(now[block] > leaf.prices.get(block, 0) for block in now):
+            assert "is worth" in refused(document, raised.to_json())
+        else:
+            assert proved(document, raised.to_json()) is not None
+    # A block price higher by 1 %: refused where a machine is then worth more than it costs.
+    for block, price in leaf.prices.items():
+        prices = {**leaf.prices, block: price * ONE_PER_CENT}
+        raised = replace_parts(leaf, prices=prices)
+        if scale_of(problem, {b: prices.get(b, Fraction(0)) for b in problem.blocks}) < 1:
+            assert "more than its machine's cost" in refused(document, raised.to_json())
+
+
+def replace_parts(
+    leaf: MixPrices,
+    prices: Mapping[str, Fraction] | None = None,
+    functions: Mapping[str, PriceFunction] | None = None,
+) -> MixPrices:
+    return MixPrices(
+        leaf.prices if prices is None else prices,
+        functions=leaf.functions if functions is None else functions,
+    )
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_both_checkers_say_what_the_definition_says_of_a_leaf(part: int) -> None:
+    for number in range(8):
+        require_one_bound(8 * part + number)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(20))
+def test_both_checkers_say_what_the_definition_says_of_thousands_of_leaves(part: int) -> None:
+    for number in range(100):
+        require_one_bound(1000 + 100 * part + number)
+
+
+def require_one_tree(seed: int) -> None:
+    """Below branches on the blocks of a job, mixes with it are worth more or less."""
+    rng = random.Random(f"trees {seed}")
+    problem = time_shared_toy(rng)
+    block, job = rng.choice(problem.blocks), rng.choice(problem.jobs).name
+    functions = random_functions(rng, problem)
+    leaves, values = [], []
+    limit = rng.randint(0, 2)
+    for sign in (-1, 1):
+        multiplier = random_number(rng) * rng.randint(0, 2)
+        charges = {(block, job): sign * multiplier}
+        prices = least_prices(problem, functions, charges)
+        scale = scale_of(problem, prices)
+        leaves.append(
+            MixPrices(
+                {b: scale * price for b, price in prices.items()},
+                multipliers=[scale * multiplier],
+                functions={name: f.scaled(scale) for name, f in functions.items()},
+            )
+        )
+        demands = {each.name: each.demand for each in problem.jobs}
+        paid = (f.worth(demands[name], demands[name]) for name, f in functions.items())
+        limits = -limit if sign < 0 else limit + 1
+        values.append(scale * (sum(paid, Fraction(0)) + multiplier * limits))
+    tree = Branch(BlocksOfJob(block, job), limit, *leaves)
+    bound = proved(problem_to_json(problem), tree.to_json())
+    if bound is not None:
+        assert bound in values
+    # Without what the branch adds, the price of some block is too low, or was not needed.
+    dearest = max((w for b, w in worths(problem, leaves[1].functions, {
+        (block, job): leaves[1].multipliers[0]}) if b == block), default=Fraction(0))  # fmt: skip
+    if dearest > 0 and dearest == leaves[1].prices.get(block):
+        cheap = {**leaves[1].prices, block: dearest / ONE_PER_CENT}
+        forged = MixPrices(cheap, multipliers=leaves[1].multipliers, functions=leaves[1].functions)
+        wrong = Branch(BlocksOfJob(block, job), limit, leaves[0], forged)
+        assert "is worth" in refused(problem_to_json(problem), wrong.to_json())
+
+
+def test_branches_on_the_blocks_of_a_job_charge_the_mixes_that_have_it() -> None:
+    for seed in range(16):
+        require_one_tree(seed)
+
+
+@pytest.mark.long
+def test_branches_on_the_blocks_of_a_job_charge_mixes_a_thousand_times() -> None:
+    for seed in range(1000, 2000):
+        require_one_tree(seed)
+
+
+def image_allows(seed: int) -> bool:
+    """Whether the image's optimum is known, and no bound is above it."""
+    rng = random.Random(f"image {seed}")
+    problem = time_shared_toy(rng)
+    leaf = fitted(problem, rng)
+    if leaf.proves_infeasible(problem):
+        return False
+    plain = expanded(problem)
+    if len(plain.configurations) > 40:
+        return False
+    solution = solve(plain, "cp_sat", time_limit=None)
+    assert solution.cost is None or leaf.bound(problem) <= solution.cost
+    return solution.cost is not None
+
+
+def test_no_leaf_proves_more_than_the_image_in_plain_cms_costs() -> None:
+    assert sum(map(image_allows, range(12))) >= 2
+
+
+@pytest.mark.long
+def test_no_leaf_proves_more_than_hundreds_of_images_cost() -> None:
+    assert sum(map(image_allows, range(1000, 1800))) >= 100
+
+
+# -- one problem, by hand -----------------------------------------------------------------------
+
+SHAPES = [Configuration({"100": 1}), Configuration({"60": 1, "40": 1})]
+JOBS = [
+    TimeSharedJob("resnet", 600, "0.1", {"60": [(8, "0.012"), (16, "0.02")], "40": [(8, 0.015)]}),
+    TimeSharedJob("vgg", 100, "0.14", {"100": [(4, "0.014")], "60": [(4, "0.02")]}),
+    TimeSharedJob("idle", 0, "0.14", {"60": [(4, "0.02")]}),
+]
+PROBLEM = TimeSharedProblem(configurations=SHAPES, jobs=JOBS)
+DOCUMENT = problem_to_json(PROBLEM)
+HOLDS: dict[str, Any] = {
+    "prices": {"100": 1, "60": "3/5", "40": "2/5"},
+    "functions": {"resnet": {"slope": "1/4"}, "vgg": {"slope": "1/10", "steps": [["0.01", 0.1]]}},
+}
+
+
+def test_a_leaf_proves_what_the_demands_are_worth() -> None:
+    assert proved(DOCUMENT, HOLDS) == Fraction(1, 4) + Fraction(1, 5)
+
+
+def test_a_leaf_and_its_copies_are_equal() -> None:
+    leaf = certificate_from_json(HOLDS)
+    copies = [
+        pickle.loads(pickle.dumps(leaf)),
+        certificate_from_json(leaf.to_json()),
+        leaf.private_copy(),  # type: ignore[attr-defined]
+    ]
+    for copy in copies:
+        assert type(copy) is MixPrices
+        assert copy == leaf
+        assert hash(copy) == hash(leaf)
+    assert leaf != BlockPrices(HOLDS["prices"])
+    assert MixPrices().to_json()["functions"] == {}
+
+
+def test_a_breach_names_the_block_the_mix_its_worth_and_the_price() -> None:
+    dear = {**HOLDS, "prices": {**HOLDS["prices"], "100": "1/9"}}
+    assert refused(DOCUMENT, dear) == (
+        "the mix 'vgg x 4' is worth 0.2 at these price functions, more than the price 1/9 of its "
+        "block '100'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"rasnet": {"slope": 1}}, "a price function for the job 'rasnet', which the problem does"),
+        ({"idle": {"slope": 1}}, "a price function for the job 'idle', which has no demand"),
+        ({"vgg": {"slope": -1}}, "functions.vgg.slope is -1, expected a number >= 0"),
+        ({"vgg": {"slope": "x"}}, 'functions.vgg.slope is "x"'),
+        ({"vgg": {}}, 'functions.vgg has no "slope"'),
+        ({"vgg": {"slope": 1, "step": []}}, 'functions.vgg has the unknown key "step"'),
+        ({"vgg": {"slope": 1, "steps": [[0, 1]]}}, "times of a price function's step is 0"),
+        ({"vgg": {"slope": 1, "steps": [["-1/2", 1]]}}, 'functions.vgg.steps[0][0] is "-1/2"'),
+        ({"vgg": {"slope": 1, "steps": [[1, -1]]}}, "functions.vgg.steps[0][1] is -1"),
+        ({"vgg": {"slope": 1, "steps": [[1]]}}, "functions.vgg.steps[0] "),
+        ({"vgg": {"slope": 1, "steps": {}}}, "functions.vgg.steps is an object"),
+        ({"vgg": 1}, "functions.vgg is 1, expected an object"),
+        ([], "functions is an array, expected an object"),
+    ],
+)
+def test_forged_functions_are_refused_by_name(functions: Any, message: str) -> None:
+    assert message in refused(DOCUMENT, {**HOLDS, "functions": functions})
+
+
+def test_price_functions_are_about_shared_blocks_alone() -> None:
+    plain = Problem(configurations=Configuration({"100": 1}), jobs=[Job("vgg", 100, {"100": 285})])
+    leaf = {"prices": {"100": 1}, "functions": {"vgg": {"slope": "1/9"}}}
+    message = refused(problem_to_json(plain), leaf)
+    assert message == "price functions are about a TimeSharedProblem; this is a Problem"
+
+
+def test_prices_of_blocks_alone_hold_where_a_mix_is_of_one_job() -> None:
+    leaf = {"prices": HOLDS["prices"]}
+    assert "block prices alone prove nothing" in refused(DOCUMENT, leaf)
+    alone = TimeSharedProblem(configurations=SHAPES, jobs=JOBS, max_jobs=1)
+    assert proved(problem_to_json(alone), leaf) == BlockPrices(leaf["prices"]).bound(
+        alone.unshared()
+    )
+    assert BlockPrices in referee_of(alone).certificates
+    assert BlockPrices not in referee_of(PROBLEM).certificates
+    # Price functions hold there as well, with mixes of one job.
+    assert proved(problem_to_json(alone), HOLDS) == Fraction(9, 20)
+
+
+def test_limits_of_machines_have_prices_and_may_show_that_there_is_no_schedule() -> None:
+    limited = PROBLEM.replace(machine_types=[MachineType("machine", limit=0)])
+    ray = {
+        "prices": HOLDS["prices"],
+        "limit_prices": {"machine": 1},
+        "functions": HOLDS["functions"],
+    }
+    assert proved(problem_to_json(limited), ray) is None
+    assert proved(problem_to_json(limited), HOLDS) == Fraction(9, 20)
+
+
+def first_of(problem: TimeSharedProblem) -> Any:
+    first = referee_of(problem).first()
+    bound = proved(problem_to_json(problem), first.certificate.to_json())
+    assert (bound is None) == first.infeasible
+    return first
+
+
+def test_what_is_certain_at_first() -> None:
+    first = first_of(PROBLEM)
+    assert (first.certificate, first.bound, first.schedule) == (MixPrices(), 0, None)
+    nothing = PROBLEM.replace(jobs=[JOBS[2]])
+    assert first_of(nothing).schedule == Schedule()
+    # A job without a point that is admitted alone; one that only blocks serve that nobody has.
+    late = TimeSharedJob("late", 1, 1, {"60": [(1, "0.6")]})
+    assert first_of(PROBLEM.replace(jobs=[*JOBS, late])).infeasible
+    unheld = PROBLEM.replace(configurations=SHAPES[:1])
+    assert first_of(unheld).certificate.functions.keys() == {"resnet"}
+    assert first_certificate(unheld).prices.keys() == {"40", "60"}
+
+
+def test_what_is_not_decided_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prices_module, "NODE_LIMIT", 0)
+    message = refusal(InvalidCertificate, certificate_from_json(HOLDS).bound, PROBLEM)
+    assert "was not decided within 1 steps" in message
+
+
+def test_a_check_can_be_stopped() -> None:
+    steps = {f"j{at:02}": PriceFunction(0, [("1/9", 1)]) for at in range(30)}
+    jobs = [
+        TimeSharedJob(name, 1, 900, {"a": [(2, 20 + at), (9, 41 + at)]})
+        for at, name in enumerate(steps)
+    ]
+    problem = TimeSharedProblem(
+        configurations=Configuration({"a": 1}),
+        jobs=jobs,
+        machine_types=[MachineType("machine", cost=26)],
+    )
+    asked = iter([False])
+    leaf = MixPrices({"a": 26}, functions=steps)
+    assert leaf.judged(problem, stopped=lambda: next(asked, True)) is None
+
+
+def test_a_leaf_is_frozen() -> None:
+    leaf = MixPrices({"100": 1}, functions={"vgg": PriceFunction(1)})
+    with pytest.raises(AttributeError):
+        leaf.functions = {}  # type: ignore[misc, assignment]
+    with pytest.raises(TypeError):
+        replace(leaf, nothing=1)  # type: ignore[call-arg]
+    message = refusal(InvalidCertificate, MixPrices, functions={"": PriceFunction(1)})
+    assert "name" in message
