@@ -78,7 +78,7 @@ def _group(entry: Node) -> MachineGroup:
             given = f"gives blocks {pair[0]!r} to {shown_content(pair[1])} a second time"
             raise triple.error(
                 f"{triple.label} {given}",
-                expected="one entry for each block and job, or mix",
+                expected="one entry for each block and job",
                 fix="add the counts up",
             )
         assignment[pair] = count.integer(minimum=None)

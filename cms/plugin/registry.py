@@ -78,7 +78,7 @@ class NamedProblem:
 
     Examples
     --------
-    >>> from cms import Configuration, Job
+    >>> from cms import Configuration, Job, Problem
     >>> pair = NamedProblem(
     ...     name="pair",
     ...     title="two jobs on the halves of a machine",
