@@ -68,7 +68,7 @@ class Cell:
     paid : array
         u; below 0 by far for choices that no frame allows.
     lengths, longest : array
-        Of each choice: its length, and the longest frame it allows.
+        Of each choice that some frame allows: its length, and the longest such frame.
     k : int
         The best one that was found, in units of value.
     gap : int
@@ -163,6 +163,8 @@ class Relaxation:
             hi = _integers([_shifted_up(each.hi, shift) for each, shift in scaled])
             lengths, longest, linear, times, heighted = map(np.stack, zip(*tables, strict=True))
             paid = self._paid(_Table(lengths, longest, linear, times, heighted), lo, hi)
+            # Products with what is far longer than the interval would leave 62 bits.
+            lengths = np.where(paid > _NEVER, lengths, 0)
             k, gap = self._trials(paid, lengths, lo, hi, above)
             for at in np.flatnonzero(gap > 0 if strict else gap >= 0).tolist():
                 ends, numbers = (int(lo[at]), int(hi[at])), (int(k[at]), int(gap[at]))
@@ -188,8 +190,9 @@ class Relaxation:
         raw = self._raw
         for j, offer in enumerate(offers):
             slope = offer.function.slope if offer.demand else Fraction(0)
-            # No rate is worth more than 2**bits, however little of a demand it is.
-            self._slope[j] = min(ceil(slope * value), 2**self._bits)
+            # Beyond twice the largest worth no choice comes near the demand: then what it pays for
+            # its amount is the smaller term, whatever the slope. All products stay within 62 bits.
+            self._slope[j] = min(ceil(slope * value), 2 ** (self._bits + 1))
             self._charge[j] = ceil(offer.charge * value)
             own = offer.function.steps if offer.demand else ()
             for s, step in enumerate(own):

@@ -200,6 +200,45 @@ def test_huge_and_tiny_functions_are_no_trouble() -> None:
     assert by_the_checker(offers, best - Fraction(1, 10**39)) is not None
 
 
+@pytest.mark.parametrize("digits", [4, 8, 12, 16, 30])
+def test_lengths_may_be_of_any_two_sizes(digits: int) -> None:
+    """What is far too long for an interval has no part in it."""
+    large = 10**digits
+    points = [((1, 4), (8 * large, 9 * large)), ((2, 5), (9, 14)), ((1, 3), (50, 11 * large))]
+    function = PriceFunction("1/2", [("1/3", "1/4")])
+    for limit in (40 * large, 100):
+        offers = [
+            offer(f"j{at}", *(p for p in own if 2 * p[1] <= limit), limit=limit)._replace(
+                function=function, charge=Fraction(at - 1, 9)
+            )
+            for at, own in enumerate(points)
+        ]
+        best = max(worth for _, worth in all_mixes(offers))
+        found = dearest(offers, NOTHING).dearest
+        assert found is not None
+        assert found.worth == best
+        assert not dearest(offers, best).mixes
+        assert by_the_checker(offers, best) is None
+
+
+@pytest.mark.parametrize("digits", [3, 9, 12, 40])
+def test_demands_may_be_far_beyond_what_a_block_gives(digits: int) -> None:
+    """Then the whole demand is worth as much more than any mix."""
+    demand = Fraction(10**digits)
+    function = PriceFunction(demand, [(3 / demand, "1/99"), (Fraction(1, 2), "1/7")])
+    points = [((1, 4), (8, 9)), ((2, 5), (9, 14)), ((1, 3), (5, 11), (20, 29))]
+    offers = [
+        offer(f"j{at}", *own)._replace(function=function, demand=demand)
+        for at, own in enumerate(points)
+    ]
+    best = max(worth for _, worth in all_mixes(offers))
+    found = dearest(offers, NOTHING).dearest
+    assert found is not None
+    assert found.worth == best
+    assert by_the_checker(offers, best) is None
+    assert by_the_checker(offers, best * Fraction(999, 1000)) is not None
+
+
 def test_charges_decide_what_a_mix_has() -> None:
     paid, shunned = offer("paid", (1, 30)), offer("shunned", (1, 2), demand=5)
     offers = [
