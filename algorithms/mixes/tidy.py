@@ -29,6 +29,7 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
     >>> from algorithms.mixes.columns import Columns
     >>> jobs = [TimeSharedJob(name, 1, 20, {"a": [(2, 1)]}) for name in "xy"]
