@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from cms.plugin.algorithm import Budget, Claim
+    from cms.schedule.schedule import Schedule
 
     from .knapsack import Prices
     from .master import Step
@@ -45,6 +46,11 @@ class Closing:
     search : PriceSearch
         With a solution of its linear program.
     budget : Budget
+
+    Attributes
+    ----------
+    decided : bool
+        Whether a solver's word leaves nothing to look for.
     """
 
     def __init__(self, search: PriceSearch, budget: Budget) -> None:
@@ -52,6 +58,7 @@ class Closing:
         self._columns, self._problem = search.columns, search.columns.problem
         self._shapes = Shapes(self._problem, search.region.rows)
         self._step = self._problem.cost_step
+        self.decided = False
 
     def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
         """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
@@ -169,6 +176,7 @@ class Closing:
             return
         _, outcome = program.solve(self._budget, effort=effort)
         if outcome.status == "infeasible":
+            self.decided = True
             yield Named(SolverBound(cost, "CP-SAT"), part)
 
     def _all_mixes(self, target: Fraction | None, most: int) -> list[Column] | None:
@@ -203,7 +211,7 @@ class Closing:
 
     # -- without crumbs ----------------------------------------------------------------------------
 
-    def tidy(self, counts: Mapping[int, int], found: Found) -> object:
+    def tidy(self, counts: Mapping[int, int], found: Found) -> Schedule:
         """Return the schedule of a solution, with as few turns of jobs on blocks as are found."""
         columns, best = self._columns, tidied(self._columns, counts)
         if found.cost <= self._least:
@@ -221,7 +229,8 @@ class Closing:
 
 
 def _worth(prices: Prices, column: Column) -> float:
-    return sum(float(prices.worth(job, np.float64(near(share)))) for job, share in column.shares)
+    worths = (prices.worth(job, np.array([near(share)])) for job, share in column.shares)
+    return sum((float(worth[0]) for worth in worths), 0.0)
 
 
 def turns(listed: list[Column], counts: Mapping[int, int]) -> int:

@@ -79,7 +79,7 @@ class _Run:
         if self._met(search):
             return
         yield from closing.decide(self._cost, quick=True)
-        if self._met(search):
+        if closing.decided or self._met(search):
             return
         diver = Diver(search, self._hosting, Random(budget.seed), budget)
         for schedule in diver.schedules():

@@ -82,7 +82,7 @@ def test_one_job_a_block_goes_on_from_a_schedule() -> None:
     assert solution.status.value == "optimal"
 
 
-@pytest.mark.parametrize("seed", few(2, range(10)))
+@pytest.mark.parametrize("seed", few(1, range(10)))
 def test_a_larger_cap_and_a_looser_rule_never_hurt(seed: int) -> None:
     costs = [
         solve(random_mix(seed, most=5, rule=rule, max_jobs=cap), time_limit=None).cost
