@@ -99,7 +99,7 @@ def test_tidying_leaves_every_job_served() -> None:
     columns = Columns(problem)
     columns.add_alone()
     search = searched(problem)
-    counts = {number: 3 for number in range(len(search.columns))}
+    counts = dict.fromkeys(range(len(search.columns)), 3)
     listed = search.columns.listed
     kept = tidied(search.columns, counts)
     served = dict.fromkeys(search.columns.jobs, Fraction(0))
