@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MOST_MIXES = 1_000
 #: SCIP's nodes and CP-SAT's deterministic time, for schedules.
 _NODES, _EFFORT = 200, 5.0
+#: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
+FEW_JOBS, _FEWER_NODES = 12, 30
 #: SCIP's nodes for the tidiest schedule.
 _TIDY_NODES = 50
 #: Mixes of one block that are listed, at first and at last, and CP-SAT's time to decide.
@@ -77,7 +79,8 @@ class Closing:
         program = self._built(mixes, rules, self._around(listed))
         if program is None:
             return None
-        found = program.search(self._budget, nodes=_NODES)
+        few = len(self._columns.jobs) <= FEW_JOBS
+        found = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
         if found is None and not self._budget.stopped:
             found, _ = program.solve(self._budget, effort=_EFFORT)
         return found
