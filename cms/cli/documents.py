@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import usage_error
-
 if TYPE_CHECKING:
     from cms.files import Node
 
@@ -27,15 +25,8 @@ def open_document(path: Path) -> tuple[str, Node]:
     Raises
     ------
     FileError
-        If it cannot be read or is no JSON.
-    UsageError
-        If it is a table, which another command reads.
+        If it cannot be read or is no JSON; of a table, what makes a plan of it.
     """
-    if path.suffix.lower() == ".csv":
-        raise usage_error(
-            f"{path} is a table, expected a JSON document; services and operating points are for: "
-            "cms plan --services S.csv --operating-points P.csv"
-        )
     from cms.files import Node, parse_json, read_source
 
     source = read_source(path, holds="a JSON document")

@@ -13,7 +13,8 @@ from .catalogue import find_gpu, gpu_keys, is_device_file
 from .session import Exit, session_of
 
 _Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Where to write them; made if it is not there.")
+    Path,
+    typer.Argument(metavar="DIR", help="Where to write them; its last part is made."),
 ]
 _Device = Annotated[
     str | None,
@@ -47,7 +48,7 @@ def init(
 
     gpu = find_gpu(device or DEFAULT_GPU, "--device")
     services, points = folder / "services.csv", folder / "operating_points.csv"
-    _make(folder)
+    is_new = _make(folder)
     there = [str(path) for path in (services, points) if path.exists()]
     if there and not force:
         are = "is" if len(there) == 1 else "are"
@@ -71,8 +72,9 @@ def init(
             }
         )
     elif not quiet:
+        made = f"made the folder {folder}\n" if is_new else ""
         session.print_text(
-            f"wrote {services}: what to serve, with rates and latency limits\n"
+            f"{made}wrote {services}: what to serve, with rates and latency limits\n"
             f"wrote {points}: what was measured on {gpu.key} (here: made up)\n\n"
             "The rows are examples, and the comments say what each column means. Try them:\n\n"
             f"    {following}\n\n"
@@ -81,12 +83,22 @@ def init(
     return Exit.ANSWER
 
 
-def _make(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
+def _make(folder: Path) -> bool:
+    """Make a folder where there is none, and return whether there was none; no folder above it."""
+    if folder.is_dir():
+        return False
+    if folder.exists():
         raise options.usage_error(f"{str(folder)!r} is a file; expected a folder", "DIR")
+    if not folder.parent.exists():
+        raise options.usage_error(
+            f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in; "
+            f"create it first: mkdir -p {shlex.quote(str(folder.parent))}",
+            "DIR",
+        )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
     except OSError as fault:
         raise options.usage_error(
             f"the folder {str(folder)!r} cannot be made: {fault.strerror}", "DIR"
         ) from None
+    return True

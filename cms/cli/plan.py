@@ -161,13 +161,13 @@ _RateMargin = Annotated[
     typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
 ]
 _Spread = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--spread/--no-spread",
         help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
-        "limits at the planned rates.",
+        "limits at the planned rates; not with --near, which keeps what runs.  [default: spread]",
     ),
-]
+]  # fmt: skip
 _MaxProcesses = Annotated[
     int | None,
     typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
@@ -195,7 +195,7 @@ def plan(
     rule: _Rule = None,
     load_curves: _LoadCurves = None,
     rate_margin: _RateMargin = "0",
-    spread_slack: _Spread = True,
+    spread_slack: _Spread = None,
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
@@ -231,6 +231,11 @@ def plan(
         (services, "--services"), (operating_points, "--operating-points"),
         (load_curves, "--load-curves"), (start, "--start"), (near, "--near"),
     )  # fmt: skip
+    if near is not None and spread_slack:
+        raise options.usage_error(
+            "--near chooses the instances, those that run before all; leave out one of them",
+            "--spread",
+        )
     with session.interrupts.abortable():
         now = read_near(session, near, extra_gpus, max_age)
         if published is not None:
@@ -257,7 +262,7 @@ def plan(
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
     grown = None
-    if shown and spread_slack and serving.promise is not None:
+    if shown and spread_slack is not False and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     made = Plan(serving, solution)
 

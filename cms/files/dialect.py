@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from itertools import islice
 from types import MappingProxyType
 
 from ..errors import FileError
 from .csv_records import records
 from .source import Source
 
-__all__ = ["DELIMITERS", "delimiter_of", "folded"]
+__all__ = ["DELIMITERS", "delimiter_of", "folded", "is_table"]
 
 #: What may stand between cells, and what one of it is called; of equal ones the first is taken.
 DELIMITERS: Mapping[str, str] = MappingProxyType({",": "comma", ";": "semicolon", "\t": "tab"})
@@ -30,6 +31,31 @@ def folded(name: str) -> str:
     ('rate_rps', 'rate_rps')
     """
     return _GAPS.sub("_", name.strip().casefold())
+
+
+def is_table(source: Source) -> bool:
+    r"""Whether a text that is no JSON document is a table: its first rows have cells, and as many.
+
+    Examples
+    --------
+    >>> is_table(Source("s.csv", "# rates\nservice;rate\nchat;12,5\n"))
+    True
+    >>> is_table(Source("s.json", '{"service": "chat", \n"rate": 12, }'))
+    False
+    """
+    text = source.text or ""
+    if text.lstrip().startswith(("{", "[")):
+        return False
+    needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
+    for delimiter in DELIMITERS:
+        try:
+            rows = [cells for _, cells in islice(records(source, delimiter), 2)]
+        except FileError:
+            continue
+        named = bool(rows) and all(cell.strip() for cell in rows[0])
+        if named and len(rows) >= needed and 1 < len(rows[0]) == len(rows[-1]):
+            return True
+    return False
 
 
 def delimiter_of(source: Source, known: Collection[str]) -> str:

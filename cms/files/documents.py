@@ -70,7 +70,7 @@ def read_document(path: StrPath, kind: str) -> Node:
         If the file cannot be read, is no JSON, or is not a document of this format and schema.
     """
     source = read_source(path, holds="a JSON document")
-    node = Node(parse_json(source), source)
+    node = Node(parse_json(source, holds=FORMATS[kind]), source)
     check_head(node, kind)
     return node
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from ..errors import FileError
 from ..values.numbers import LARGEST_DIGITS, parse_exact
+from .dialect import is_table
 from .source import Source
 from .wording import quoted
 
@@ -31,8 +32,14 @@ class _Refused(ValueError):
     """Raised inside the parser's hooks, which do not know where in the text they are."""
 
 
-def parse_json(source: Source) -> Any:
+def parse_json(source: Source, *, holds: str = "") -> Any:
     """Parse a JSON document: integers become int, other numbers Fraction, exactly.
+
+    Parameters
+    ----------
+    source : Source
+    holds : str
+        What it should hold ("a plan"), for those who give a table in its place.
 
     Raises
     ------
@@ -54,6 +61,8 @@ def parse_json(source: Source) -> Any:
             object_pairs_hook=_unique,
         )
     except json.JSONDecodeError as fault:
+        if is_table(source):
+            raise _is_a_table(source, holds) from None
         raise _syntax_error(source, fault) from None
     except _Refused:
         _raise_first_fault(source)
@@ -183,6 +192,15 @@ def _check_number(source: Source, token: str, at: int) -> None:
             at,
             expected=f"at most {LARGEST_DIGITS} digits and an exponent of at most 400",
         ) from None
+
+
+def _is_a_table(source: Source, holds: str) -> FileError:
+    return source.error(
+        "this is a table" + (f", not {holds}" if holds else ""),
+        expected="a JSON document",
+        fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan of "
+        "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a plan",
+    )
 
 
 def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:

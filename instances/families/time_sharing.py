@@ -47,7 +47,7 @@ class Curve(NamedTuple):
     Examples
     --------
     >>> CURVES[0].name, CURVES[0].length(8, 60)
-    ('tagger', Fraction(5869, 2500000))
+    ('tagger', Fraction(11747, 5000000))
     """
 
     name: str

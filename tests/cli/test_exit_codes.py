@@ -58,10 +58,6 @@ WRONG_USAGE = {
         ["solve", "--published", "decoy"],
         "nearest: 'decoys'; cms solve takes aggregated-lp-gap, ",
     ),
-    "a table to solve": (
-        ["solve", "services.csv"],
-        "cms plan --services S.csv --operating-points P.csv",
-    ),
     "several GPUs of that name": (
         ["plan", "--published", "S1", "-g", "H100"],
         "h100-80gb (H100 80GB HBM3, H100 PCIe), h100-94gb (H100 NVL) or h100-96gb",
@@ -138,6 +134,29 @@ def test_wrong_data_exits_with_1_and_says_where(
         services.write_text(text, "utf-8")
     assert run(tables) == 1
     assert expected in error_of(capsys)
+
+
+@pytest.mark.parametrize(
+    ("command", "instead_of"),
+    [
+        ("place TABLE --nodes nodes.csv", ", not a plan"),
+        ("simulate TABLE", ", not a plan"),
+        ("plan --published S1 --near TABLE", ""),
+        ("check TABLE", ""),
+        ("diff TABLE TABLE", ""),
+        ("export TABLE --to slurm -o out", ""),
+        ("transition TABLE TABLE", ""),
+        ("verify TABLE --against TABLE", ""),
+        ("solve TABLE", ""),
+    ],
+)
+def test_a_table_in_place_of_a_document_is_called_one_and_what_makes_a_plan_of_it_is_said(
+    command: str, instead_of: str, tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command.replace("TABLE", tables[2]).split()) == 1
+    said = error_of(capsys)
+    assert f"{tables[2]}: this is a table{instead_of}, expected a JSON document" in said
+    assert "'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan" in said
 
 
 def test_points_of_another_gpu_alone_name_the_flag_and_the_gpu(

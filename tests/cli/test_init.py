@@ -46,9 +46,10 @@ def test_a_plan_is_made_of_them_at_once_and_without_a_warning(
 def test_what_to_do_next_is_printed_and_can_be_typed(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (here / "my fleet").mkdir()
     assert run(["init", "my fleet/east"]) == 0
     out = capsys.readouterr().out
-    assert "wrote my fleet/east/services.csv" in out
+    assert out.startswith("made the folder my fleet/east\nwrote my fleet/east/services.csv")
     (line,) = (line for line in out.splitlines() if line.startswith("    cms plan"))
     assert run([*shlex.split(line)[1:], "-q"]) == 0
     assert sorted(path.name for path in (here / "my fleet/east").iterdir()) == [
@@ -56,6 +57,8 @@ def test_what_to_do_next_is_printed_and_can_be_typed(
     ]  # fmt: skip
     assert run(["init", "other", "-q"]) == 0
     assert capsys.readouterr().out == ""
+    assert run(["init", "my fleet/east", "--force"]) == 0
+    assert "made the folder" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["services.csv", "operating_points.csv"])
@@ -85,6 +88,16 @@ def test_a_folder_that_cannot_be_and_a_device_that_is_not_known_are_named(
         assert run(["init", *arguments]) in (1, 2)
         assert says in error_of(capsys)
     assert [path.name for path in here.iterdir()] == ["file"]
+
+
+def test_a_folder_in_one_that_is_not_there_is_not_made(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", "no/such one/dir"]) == 2
+    said = error_of(capsys)
+    assert "DIR: there is no folder 'no/such one' to make 'dir' in" in said
+    assert "create it first: mkdir -p 'no/such one'" in said
+    assert list(here.iterdir()) == []
 
 
 def test_a_device_file_of_ones_own_is_named_in_the_next_command(

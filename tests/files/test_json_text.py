@@ -136,6 +136,29 @@ def test_a_fault_is_found_where_it_stands(text: str, message: str) -> None:
     assert str(caught.value).startswith(f"p.json:{message}")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("s.csv", "service,model\nchat,bert\n"),
+        ("s.csv", "service,model\n"),
+        ("<stdin>", "# what to serve\n\nservice;model\nchat;bert\n"),
+        ("s.txt", "0.5\t1\n2\t3"),
+        ("s.txt", '"service","model"\r\n"chat","bert"\r\n'),
+    ],
+)
+def test_a_table_is_called_one(name: str, text: str) -> None:
+    with pytest.raises(FileError, match="this is a table, not a plan, expected a JSON document"):
+        parse_json(Source(name, text), holds="a plan")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1,\n"b", 2}', "[1, 2\n3, 4]", "well, hello", "one,\ntwo, and three", "a\nb\n"]
+)
+def test_what_is_no_table_is_not_called_one(text: str) -> None:
+    with pytest.raises(FileError, match="unexpected|a comma|ends too early"):
+        parse_json(Source("s.json", text))
+
+
 def test_odd_keys_and_texts_are_shown_on_one_printable_line() -> None:
     node = Node({"a b": {'"\n\ud800': ["\x1b[9m" * 30]}})
     inner = node.at("a b").at('"\n\ud800').at(0)

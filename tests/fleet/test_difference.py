@@ -87,7 +87,15 @@ def test_shares_of_one_size_are_counted_not_matched_by_place() -> None:
 
 
 def test_a_mode_that_changes_touches_the_gpu() -> None:
-    assert not difference(on(mode=Mode.WHOLE), on()).is_empty
+    assert not difference(on(), on(mode=Mode.WHOLE)).is_empty
+    cut = on(Instance("3g.40gb", 4))
+    assert [each.changes_mode for each in difference(on(mode=Mode.WHOLE), cut).gpus] == [True]
+
+
+def test_a_gpu_on_which_nothing_is_to_be_keeps_its_mode() -> None:
+    assert difference(on(mode=Mode.WHOLE), on()).is_empty
+    (left,) = difference(on(Instance("whole"), mode=Mode.WHOLE), on()).gpus
+    assert not left.changes_mode
 
 
 @pytest.mark.parametrize(

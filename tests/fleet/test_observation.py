@@ -164,6 +164,29 @@ BAD = {
     "an odd time": (("index, timestamp\n0, yesterday\n",), "the timestamp is 'yesterday'"),
     "too many media engines": ((QUERY, "| 0 MIG 1g.10gb+me 20 1 0:1 |\n"
                                        "| 0 MIG 1g.10gb+me 20 2 1:1 |\n"), "at most 1"),
+    "none and some": (
+        (QUERY + "No GPU instances found: Not Found\n" + LGI,),
+        r'^file0.txt:4: it says "No GPU instances found" here, and GPU 0 has a 3g.40gb in '
+        r"file0.txt:10",
+    ),
+    "some and none": (
+        (QUERY, LGI, "No GPU instances found\n"), "^file2.txt:1: .* a 3g.40gb in file1.txt:6",
+    ),
+    "none and a device": (
+        (LIST, "No GPU instances found\n"), "^file1.txt:1: .* a 3g.40gb in file0.txt:2",
+    ),
+    "none and a compute instance": (
+        (QUERY, "No GPU instances found\n", LCI), "GPU 0 has a compute instance in file2.txt:7",
+    ),
+    "no compute instance and one": (
+        (QUERY, LGI, LCI, "No compute instances found\n"), "^file3.txt:1: .* in file2.txt:7",
+    ),
+    "all off and one on": (
+        (QUERY, "No MIG-enabled devices found.\n"), "^file1.txt:1: .*MIG is on on GPU 0 in .*:2",
+    ),
+    "all off and an instance": (
+        (LGI, "No MIG-enabled devices found.\n"), "^file1.txt:1: .* a 3g.40gb in file0.txt:6",
+    ),
     "an error of the driver": ((QUERY, "Failed to display GPU instances: Unknown Error\n"),
                                "is not understood"),
     "no GPU of that number": (("No devices were found\n",), "is not understood"),

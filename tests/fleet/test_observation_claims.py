@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from cms.errors import FileError
-from cms.fleet.deployment import Deployment, FleetNode, Mode, State
+from cms.fleet.deployment import WHOLE, Deployment, FleetNode, Mode, State
 from cms.fleet.deployment.export import export
 from cms.fleet.deployment.export.advertised import resource_of
 from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Stated
@@ -101,13 +101,14 @@ def test_old_names_that_claims_serve_count_once() -> None:
 
 
 def settled(deployment: Deployment) -> Deployment:
-    """The same without shares and work on whole GPUs, and with everything that works running."""
+    """The same without shares, with everything that works running, and idle whole GPUs empty."""
     cards = {}
     for card in deployment.gpus():
-        kept = [] if card.mode is not Mode.MIG else [
+        kept = [
             each if each.state is State.HOLLOW else replace(each, state=State.RUNNING)
             for each in card.instances
-        ]  # fmt: skip
+            if card.mode is Mode.MIG or (card.mode is Mode.WHOLE and (each.work or each.owner))
+        ]
         mode = Mode.WHOLE if card.mode is Mode.MPS else card.mode
         cards[card.node, card.index] = card.with_instances(kept, mode)
     return deployment.with_gpus(cards)
@@ -123,7 +124,8 @@ def running(deployment: Deployment, by_claim: bool) -> list[Object]:
     for each in deployment.nodes:
         held = Counter(
             resource_of(i.profile)
-            for c in each.gpus for i in c.instances if i.state is not State.HOLLOW
+            for c in each.gpus if c.mode is Mode.MIG
+            for i in c.instances if i.state is not State.HOLLOW
         )  # fmt: skip
         whole = {"nvidia.com/gpu": sum(c.mode is Mode.WHOLE for c in each.gpus)}
         cluster_node = node(each.name)
@@ -134,10 +136,12 @@ def running(deployment: Deployment, by_claim: bool) -> list[Object]:
             if card.mode is Mode.WHOLE:
                 listed.append(device(f"gpu-{card.index}", uuid=str(card.uuid)))
             for part in card.instances:
-                name = f"gpu-{card.index}-mig-{part.profile.replace('.', '')}-0-{part.start}"
+                name = f"gpu-{card.index}"
                 if part.state is State.HOLLOW:
                     continue
-                listed.append(device(name, profile=part.profile, parentUUID=str(card.uuid)))
+                if card.mode is Mode.MIG:
+                    name += f"-mig-{part.profile.replace('.', '')}-0-{part.start}"
+                    listed.append(device(name, profile=part.profile, parentUUID=str(card.uuid)))
                 if part.work is None and part.owner is None:
                     continue
                 number += 1
@@ -151,7 +155,8 @@ def running(deployment: Deployment, by_claim: bool) -> list[Object]:
                     }  # fmt: skip
                     new = pod_of(kinds[tuple(sorted(wanted.items()))], f"p-{number}", each.name)
                 elif not by_claim:
-                    limits = {resource_of(part.profile): "1"}
+                    of_card = "nvidia.com/gpu"
+                    limits = {resource_of(part.profile) if part.start is not None else of_card: "1"}
                     new["spec"]["containers"] = [{"resources": {"limits": limits}}]
                 if by_claim:
                     new["status"]["resourceClaimStatuses"] = [
@@ -177,7 +182,7 @@ def listings(deployment: Deployment) -> list[NodeFacts]:
         for card in each.gpus:
             parts = tuple(
                 InstanceFacts(i.profile, "lgi", i.start, is_hollow=i.state is State.HOLLOW)
-                for i in card.instances
+                for i in (card.instances if card.mode is Mode.MIG else ())
             )
             mode = Stated("on" if card.mode is Mode.MIG else "off", "L")
             gpus.append(GpuFacts(card.index, "L", mig=mode, instances=parts))
@@ -201,8 +206,12 @@ def test_what_is_exported_and_runs_is_observed_by_node_and_kind(deployment: Depl
 
 
 def held_on(each: FleetNode) -> Counter[object]:
+    """What a node's instances do; an uncut GPU that may be another's counts as a free one."""
     return Counter(
-        (i.profile, i.work, i.owner is not None) for card in each.gpus for i in card.instances
+        (i.profile, i.work, i.owner is not None)
+        for card in each.gpus
+        for i in card.instances
+        if i.profile != WHOLE or i.work or i.owner
     )
 
 

@@ -24,6 +24,7 @@ from cms.fleet.deployment import (
     wanted_of,
 )
 from cms.fleet.deployment.export import TARGETS, ExportOptions, export
+from cms.fleet.deployment.verifying import verify
 from tests.fleet.bridging import changes, observed, run, stand_ins, write
 from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
 from tests.fleet.stand_ins.machines import StandInNode
@@ -155,6 +156,34 @@ def test_other_cards_texts_and_names(
         ran = run(nodes["a"], tmp_path / "out/nodes/a.sh", word)
         assert (ran.code, ran.error) == (0, ""), ran
         is_there(nodes, reached)
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_gpus_with_nothing_on_them_keep_their_mode(tmp_path: Path, is_told: bool) -> None:
+    """As from a table of nodes, which does not say whether MIG is on."""
+    modes = (Mode.MIG, Mode.WHOLE, Mode.WHOLE, Mode.MIG)
+    cards = [FleetGpu("a", index, A100, mode) for index, mode in enumerate(modes)]
+    if is_told:
+        cards[3] = cards[3].with_instances([Instance("3g.40gb", 4)])
+    now = Deployment((FleetNode("a", tuple(cards)),))
+    whole = FleetGpu("a", 2, A100, instances=(Instance("7g.80gb", 0),))
+    empty = [FleetGpu("a", index, A100) for index in (0, 1, 3)]
+    target = Deployment((FleetNode("a", (*empty, whole)),))
+    nodes = stand_ins(tmp_path, now)
+    written = export(target, "nvidia-smi", ExportOptions(now if is_told else None))
+    assert [loss for loss in written.losses if "left as it is, on or off, on a/0, a/1, a/3" in loss]
+    write(tmp_path / "out", written)
+    script = tmp_path / "out/nodes/a.sh"
+    for word, reached in [("", target), ("undo", now)] if is_told else [("", target)]:
+        ran = run(nodes["a"], script, word)
+        assert (ran.code, ran.error) == (0, ""), ran
+        found = is_there(nodes, reached)
+        assert verify(found, reached) == ()
+        kept = [card.mode for card in found.gpus()]
+        assert kept == [Mode.MIG, Mode.WHOLE, reached.node("a").gpus[2].mode, Mode.MIG]
+    switched = [line for line in changes(nodes["a"]) if " -mig " in line]
+    assert [line for line in switched if "-i 2 " not in line] == []
+    assert len(switched) == (2 if is_told else 1)
 
 
 # --- the scenarios, and what can go wrong ---------------------------------------------------------

@@ -50,6 +50,33 @@ def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
     return offers
 
 
+def wild_number(rng: random.Random, least: int = -12, most: int = 12) -> Fraction:
+    """A number of any size between powers of ten."""
+    return rng.randint(1, 99) * Fraction(10) ** rng.randint(least, most)
+
+
+def wild_offers(rng: random.Random, jobs: int) -> list[Offer]:
+    """Offers whose demands, lengths and prices are of all sizes, beside each other."""
+    offers = []
+    for at in range(jobs):
+        demand, limit = wild_number(rng), wild_number(rng, 0, 6)
+        choices: list[Choice] = []
+        parts = [Fraction(rng.randint(1, 100), 100) / 10 ** rng.randint(0, 9) for _ in range(3)]
+        for length in sorted(limit / 2 * part for part in parts):
+            amount = wild_number(rng, -6, 6)
+            if not choices or amount > choices[-1].amount:
+                choices.append(Choice(amount, length, limit - length))
+        steps = [
+            (rng.choice([wild_number(rng), rng.randint(1, 6) / demand]), wild_number(rng, -9, 3))
+            for _ in range(rng.randint(0, 3))
+        ]
+        slope = rng.choice([Fraction(0), wild_number(rng, -6, 6), demand])
+        charge = rng.choice([Fraction(0), wild_number(rng, -9, 9), -wild_number(rng, -9, 9)])
+        function = PriceFunction(slope, steps)
+        offers.append(Offer(f"j{at}", demand, function, charge, tuple(choices)))
+    return offers
+
+
 def all_mixes(
     offers: Sequence[Offer], most_jobs: int | None = None
 ) -> Iterator[tuple[dict[str, Fraction], Fraction]]:

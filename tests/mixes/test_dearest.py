@@ -18,7 +18,7 @@ from cms.mixes.functions import PriceFunction
 from cms.mixes.offers import Choice, ExactMixes, Offer, Pick
 from cms.running.stopping import Stopped
 from proofs_checks.checker import dearest as checker
-from tests.mixes.offered import all_mixes, random_offers
+from tests.mixes.offered import all_mixes, random_offers, wild_offers
 
 NOTHING = Fraction(0)
 
@@ -48,7 +48,8 @@ def dearest(offers: Sequence[Offer], above: Fraction, most_jobs: int | None = No
 def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
     """Both searches and the enumeration agree, on the value and on either side of it."""
     rng = random.Random(f"dearest {seed}")
-    offers = random_offers(rng, rng.randint(1, jobs))
+    make = wild_offers if seed % 10 == 4 else random_offers
+    offers = make(rng, rng.randint(1, jobs))
     if seed % 10 == 7:  # worths come in steps alone
         offers = [each._replace(function=PriceFunction(0, each.function.steps)) for each in offers]
     most_jobs = rng.choice([None, None, 1, 2, 3])

@@ -20,7 +20,6 @@ from .nearest import Nearest, nearest
 from .nodes_table import read_nodes
 from .placed import Placed
 from .placing import place
-from .starts import layout_of
 from .unplaceable import Unplaceable, check_unplaceable
 from .wanted import Wanted, wanted_of
 from .wishes import Wishes, wishes_of
@@ -42,7 +41,6 @@ __all__ = [
     "Wanted",
     "wanted_of",
     "read_nodes",
-    "layout_of",
     # placed
     "place",
     "Placed",

@@ -39,8 +39,9 @@ class GpuDifference:
 
     @property
     def changes_mode(self) -> bool:
-        """Whether MIG is to be switched on or off."""
-        return (self.now.mode is Mode.MIG) != (self.then.mode is Mode.MIG)
+        """Whether MIG is to be switched on or off; where nothing is to be it stays as it is."""
+        switched = (self.now.mode is Mode.MIG) != (self.then.mode is Mode.MIG)
+        return switched and not self.then.leaves_mode
 
     @property
     def is_untouched(self) -> bool:

@@ -69,6 +69,19 @@ class FleetGpu:
         return not self.instances
 
     @property
+    def leaves_mode(self) -> bool:
+        """Whether MIG may be on or off: nothing is to be there, and nobody said that it is off.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> empty = FleetGpu("node-a", 3, gpu("a100-80gb"))
+        >>> [card.leaves_mode for card in (empty, replace(empty, mode=Mode.WHOLE))]
+        [True, False]
+        """
+        return self.mode is Mode.MIG and self.is_empty
+
+    @property
     def layout(self) -> Layout:
         """The placed instances; those whose start is not known are left out."""
         return tuple(
@@ -126,6 +139,11 @@ class FleetNode:
         ``550.54.15``.
     observed : Observation, optional
         None if nobody looked.
+
+    Raises
+    ------
+    InvalidProblem
+        If a GPU is of another node, or the driver is no version.
     """
 
     name: str
@@ -141,6 +159,8 @@ class FleetNode:
                 raise InvalidProblem(
                     f"GPU {each.name} is on node {self.name!r}; expected {self.name}/{each.index}"
                 )
+        if self.driver is not None:
+            driver_branch(self.driver)  # as every file's
         object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
 
     def offers(self, profile: Profile) -> bool:

@@ -15,7 +15,7 @@ from math import ceil, floor, gcd, lcm
 
 from ..serving.plan import Plan
 from .instance import Kind, Work
-from .keeping import Crowd, Demand, KeepingProgram
+from .keeping import Chosen, Crowd, Demand, KeepingProgram
 from .model import Deployment, FleetGpu
 from .placed import has_our_work
 from .programs import Limits, Program
@@ -236,6 +236,10 @@ class NearestProgram:
             for number, v in part.items():
                 found[number] += values[v]
         return dict(sorted((+found).items()))
+
+    def chosen(self, values: Sequence[int]) -> Chosen:
+        """Return what a solution decides."""
+        return self.keeping.read(values, None, ended=False)
 
     def gpus(self, values: Sequence[int]) -> dict[str, int]:
         """Return how many GPUs of each type a solution may use."""

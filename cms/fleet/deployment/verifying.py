@@ -78,7 +78,7 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
         yield Violation("device", meant.name, f"the type {seen.gpu.key}", meant.gpu.key)
     elif seen.uuid and meant.uuid and seen.uuid != meant.uuid:
         yield Violation("device", meant.name, f"the UUID {seen.uuid}", meant.uuid)
-    elif (seen.mode is Mode.MIG) != (meant.mode is Mode.MIG):
+    elif (seen.mode is Mode.MIG) != (meant.mode is Mode.MIG) and not meant.leaves_mode:
         words = {True: "MIG on", False: "MIG off"}
         has, needs = words[seen.mode is Mode.MIG], words[meant.mode is Mode.MIG]
         yield Violation("mode", meant.name, has, needs)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..deployment.starts import placed_instances
 from ..serving.operating_point import mps_share
+from ..serving.starts import placed_instances
 
 if TYPE_CHECKING:
     from ..hardware import Gpu

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cms.errors import FileError
+from cms.errors import FileError, InvalidProblem
 from cms.files.source import Source
 from cms.fleet import gpu
 from cms.fleet.deployment import FleetGpu, FleetNode
@@ -14,6 +14,7 @@ from cms.fleet.deployment.export import TARGETS, ExportOptions, export
 from cms.fleet.deployment.export.export import bare
 from cms.fleet.deployment.export.mig_parted_file import (
     Entry,
+    configs_of,
     cuts_of,
     merged,
     name_of,
@@ -114,6 +115,16 @@ def test_a_name_that_means_something_else_already_is_refused() -> None:
     text = text_of({name_of(cuts): {0: FrozenMap({"1g.10gb": 1})}})
     with pytest.raises(FileError, match="of another content already"):
         merged(Source("c.yaml", text), {name_of(cuts): cuts})
+
+
+def test_two_layouts_of_one_name_are_both_named() -> None:
+    """Two of which the hashes begin with the same 48 bits, found among 48 million."""
+    one, two = ({0: FrozenMap({"1g.10gb": count})} for count in (5_758_168, 44_609_950))
+    assert name_of(one) == name_of(two)
+    assert list(configs_of([one, dict(one)])) == [name_of(one)]
+    says = r'layouts .*"1g.10gb": 5758168.* and .*"1g.10gb": 44609950.* name cms-4fe7713f35a0;'
+    with pytest.raises(InvalidProblem, match=says):
+        configs_of([one, two])
 
 
 @pytest.mark.parametrize(

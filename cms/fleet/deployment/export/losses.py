@@ -8,7 +8,15 @@ from ....values.numbers import shown
 from ..instance import Instance, Mode, State
 from ..model import Deployment, FleetGpu
 
-__all__ = ["about_mps", "about_nodes", "about_others", "about_starts", "about_states", "about_work"]
+__all__ = [
+    "about_mps",
+    "about_nodes",
+    "about_others",
+    "about_starts",
+    "about_states",
+    "about_work",
+    "some",
+]
 
 
 def some(names: Collection[str]) -> str:

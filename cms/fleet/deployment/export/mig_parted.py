@@ -22,7 +22,16 @@ from .export import (
     without_head,
 )
 from .losses import about_mps, about_nodes, about_others, about_starts, about_states, about_work
-from .mig_parted_file import Cut, cut_card, cuts_of, merged, name_of, read_configs, text_of
+from .mig_parted_file import (
+    Cut,
+    configs_of,
+    cut_card,
+    cuts_of,
+    merged,
+    name_of,
+    read_configs,
+    text_of,
+)
 
 __all__ = [
     "as_seen",
@@ -79,12 +88,14 @@ def _nodes(deployment: Deployment | None) -> Iterator[tuple[str, dict[int, Cut]]
 
 
 def configs_text(deployment: Deployment, options: ExportOptions) -> str:
-    """Write the configurations of all nodes, and those of today, so that there is a way back."""
-    configs = {
-        name_of(cuts): cuts
-        for each in (deployment, options.now)
-        for _, cuts in _nodes(each)
-    }  # fmt: skip
+    """Write the configurations of all nodes, and those of today, so that there is a way back.
+
+    Raises
+    ------
+    InvalidProblem
+        If two different layouts have one name.
+    """
+    configs = configs_of(cuts for each in (deployment, options.now) for _, cuts in _nodes(each))
     return text_of(configs) if options.merge is None else merged(options.merge, configs)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ....errors import CmsError, FileError
+from ....errors import CmsError, FileError, InvalidProblem
 from ....files.node import Node
 from ....files.source import Source
 from ....files.wording import quoted
@@ -24,7 +24,17 @@ from .export import without_head
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node as YamlNode
 
-__all__ = ["Cut", "Entry", "cut_card", "cuts_of", "merged", "name_of", "read_configs", "text_of"]
+__all__ = [
+    "Cut",
+    "Entry",
+    "configs_of",
+    "cut_card",
+    "cuts_of",
+    "merged",
+    "name_of",
+    "read_configs",
+    "text_of",
+]
 
 #: How one GPU is cut: ``{profile: count}``, or None with MIG off.
 Cut: TypeAlias = FrozenMap[str, int] | None
@@ -61,6 +71,43 @@ def name_of(cuts: Mapping[int, Cut]) -> str:
     said = [(index, None if cut is None else dict(cut)) for index, cut in sorted(cuts.items())]
     digest = hashlib.sha256(json.dumps(said).encode())
     return f"cms-{digest.hexdigest()[:12]}"
+
+
+def configs_of(layouts: Iterable[Mapping[int, Cut]]) -> dict[str, Mapping[int, Cut]]:
+    """Return nodes' layouts by name, each once.
+
+    Parameters
+    ----------
+    layouts : iterable of Mapping
+        How each GPU of a node is cut, by index.
+
+    Raises
+    ------
+    InvalidProblem
+        If two that differ have one name, which is too short a hash to exclude it.
+
+    Examples
+    --------
+    >>> two = {0: FrozenMap({"3g.40gb": 2}), 1: None}
+    >>> list(configs_of([two, {0: None}, two]))
+    ['cms-6b436d3f4eb2', 'cms-5caa6b1ca4c6']
+    """
+    found: dict[str, Mapping[int, Cut]] = {}
+    for cuts in layouts:
+        name = name_of(cuts)
+        known = found.setdefault(name, cuts)
+        if dict(known) != dict(cuts):
+            raise InvalidProblem(
+                f"the layouts {_said(known)} and {_said(cuts)} of nodes both have the name {name}; "
+                "expected a name for each: export the nodes of one of them by themselves"
+            )
+    return found
+
+
+def _said(cuts: Mapping[int, Cut]) -> str:
+    return json.dumps(
+        {str(index): None if cut is None else dict(cut) for index, cut in sorted(cuts.items())}
+    )
 
 
 def text_of(configs: Mapping[str, Mapping[int, Cut]]) -> str:

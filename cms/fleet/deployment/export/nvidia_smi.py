@@ -14,13 +14,15 @@ from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu, FleetNode
 from . import mig_parted
 from .export import Export, ExportOptions, assembled, former, projected, refuse_doubtful
-from .losses import about_mps, about_nodes, about_others, about_states, about_work
+from .losses import about_mps, about_nodes, about_others, about_states, about_work, some
 from .nvidia_smi_script import FUNCTIONS, HEAD, MAIN
 
 __all__ = ["as_seen", "gpu_row", "instance_rows", "read", "write"]
 
 #: Whose an instance is that a script leaves alone: the script does not say.
 UNKNOWN_OWNER = "unknown"
+#: What the table of GPUs says of MIG that is left as it is.
+_LEFT = "-"
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
@@ -73,10 +75,20 @@ def _losses(deployment: Deployment) -> tuple[str, ...]:
             "MIG is off there; the MPS daemon is not started, and each client's share is its own "
             "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE.",
         ),
+        *_about_modes(deployment),
         *about_others(deployment, "they are left alone"),
         *about_states(deployment),
         *about_nodes(deployment),
     )
+
+
+def _about_modes(deployment: Deployment) -> Iterator[str]:
+    left = [card.name for card in deployment.gpus() if card.leaves_mode]
+    if left:
+        yield (
+            f"MIG of GPUs with nothing on them: it is left as it is, on or off, on {some(left)}; "
+            "the files in after-reboot/, which have to say it of every GPU, have it on."
+        )
 
 
 def _script(node: FleetNode, today: Mapping[str, FleetGpu] | None) -> str:
@@ -85,7 +97,7 @@ def _script(node: FleetNode, today: Mapping[str, FleetGpu] | None) -> str:
     for card in node.gpus:
         _refuse_loss(card, before.get(card.name), doubts)
     tables = {
-        "gpus": (gpu_row(card, before.get(card.name)) for card in node.gpus),
+        "gpus": (_gpu_row(card, before.get(card.name)) for card in node.gpus),
         "wanted": (row for card in node.gpus for row in instance_rows(card, ours=True)),
         "former": (row for card in before.values() for row in instance_rows(card, ours=True)),
         "others": _others([*node.gpus, *before.values()]),
@@ -111,15 +123,22 @@ def _refuse_loss(card: FleetGpu, today: FleetGpu | None, doubts: Mapping[str, st
             refuse_doubtful(today, each, doubts)
 
 
-def gpu_row(card: FleetGpu, today: FleetGpu | None) -> str:
-    """Return a GPU's row of the table ``gpus``."""
+def gpu_row(card: FleetGpu, mode: Mode | None, before: Mode | None) -> str:
+    """Return a GPU's row of the table ``gpus``; a mode that is None is left as it is."""
     reset = "no" if card.gpu.mode_change_needs_reset is False else "yes"
-    before = "-" if today is None else _switch(today)
-    return f"{card.index} {card.uuid or '-'} {_switch(card)} {before} {reset}"
+    return f"{card.index} {card.uuid or '-'} {_switch(mode)} {_switch(before)} {reset}"
 
 
-def _switch(card: FleetGpu) -> str:
-    return "on" if card.mode is Mode.MIG else "off"
+def _gpu_row(card: FleetGpu, today: FleetGpu | None) -> str:
+    if not card.leaves_mode:
+        return gpu_row(card, card.mode, None if today is None else today.mode)
+    # nothing is switched, so the way back switches nothing, but for instances that it creates
+    was_cut = today is not None and today.mode is Mode.MIG and not today.is_empty
+    return gpu_row(card, None, Mode.MIG if was_cut else None)
+
+
+def _switch(mode: Mode | None) -> str:
+    return _LEFT if mode is None else "on" if mode is Mode.MIG else "off"
 
 
 def _others(cards: Iterable[FleetGpu]) -> list[str]:
@@ -185,7 +204,7 @@ def _read_node(node: FleetNode, path: str, text: str) -> Iterator[FleetGpu]:
         listed = ", ".join(map(str, sorted(modes)))
         raise FileError(path, f"it is for the GPUs {listed}", expected=f"those of {node.name}")
     for card in node.gpus:
-        mode = Mode.MIG if modes[card.index] == "on" else Mode.WHOLE
+        mode = Mode.WHOLE if modes[card.index] == "off" else Mode.MIG
         yield FleetGpu(node.name, card.index, card.gpu, mode, tuple(placed.get(card.index, ())))
 
 

@@ -16,7 +16,8 @@ HEAD = r"""
 set -u
 node='%(node)s'
 
-# GPU, UUID or -, MIG to be on or off, MIG before or -, whether a change takes a reset
+# GPU, UUID or -, MIG to be on or off, MIG before, whether a change takes a reset; MIG that is -
+# is left as it is, or was not known
 gpus() { cat <<'END'
 %(gpus)sEND
 }
@@ -48,18 +49,21 @@ fail() {
 }
 
 # Runs nvidia-smi; what it prints is in $told.
-tell() { told=$("$smi" "$@" 2>&1 </dev/null); }
+tell() {
+    teller=nvidia-smi
+    told=$("$smi" "$@" 2>&1 </dev/null)
+}
 
-# Fails with what nvidia-smi said, and what that may mean.
+# Fails with what $teller said, and what that may mean.
 fail_as_told() {
     case $told in
     *[Ii]"n use by another client"*)
-        fail "$*. nvidia-smi says: $told" "
+        fail "$*. $teller says: $told" "
 Something still holds it. If none of your processes shows in nvidia-smi, it may be the telemetry
 agent (DCGM: nvidia-dcgm, dcgm-exporter): stop or restart it, then run this again. Nothing is
 forced."
         ;;
-    *) fail "$*. nvidia-smi says: $told" ;;
+    *) fail "$*. $teller says: $told" ;;
     esac
 }
 
@@ -72,6 +76,14 @@ mode_of() {
     *Disabled*) echo off ;;
     *) fail_as_told "GPU $1 has no MIG mode" ;;
     esac
+}
+
+# Whether MIG of GPU $1 is $2, which may be - for either; sets mode.
+has_mode() {
+    mode=-
+    [ "$2" != - ] || return 0
+    mode=$(mode_of "$1") || exit 1
+    [ "$mode" = "$2" ]
 }
 
 # The GPU instances of GPU $1: profile, start, memory slices, id a line.
@@ -152,18 +164,22 @@ plan_of() {
     '
 }
 
+# Fails if GPU $1 is not the one with the UUID $2, or - if that is not known.
+recognise() {
+    tell -i "$1" --query-gpu=uuid --format=csv,noheader || fail_as_told "there is no GPU $1"
+    case $2 in
+    - | "$told") ;;
+    *) fail "GPU $1 is $told, not $2: the numbers have changed; observe the node again" ;;
+    esac
+}
+
 # Says what would be done, and fails if something is in the way. $1 and $2 as in change.
 examine() {
     gpus | while read -r gpu uuid on before reset; do
-        tell -i "$gpu" --query-gpu=uuid --format=csv,noheader || fail_as_told "there is no GPU $gpu"
-        case $uuid in
-        - | "$told") ;;
-        *) fail "GPU $gpu is $told, not $uuid: the numbers have changed; observe the node again" ;;
-        esac
+        recognise "$gpu" "$uuid"
         [ "$1" = wanted ] || on=$before
-        mode=$(mode_of "$gpu") || exit 1
         steps=$(plan_of "$gpu" "$1" "$2") || exit 1
-        if [ "$mode" != "$on" ]; then
+        if ! has_mode "$gpu" "$on"; then
             say "GPU $gpu: MIG would be switched $on$([ "$reset" = no ] || echo ', with a reset')"
             others_there=$(echo "$steps" | awk '/^(other|stranger) / { print $2 "@" $3 }')
             # shellcheck disable=SC2086 # several words on purpose
@@ -295,7 +311,7 @@ change() {
     examine "$1" "$2" >/dev/null || exit 1
     gpus | while read -r gpu uuid on before reset; do
         [ "$1" = wanted ] || on=$before
-        [ "$on" = off ] || switch "$gpu" on "$reset"
+        [ "$on" != on ] || switch "$gpu" on "$reset"
         steps=$(plan_of "$gpu" "$1" "$2") || exit 1
         echo "$steps" | while read -r step name start more; do
             if [ "$step" = destroy ]; then destroy "$gpu" "$name" "$start" "$more"; fi
@@ -306,7 +322,7 @@ change() {
             stay) has_compute "$gpu" "$more" || finish "$gpu" "$name" "$start" "$more" ;;
             esac
         done || exit 1
-        [ "$on" = on ] || switch "$gpu" off "$reset"
+        [ "$on" != off ] || switch "$gpu" off "$reset"
     done
 }
 
@@ -314,8 +330,7 @@ change() {
 stand_as() {
     gpus | while read -r gpu uuid on before reset; do
         [ "$1" = wanted ] || on=$before
-        mode=$(mode_of "$gpu") || exit 1
-        [ "$mode" = "$on" ] || fail "GPU $gpu: MIG is $mode, not $on"
+        has_mode "$gpu" "$on" || fail "GPU $gpu: MIG is $mode, not $on"
         steps=$(plan_of "$gpu" "$1" "$2") || exit 1
         echo "$steps" | while read -r step name start more; do
             case $step in

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from ....errors import FileError
 from ....files.source import Source
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
+from .merging import fault_at
 
 __all__ = ["is_nvidia_smi", "read_nvidia_smi"]
 
@@ -59,7 +60,8 @@ class _Read:
     at: str | None = None
     listed: bool = False  # GPU instances were asked for
     computes: set[tuple[int, int]] | None = None  # (GPU, GPU instance) with a compute instance
-    all_off: str = ""  # where it says that no GPU has MIG on
+    compute_at: Stated | None = None  # the first of them
+    none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
     found: bool = False
 
     def card(self, index: int, where: str) -> _Card:
@@ -113,6 +115,7 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
                 f"{source.name} has nothing that nvidia-smi prints of GPUs",
                 expected=f"the output of: nvidia-smi mig -lgi; nvidia-smi mig -lci; {_ASK}",
             )
+    _refuse_contradictions(read)
     return NodeFacts(
         ", ".join(source.name for source in sources),
         at=read.at,
@@ -144,6 +147,36 @@ def _read_all(read: _Read) -> None:
     _require_whole(read)
 
 
+def _refuse_contradictions(read: _Read) -> None:
+    """Refuse a listing that says there are none where another line lists one."""
+    cards = sorted(read.cards.items())
+    computes = [] if read.compute_at is None else [read.compute_at]
+    instances = [
+        Stated(f"GPU {index} has a {profile}", where)
+        for index, card in cards
+        for profile, where in (
+            *((each.profile, each.where) for each in card.instances),
+            *((profile, where) for profile, _, where in card.devices),
+        )
+    ]
+    on = [
+        Stated(f"MIG is on on GPU {index}", card.mig.where)
+        for index, card in cards
+        if card.mig is not None and card.mig.value == "on"
+    ]
+    against = {
+        _NO_COMPUTE: computes,
+        _NO_INSTANCES: [*instances, *computes],
+        _NO_MIG: [*instances, *computes, *on],
+    }
+    for said, where in read.none.items():
+        for other in against[said][:1]:
+            raise fault_at(
+                where, f'it says "{said}" here, and {other.value} in {other.where}',
+                "one listing of all GPUs of a node at one time; observe it again",
+            )  # fmt: skip
+
+
 def _require_whole(read: _Read) -> None:
     """Refuse a table whose frame is not closed: what is missing would be taken for free."""
     text = read.source.text or ""
@@ -161,8 +194,7 @@ def _line(read: _Read, number: int, line: str) -> None:
         if said in line:
             read.found = True
             read.listed = read.listed or said != _NO_COMPUTE
-            if said == _NO_MIG:
-                read.all_off = f"{read.source.name}:{number}"
+            read.none.setdefault(said, f"{read.source.name}:{number}")
             if said == _NO_COMPUTE:
                 read.computes = read.computes or set()
             return
@@ -214,6 +246,8 @@ def _compute_instance(
     if len(rest) != 3 or not all(word.isdigit() for word in (*numbers, *rest[1:])):
         raise _fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lci")
     read.found = True
+    where, gpu = f"{read.source.name}:{number}", f"GPU {numbers[0]}"
+    read.compute_at = read.compute_at or Stated(f"{gpu} has a compute instance", where)
     read.computes = read.computes or set()
     read.computes.add((int(numbers[0]), int(numbers[1])))
 
@@ -287,8 +321,8 @@ def _facts(read: _Read, index: int) -> GpuFacts:
     if card.instances or (read.listed and (card.mig is None or card.mig.value == "on")):
         instances = tuple(_told(read, index, card))
     mig = card.mig
-    if mig is None and read.all_off:
-        mig = Stated("off", read.all_off)
+    if mig is None and _NO_MIG in read.none:
+        mig = Stated("off", read.none[_NO_MIG])
     if instances and mig is None:
         mig = Stated("on", instances[0].where)
     return GpuFacts(index, card.where, card.uuid, card.product, mig, card.pending, instances)

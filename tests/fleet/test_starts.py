@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidSchedule
-from cms.fleet.deployment.starts import layout_of, placed_instances
 from cms.fleet.hardware import gpu, gpus
 from cms.fleet.report.bars import bars
+from cms.fleet.serving.starts import layout_of, placed_instances
 from tests.fleet.plans import A100, NASTY, mixed_plan
 
 
