@@ -109,8 +109,8 @@ class Pricing:
         problem, region = self._problem, self._region
         part = region.unit / (_PARTS * max(1, ceil(point.value)))
         values: list[Fraction] = []
-        for i, worth in enumerate(point.blocks):
-            above = _rounded_up(Fraction(worth) * region.unit * (1 + slack), part)
+        for i, price in enumerate(point.blocks):
+            above = _rounded_up(Fraction(price) * region.unit * (1 + slack), part)
             search = self._dearer(i, functions, above)
             for priced in search.mixes[:_MOST_JOINING]:
                 self._columns.add_mix(i, priced.mix)

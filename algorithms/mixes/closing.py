@@ -20,15 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from cms.plugin.algorithm import Budget, Claim
+    from cms.schedule.schedule import Schedule
 
     from .knapsack import Prices
     from .master import Step
     from .prices import PriceSearch
 
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
-_MOST_MIXES = 1_500
+_MOST_MIXES = 1_000
 #: SCIP's nodes and CP-SAT's deterministic time, for schedules.
-_NODES, _EFFORT = 500, 10.0
+_NODES, _EFFORT = 200, 5.0
+#: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
+FEW_JOBS, _FEWER_NODES = 12, 30
 #: SCIP's nodes for the tidiest schedule.
 _TIDY_NODES = 50
 #: Mixes of one block that are listed, at first and at last, and CP-SAT's time to decide.
@@ -45,6 +48,11 @@ class Closing:
     search : PriceSearch
         With a solution of its linear program.
     budget : Budget
+
+    Attributes
+    ----------
+    decided : bool
+        Whether a solver's word leaves nothing to look for.
     """
 
     def __init__(self, search: PriceSearch, budget: Budget) -> None:
@@ -52,6 +60,7 @@ class Closing:
         self._columns, self._problem = search.columns, search.columns.problem
         self._shapes = Shapes(self._problem, search.region.rows)
         self._step = self._problem.cost_step
+        self.decided = False
 
     def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
         """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
@@ -70,7 +79,8 @@ class Closing:
         program = self._built(mixes, rules, self._around(listed))
         if program is None:
             return None
-        found = program.search(self._budget, nodes=_NODES)
+        few = len(self._columns.jobs) <= FEW_JOBS
+        found = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
         if found is None and not self._budget.stopped:
             found, _ = program.solve(self._budget, effort=_EFFORT)
         return found
@@ -169,6 +179,7 @@ class Closing:
             return
         _, outcome = program.solve(self._budget, effort=effort)
         if outcome.status == "infeasible":
+            self.decided = True
             yield Named(SolverBound(cost, "CP-SAT"), part)
 
     def _all_mixes(self, target: Fraction | None, most: int) -> list[Column] | None:
@@ -203,7 +214,7 @@ class Closing:
 
     # -- without crumbs ----------------------------------------------------------------------------
 
-    def tidy(self, counts: Mapping[int, int], found: Found) -> object:
+    def tidy(self, counts: Mapping[int, int], found: Found) -> Schedule:
         """Return the schedule of a solution, with as few turns of jobs on blocks as are found."""
         columns, best = self._columns, tidied(self._columns, counts)
         if found.cost <= self._least:
@@ -221,7 +232,8 @@ class Closing:
 
 
 def _worth(prices: Prices, column: Column) -> float:
-    return sum(float(prices.worth(job, np.float64(near(share)))) for job, share in column.shares)
+    worths = (prices.worth(job, np.array([near(share)])) for job, share in column.shares)
+    return sum((float(worth[0]) for worth in worths), 0.0)
 
 
 def turns(listed: list[Column], counts: Mapping[int, int]) -> int:

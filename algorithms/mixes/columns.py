@@ -159,7 +159,7 @@ class Columns:
 
 
 def undominated(columns: Iterable[Column]) -> list[Column]:
-    """Return the mixes that no other on the same block equals or beats for every job; of equals one.
+    """Return the mixes that no other on the same block equals or beats for every job.
 
     Examples
     --------

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
 
     from .hosting import Hosted, Hosting
     from .prices import PriceSearch
@@ -37,7 +38,7 @@ class _Choice(NamedTuple):
     """A machine to open, by the row of the region, with mixes on its blocks."""
 
     row: int
-    count: int
+    machines: int
     mixes: list[tuple[int, int]]  # (block, column)
 
 
@@ -90,9 +91,9 @@ class Diver:
             if choice is None:
                 return None
             machine = self._region.rows[choice.row].machine
-            machines[choice.row] += choice.count
-            left.machines[machine] += choice.count
-            spent += choice.count * self._region.costs[machine]
+            machines[choice.row] += choice.machines
+            left.machines[machine] += choice.machines
+            spent += choice.machines * self._region.costs[machine]
             self._fill(choice, left, mixes)
         if below is not None and spent >= below:
             return None
@@ -146,7 +147,7 @@ class Diver:
 
     def _fill(self, choice: _Choice, left: Left, mixes: Counter[int]) -> None:
         """Give the blocks of a machine to what is left, each as much as it can carry."""
-        count = choice.count
+        count = choice.machines
         for i, number in choice.mixes:
             hosted = self._stretched(i, number, left, count)
             if hosted is None:
@@ -191,7 +192,7 @@ class Diver:
     def _schedule(self, machines: Counter[int], mixes: Counter[int]) -> Schedule:
         """Line up what a dive has come to, without crumbs."""
         rows, blocks = self._region.rows, self._problem.blocks
-        totals = Counter[object]()
+        totals: Counter[Configuration] = Counter()
         for row, count in machines.items():
             totals[configuration_of(self._problem, rows[row])] += count
         given = {

@@ -45,7 +45,7 @@ class Prices(NamedTuple):
 
     def worth(self, job: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what a job pays for shares of its demand, each in [0, 1]."""
-        value = self.slopes[job] * shares
+        value: NDArray[np.float64] = self.slopes[job] * shares
         for times, height in self.steps.get(job, ()):
             value = value + height * np.ceil(times * shares - 1e-9)
         return value

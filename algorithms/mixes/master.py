@@ -108,7 +108,7 @@ class Master:
     >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
     >>> from algorithms.mixes.columns import Columns
     >>> from algorithms.prices.region import Region
-    >>> jobs = [TimeSharedJob(name, 3, 20, {"a": [(8, 4)]}) for name in "xy"]
+    >>> jobs = [TimeSharedJob(name, 2, 20, {"a": [(8, 4)]}) for name in "xy"]
     >>> problem = TimeSharedProblem(configurations=Configuration({"a": 2}), jobs=jobs)
     >>> columns = Columns(problem)
     >>> columns.add_alone()

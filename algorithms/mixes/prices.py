@@ -171,7 +171,7 @@ class PriceSearch:
         return value - min(value, self._step * 10**4) * _DIGITS
 
     def _slack(self, point: Point) -> Fraction:
-        """Return how much dearer blocks may be than they need to, so that the bound rounds alike."""
+        """Return how much dearer blocks may be than need be, so that the bound rounds alike."""
         value = Fraction(point.value) * self.region.unit
         if self.region.free_machines or not self._step or value <= 0:
             return _DIGITS

@@ -199,9 +199,9 @@ class MixProgram:
     def __len__(self) -> int:
         return len(self._program)
 
-    def search(self, budget: Budget, *, nodes: int) -> Found | None:
+    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> Found | None:
         """Look for a good solution with SCIP; there may be none, and that proves nothing."""
-        return self.read(self._program.search(budget, nodes=nodes))
+        return self.read(self._program.search(budget, nodes=nodes, cuts=cuts))
 
     def solve(self, budget: Budget, *, effort: float) -> tuple[Found | None, Outcome]:
         """Ask CP-SAT, for so much of its deterministic time (about seconds)."""

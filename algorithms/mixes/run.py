@@ -12,7 +12,7 @@ from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..prices.region import Region
-from .closing import Closing
+from .closing import FEW_JOBS, Closing
 from .columns import Columns
 from .dive import Diver
 from .first_fit import FirstFit, MixFirstFit, MixFirstFitOptions
@@ -64,31 +64,47 @@ class _Run:
         if self._met(search):
             return
         closing = Closing(search, budget)
-        yield from closing.look(self._cost, "mixes of the linear program")
+        few = len(columns.jobs) <= FEW_JOBS
+        if not few:
+            yield from self._dived(search)
+        if not self._met(search):
+            yield from closing.look(self._cost, "mixes of the linear program")
         if self._met(search):
             return
-        for priced in search.refine():
-            yield self._certificate(search, priced)
-            if self._met(search):
-                return
-        for priced in search.settle():
-            yield self._certificate(search, priced)
+        yield from self._refined(search)
         if self._met(search):
             return
         yield from closing.look(self._cost, "mixes of the linear program, refined")
         if self._met(search):
             return
         yield from closing.decide(self._cost, quick=True)
-        if self._met(search):
+        if closing.decided or self._met(search):
             return
-        diver = Diver(search, self._hosting, Random(budget.seed), budget)
-        for schedule in diver.schedules():
-            yield from self._better(schedule, "diving")
-            if self._met(search):
-                return
-        yield from closing.look(self._cost, "mixes of dives")
+        if few:
+            yield from self._dived(search)
+            if not self._met(search):
+                yield from closing.look(self._cost, "mixes of dives")
         if not self._met(search):
             yield from closing.decide(self._cost, quick=False)
+
+    def _refined(self, search: PriceSearch) -> Iterator[Claim]:
+        """Let cuts join, then take the last digits of what they come to."""
+        for priced in search.refine():
+            yield self._certificate(search, priced)
+            if self._met(search):
+                return
+        for priced in search.settle():
+            yield self._certificate(search, priced)
+
+    def _dived(self, search: PriceSearch) -> Iterator[Claim]:
+        """Dive for schedules until one meets the bound."""
+        diver = Diver(search, self._hosting, Random(self._budget.seed), self._budget)
+        for schedule in diver.schedules():
+            cost = self._cost
+            if cost is None or schedule.cost(self._problem) < cost:
+                yield Named(schedule, "diving")
+            if self._met(search):
+                return
 
     def _start(self) -> Iterator[Claim]:
         """Yield the best of a few orders of first fit, where that takes the problem."""
@@ -118,11 +134,6 @@ class _Run:
     def _certificate(self, search: PriceSearch, priced: Priced) -> Named:
         cuts = ", with cuts" if any(f.steps for f in priced.functions.values()) else ""
         return Named(priced.leaf, f"price functions, {search.rounds} programs{cuts}")
-
-    def _better(self, schedule: Schedule, part: str) -> Iterator[Claim]:
-        cost = self._cost
-        if cost is None or schedule.cost(self._problem) < cost:
-            yield Named(schedule, part)
 
     @property
     def _cost(self) -> Fraction | None:

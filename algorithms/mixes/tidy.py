@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
     >>> from algorithms.mixes.columns import Columns
     >>> jobs = [TimeSharedJob(name, 1, 20, {"a": [(2, 1)]}) for name in "xy"]
@@ -40,7 +42,7 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
     1 x x 2
     """
     left = Counter({number: count for number, count in counts.items() if count})
-    served: Counter[int] = Counter()
+    served: dict[int, Fraction] = defaultdict(Fraction)
     for number, count in left.items():
         for job, share in columns.listed[number].shares:
             served[job] += count * share

@@ -70,7 +70,8 @@ class PriceAndBranch:
     The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
     as in ``docs/performance.md``; certificates are described in ``docs/files.md`` and checked by
     ``proofs_checks/checker``. Diving follows Sadykov, Vanderbeck, Pessoa, Tahiri and Uchoa (2019,
-    DOI 10.1287/ijoc.2018.0822).
+    DOI 10.1287/ijoc.2018.0822). Shared blocks are those of Choi, Lee, Kim, Park, Kwon and Huh
+    (USENIX ATC 2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class PriceAndBranch:
     def support(
         self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
     ) -> Support:
-        """Take every problem."""
+        """Take every problem of both kinds."""
         return Support(True)
 
     def guarantee(
