@@ -277,8 +277,8 @@ def plan(
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
     grown = None
-    told = isinstance(serving, ServingProblem) and serving.promise is not None
-    if shown and spread_slack is not False and told:
+    wished = shown and spread_slack is not False
+    if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     made = Plan(serving, solution)
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..values.frozen import FrozenMap
 from .model import Point
+
+# Lengths of time: in the problem's unit, or as whole multiples of a smaller one.
+Time = TypeVar("Time", int, Fraction)
 
 
 class FrameRule(StrEnum):
@@ -45,11 +48,11 @@ class FrameRule(StrEnum):
     ROUND_ROBIN = "round_robin"
     COLLECT_THEN_RUN = "collect_then_run"
 
-    def needed(self, frame: Fraction, length: Fraction) -> Fraction:
+    def needed(self, frame: Time, length: Time) -> Time:
         """Return the least latency limit that a slot of this length keeps in such a frame."""
         return frame + length if self is FrameRule.ROUND_ROBIN else 2 * frame
 
-    def admits(self, frame: Fraction, length: Fraction, limit: Fraction) -> bool:
+    def admits(self, frame: Time, length: Time, limit: Time) -> bool:
         """Whether a job with this limit may have a slot of this length in such a frame."""
         return self.needed(frame, length) <= limit
 
