@@ -54,7 +54,15 @@ def seen(gpus: int, sigma: str, seed: int, *, compared: bool = False) -> Seen:
     return Seen(found, both, each if isinstance(each, Transition) else None)
 
 
-@pytest.mark.parametrize(("sigma", "seed"), [("0.1", 6), ("0.1", 9), ("0.3", 1), ("1.0", 1)])
+@pytest.mark.parametrize(
+    ("sigma", "seed"),
+    [
+        ("0.1", 6),
+        pytest.param("0.1", 9, marks=pytest.mark.long),
+        pytest.param("0.3", 1, marks=pytest.mark.long),
+        ("1.0", 1),
+    ],
+)
 def test_full_fleets_need_no_spare_gpu(sigma: str, seed: int) -> None:
     """With so little slack, bringing all services on alike gets stuck (the first two)."""
     found, both, _ = seen(25, sigma, seed)

@@ -59,7 +59,7 @@ def test_the_kept_are_proved_most_where_all_that_both_have_is_kept() -> None:
 @pytest.mark.parametrize("step", range(4))
 def test_random_executions_keep_the_floors(step: int) -> None:
     for found in chain()[step]:
-        for seed in range(8):
+        for seed in range(3):
             assert run(found, random.Random(seed)) == []
 
 
@@ -111,7 +111,7 @@ def _agrees(seed: int) -> bool:
 
 
 def test_two_gpus_need_a_spare_one_where_no_sequence_does_without() -> None:
-    assert all(_agrees(seed) for seed in range(40))
+    assert all(_agrees(seed) for seed in range(12))
 
 
 @pytest.mark.long

@@ -41,7 +41,7 @@ def _shortest(found: Transition) -> Fraction:
 
 def test_no_order_is_shorter_than_the_bound() -> None:
     close = tried = 0
-    for seed in range(40):
+    for seed in range(16):
         found = transition(Pair(seed).start, Pair(seed).wanted)
         assert isinstance(found, Transition)
         if 2 <= len(found.actions) <= _MOST_ACTIONS:
@@ -49,7 +49,7 @@ def test_no_order_is_shorter_than_the_bound() -> None:
             assert least <= best <= schedule(found).makespan_s
             tried += 1
             close += least == best
-    assert tried > 10
+    assert tried > 4
     assert close > tried // 2
 
 
