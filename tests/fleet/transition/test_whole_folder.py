@@ -236,6 +236,9 @@ def test_every_script_is_a_script_and_every_step_has_its_document(tool: str) -> 
         before |= {part.name for part in step.parts}
     assert f"--actuator {tool}" in files["README.md"]
     assert "It is proved as well" in files["README.md"]
+    opened = {"gpu-operator": "kubectl uncordon NODE", "slurm": "nodename=NODE state=resume"}
+    for drains, command in opened.items():
+        assert (command in files["README.md"]) == (drains == tool)
 
 
 @pytest.mark.parametrize("tool", ["gpu-operator", "slurm"])
