@@ -23,6 +23,7 @@ from cms.fleet.deployment.transition import (
     schedule,
     transition,
 )
+from cms.fleet.deployment.transition.curves import capacity_curve
 from cms.fleet.report.transition_gantt import Gantt, in_lanes, longest_chain
 from cms.fleet.report.transition_words import clock, ticks
 from cms.fleet.report.transitions import MOST_ROWS, transition_lines, transition_svg
@@ -125,14 +126,27 @@ def test_kinds_are_told_apart_by_letters() -> None:
     assert_legible(picture)
 
 
+def test_what_comes_is_drawn_where_it_is_barely_above_the_capacity() -> None:
+    """Both are on one line of the chart then."""
+    found = every_kind()
+    curve = capacity_curve(found, schedule(found), "chat")
+    short = curve.highest + Fraction(1, 100)
+    said = lines(found, 100, rates={"chat": [(Fraction(0), short)]})
+    assert "above it for" in " ".join(map(str.strip, said))
+    assert any("×××" in line for line in said)
+    said = lines(found, 100, rates={"chat": [(Fraction(0), curve.lowest)]})
+    assert "above it for" not in " ".join(map(str.strip, said))
+    assert not any("××" in line for line in said)
+
+
 def test_what_comes_is_drawn_beside_capacities() -> None:
     found = every_kind()
     (name,) = {each for action in found.actions for each in action.services} & {"chat"}
     rates = {name: [(Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000))]}
     said = lines(found, 100, rates=rates)
-    assert any("floor (┄) and what comes (·)" in line for line in said)
-    assert any("items/s come" in line for line in said)
-    assert sum(line.rstrip().endswith("·") for line in said) == 1
+    assert any("floor (┄) and what comes (·, × above it)" in line for line in said)
+    assert "at most 1,000 items/s come, above it for " in " ".join(map(str.strip, said))
+    assert sum(line.rstrip().endswith("×") for line in said) == 1
     assert not any("·" in line.partition("│")[2] for line in lines(found, 100))
     with pytest.raises(InvalidOption, match="rates are given for the service 'chatt'; nearest"):
         transition_lines(found, rates={"chatt": rates[name]})

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from ..deployment.transition.curves import Curve, Steps
+from ..deployment.transition.curves import Curve, Steps, seconds_below
 from ..deployment.transition.model import What
 from .drawing import fit
 from .fleet_bars import names
@@ -29,7 +29,7 @@ _STAY = 3  # columns that say how many instances stay
 _TICK = 11  # columns that a tick of the time axis needs
 _HEIGHT = 3  # lines of a chart above the floor
 _FILLS = {What.CREATE: "━", What.DELETE: "┄", What.RESTART: "≈", What.REWRITE: "═"}
-_EMPTY, _GRID, _RATE = " ", "┊", "·"
+_EMPTY, _GRID, _RATE, _SHORT = " ", "┊", "·", "×"
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ def _append_span(line: Text, span: Span, room: int, places: Mapping[str, int]) -
 def chart(curve: Curve, axis: Axis, place: int, rates: Steps = ()) -> Iterator[Text]:
     """Draw a service's capacity as steps, with its floor, its lowest point and what comes.
 
-    Nothing above the floor is drawn on the floor's line, however little it is above.
+    Nothing above the floor is drawn on the floor's line, however little it is above. What comes is
+    drawn over the capacity where it is more than that, though it be on the same line.
     """
     key = Style(color="#000000", bgcolor=colour(place), bold=True)
     head = Text(overflow="fold").append(f" {place + 1} ", key)
@@ -165,6 +166,8 @@ def chart(curve: Curve, axis: Axis, place: int, rates: Steps = ()) -> Iterator[T
     if coming:
         most = short(max(coming), up=True)
         head.append(f"; at most {most} items/s come", "not bold")
+        if below := seconds_below(curve, rates, axis.end):
+            head.append(f", above it for {clock(below)}", "not bold")
     yield head
     moments = [axis.end * (2 * at + 1) / (2 * axis.room) for at in range(axis.room)]
     values = [curve.at(when) for when in moments]
@@ -176,8 +179,8 @@ def chart(curve: Curve, axis: Axis, place: int, rates: Steps = ()) -> Iterator[T
     drawn = _steps([_level(curve.before, curve.floor, top), *levels])
     marked = _HEIGHT - levels[mark], mark
     dots = {
-        (_HEIGHT - _level(rate, curve.floor, top), column)
-        for column, when in enumerate(moments)
+        (_HEIGHT - _level(rate, curve.floor, top), column): _SHORT if rate > value else _RATE
+        for column, (when, value) in enumerate(zip(moments, values, strict=True))
         if (rate := _rate_at(rates, when)) is not None
     }
     for line in range(_HEIGHT + 1):
@@ -190,10 +193,11 @@ def chart(curve: Curve, axis: Axis, place: int, rates: Steps = ()) -> Iterator[T
         text.append(fit(label, axis.label + _STAY).rstrip().rjust(axis.label + _STAY) + " ", "dim")
         text.append("┤" if label else "│", "dim")
         for column, char in enumerate(drawn[line]):
+            dot = dots.get((line, column))
             if (line, column) == marked:
                 text.append("●", "bold")
-            elif char == _EMPTY and (line, column) in dots:
-                text.append(_RATE)
+            elif dot == _SHORT or (dot and char == _EMPTY):
+                text.append(dot)
             elif char == _EMPTY and line == _HEIGHT:
                 text.append("┄", "dim")
             else:

@@ -169,7 +169,7 @@ def _capacities(
     if moving:
         what = "capacity (─ with ● at its lowest) and floor (┄)"
         if rates:
-            what = "capacity (─ with ● at its lowest), floor (┄) and what comes (·)"
+            what = "capacity (─ with ● at its lowest), floor (┄) and what comes (·, × above it)"
         report += [Text(f"\n{what}", "bold"), axis.head()]
     for each in moving:
         if each.service in drawn:

@@ -114,6 +114,22 @@ def test_slurm_drains_shrinks_cuts_grows_and_resumes(tmp_path: Path) -> None:
     assert site.slurm.nodes["n"].promised == {"2g.12gb": 2, "1g.6gb": 1}
 
 
+def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> None:
+    found = small("slurm")
+    site = WholeSite(tmp_path, found.start, "slurm")
+    line = tmp_path / "conf/cms/n.conf"
+    line.write_text("# by hand\n" + line.read_text("utf-8").rstrip() + " CPUs=64\n", "utf-8")
+    before = line.read_text("utf-8")
+    ran = site.run(site.write(found))
+    assert ran.code == 1
+    assert "has: CPUs=64 NodeName=n and would have: NodeName=n (cms transition" in ran.error
+    assert (site.slurm.log, line.read_text("utf-8")) == ([], before)
+    told = ExportOptions(slurm_nodes={"n": "CPUs=64"})
+    ran = site.run(site.write(found, "told", export=told))
+    assert (ran.code, ran.error) == (0, ""), ran
+    assert line.read_text("utf-8").endswith(" CPUs=64\n")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("tool", ["mig-parted", "slurm"])
 def test_a_small_one_arrives_and_goes_back(tmp_path: Path, tool: str) -> None:
@@ -236,6 +252,9 @@ def test_every_script_is_a_script_and_every_step_has_its_document(tool: str) -> 
         before |= {part.name for part in step.parts}
     assert f"--actuator {tool}" in files["README.md"]
     assert "It is proved as well" in files["README.md"]
+    opened = {"gpu-operator": "kubectl uncordon NODE", "slurm": "nodename=NODE state=resume"}
+    for drains, command in opened.items():
+        assert (command in files["README.md"]) == (drains == tool)
 
 
 @pytest.mark.parametrize("tool", ["gpu-operator", "slurm"])

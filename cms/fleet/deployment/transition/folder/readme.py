@@ -61,7 +61,7 @@ def readme(
         "that. It counts what instances are planned to supply, and what nobody else changes.",
         "## Spare GPUs",
         f"{spare.count} beyond the larger of before and after"
-        + (f": {', '.join(spare.borrowed)} are borrowed" if spare.borrowed else "")
+        + (f", borrowed: {', '.join(spare.borrowed)}" if spare.borrowed else "")
         + (f". Fewer do not do: {spare.reason}." if spare.reason else "."),
         "## In this order",
         "\n".join(f"{number}. {each}" for number, each in enumerate((*once, *_ORDER), 1)),
@@ -72,7 +72,7 @@ def readme(
         "with step N, `--only N` does it alone. Every state on the way is legal and above the "
         "floors, so it may also be planned anew from there:\n\n"
         f"    cms observe {_sources(actuator)} -o now.json\n"
-        f"    cms transition now.json target.json {_flag(actuator)}-o again",
+        f"    cms transition now.json target.json {_flag(actuator)}-o again{_left(actuator)}",
         "## How to go back",
         f"`./run.sh --undo N` goes back to what was there before step N, `--undo 1` all the way, "
         f"one thing after the other. {back} What hung, drained or had not started yet does not "
@@ -90,6 +90,26 @@ def _sources(actuator: str) -> str:
     if actuator == "gpu-operator":  # the labels of pods say what serves
         return "cluster.json node-a=lgi.txt ... --plan transition.json"
     return "node-a=lgi.txt ... --plan transition.json $(./run.sh --serving)"
+
+
+def _left(actuator: str) -> str:
+    """Say what a step that has stopped half-way leaves closed, and who opens it."""
+    if actuator == "gpu-operator":
+        is_so, by_hand = (
+            "cordoned, with the label `cms.cordoned=yes`",
+            "`kubectl uncordon NODE; kubectl label node NODE cms.cordoned-`",
+        )
+    elif actuator == "slurm":
+        is_so, by_hand = (
+            "drained, with the reason `cms: cut anew`",
+            "`scontrol update nodename=NODE state=resume`",
+        )
+    else:
+        return ""
+    return (
+        f"\n\nA step that has stopped half-way leaves its node {is_so}. Going on or back opens it "
+        f"again; a new transition does if it cuts that node too. Else do it yourself: {by_hand}."
+    )
 
 
 def _flag(actuator: str) -> str:

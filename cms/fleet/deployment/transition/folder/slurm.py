@@ -60,11 +60,19 @@ cut() {
     parted "change $goal $other" || fail "its GPUs are not cut as they should be; it stays drained"
 }
 
+# What a line says of a node beside its GPUs, a word each.
+beside() { sed '/^#/d' | tr -s ' \t' '\n\n' | grep -vi '^gres=' | LC_ALL=C sort; }
+
 examine() {
     [ -n "$(said)" ] || fail "Slurm has no such node"
     [ -f "$conf/cms/$node.conf" ] ||
         fail "there is no $conf/cms/$node.conf, which slurm.conf is to include: cms export" \
             "now.json --to slurm, once"
+    has=$(beside <"$conf/cms/$node.conf")
+    # shellcheck disable=SC2046,SC2086 # several words on purpose
+    [ "$has" = "$(line_of nodes | beside)" ] ||
+        fail "$conf/cms/$node.conf has:" $has "and would have:" $(line_of nodes | beside) \
+            "(cms transition ... --slurm-node '$node=...' says what is to stand there)"
     parted "examine $goal $other"
 }
 
