@@ -12,6 +12,10 @@ from ..errors import InvalidCertificate
 from ..values.numbers import Number, exact, format_exact, shown_object
 
 
+#: Steps of one function: each is a number for every point of a job when a certificate is checked.
+LARGEST_STEPS = 1_000
+
+
 class Step(NamedTuple):
     """The term ``height * ceil(times * rate)`` of a price function.
 
@@ -38,7 +42,7 @@ class PriceFunction:
     slope : number, default 0
         What the whole demand is worth but for the steps, >= 0.
     steps : iterable of (times, height), optional
-        Chvatal-Gomory cuts of the job's row: ``times`` > 0, ``height`` >= 0.
+        Chvatal-Gomory cuts of the job's row: ``times`` > 0, ``height`` >= 0. At most 1,000.
 
     Attributes
     ----------
@@ -48,7 +52,7 @@ class PriceFunction:
     Raises
     ------
     InvalidCertificate
-        If a number is none, or negative, or a ``times`` is 0.
+        If a number is none, or negative, or a ``times`` is 0, or there are too many steps.
 
     Notes
     -----
@@ -126,7 +130,12 @@ def functions_table(given: Mapping[str, Any] | None) -> dict[str, PriceFunction]
 
 
 def _pairs(steps: object) -> Iterator[tuple[Fraction, Fraction]]:
-    for pair in _listed(steps, "steps of a price function", "a list of pairs (times, height)"):
+    listed = _listed(steps, "steps of a price function", "a list of pairs (times, height)")
+    if len(listed) > LARGEST_STEPS:
+        raise InvalidCertificate(
+            f"a price function has {len(listed)} steps; expected {LARGEST_STEPS} at most"
+        )
+    for pair in listed:
         step = _listed(pair, "a step of a price function", "a pair (times, height)")
         if len(step) != 2:
             raise InvalidCertificate(

@@ -69,6 +69,7 @@ def test_nobody_pays_for_no_demand() -> None:
         ((0, [(1, 2, 3)]), "a step of a price function is (1, 2, 3); expected a pair"),
         ((0, [5]), "a step of a price function is 5; expected a pair (times, height)"),
         ((0, ["ab"]), "a step of a price function is 'ab'; expected a pair (times, height)"),
+        ((0, [(1, 1)] * 1001), "a price function has 1001 steps; expected 1000 at most"),
         ((0, 5), "steps of a price function is 5; expected a list of pairs (times, height)"),
     ],
 )
