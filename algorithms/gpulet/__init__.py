@@ -37,11 +37,10 @@ class _OnShares:
         general = in_pairs(problem)
         if not general:
             return general
-        seen = _Seen(problem, options)
-        if seen.unservable:
-            return Support(True)
         try:
-            self._count(seen, options)
+            seen = _Seen(problem, options)
+            if not seen.unservable:
+                self._count(seen, options)
         except UnsupportedProblem as refusal:
             return Support(False, str(refusal))
         return Support(True)

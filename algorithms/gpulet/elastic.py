@@ -76,7 +76,7 @@ class Elastic:
         for (low, before), (high, rate) in pairwise(rates):
             if self._options.short_scan and high == WHOLE and knee is not None:
                 break
-            if rate <= before * (1 + _LEAST_GAIN):
+            if rate < before * (1 + _LEAST_GAIN):
                 continue
             slope = (rate - before) / (high - low)
             if slope > steepest:

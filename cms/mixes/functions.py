@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ..errors import InvalidCertificate
 from ..values.numbers import Number, exact, format_exact, shown_object
 
-
 #: Steps of one function: each is a number for every point of a job when a certificate is checked.
 LARGEST_STEPS = 1_000
 
