@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .price_and_branch import PriceAndBranch, PriceAndBranchOptions
 
 if TYPE_CHECKING:
+    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget, Claim, Support
     from cms.plugin.guarantee import Guarantee
     from cms.problem.problem import Problem
@@ -20,7 +21,7 @@ class AutoOptions:
 
 
 class Auto:
-    """Chooses the method: ``price_and_branch``, on every problem.
+    """Chooses the method: ``price_and_branch``, on every problem of either kind.
 
     The reference, ``cp_sat``, is not run beside it: ``price_and_branch`` asks CP-SAT itself where
     its own proof ends short of the optimum.
@@ -40,18 +41,23 @@ class Auto:
 
     name = "auto"
     options_type = AutoOptions
+    takes = PriceAndBranch.takes
 
     def __init__(self) -> None:
         self._method, self._options = PriceAndBranch(), PriceAndBranchOptions()
 
-    def support(self, problem: Problem, options: AutoOptions) -> Support:
+    def support(self, problem: Problem | TimeSharedProblem, options: AutoOptions) -> Support:
         """Ask the method."""
         return self._method.support(problem, self._options)
 
-    def guarantee(self, problem: Problem, options: AutoOptions) -> Guarantee | None:
+    def guarantee(
+        self, problem: Problem | TimeSharedProblem, options: AutoOptions
+    ) -> Guarantee | None:
         """Ask the method."""
         return self._method.guarantee(problem, self._options)
 
-    def run(self, problem: Problem, options: AutoOptions, budget: Budget) -> Iterator[Claim]:
+    def run(
+        self, problem: Problem | TimeSharedProblem, options: AutoOptions, budget: Budget
+    ) -> Iterator[Claim]:
         """Yield the method's claims."""
         return self._method.run(problem, self._options, budget)

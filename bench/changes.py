@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cms import load_instance, solve
 from cms.fleet import Plan, gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Placed, Wanted, place, wanted_of
 from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.serving import Scenario, ServingProblem
+from cms.problem.problem import Problem
 from instances.load_changes import before_and_after
-
-if TYPE_CHECKING:
-    from cms.problem.problem import Problem
 
 __all__ = ["CHAIN", "DRAWN", "Change", "change_of", "generate"]
 
@@ -115,4 +113,6 @@ def generate(family: str, **arguments: object) -> Problem:
     """Make the problem of what is wanted next."""
     wanted = change_of(family, **arguments).wanted  # type: ignore[arg-type]
     assert wanted.plan is not None
-    return wanted.plan.serving.problem
+    problem = wanted.plan.serving.problem
+    assert isinstance(problem, Problem)
+    return problem

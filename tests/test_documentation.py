@@ -75,6 +75,36 @@ def test_what_the_page_about_deployments_types_in_an_empty_folder_does_what_it_s
 ) -> None:
     page = (ROOT / "docs" / "deployment.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
+    said = typed(page, capsys)
+    for words in (
+        "2 x a100-80gb on 1 node, 2 changed",
+        "not there: 1 fault\n- node-a/3 has 3g.40gb@4 of unknown, needs nothing there",
+        "running instances stay (the most possible, checked)",
+    ):
+        assert words in said
+        assert words in page
+    assert "another's" in said
+
+
+def test_what_the_page_about_time_sharing_types_in_an_empty_folder_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "time-sharing.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    said = typed(page, capsys)
+    assert (tmp_path / "plan.svg").exists()
+    for words in (
+        "2 GPUs, proved >= 2: optimal, proof checked",
+        "1 GPU, proved >= 1: optimal, proof checked",
+        "valid: 1 GPU",
+        "b=8 / 32.5 ms",
+    ):
+        assert words in said
+        assert words in page
+
+
+def typed(page: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Do what the shell blocks of a page say in this folder, and return what was printed."""
     said = ""
     for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S):
         for name, text, command in re.findall(
@@ -86,14 +116,7 @@ def test_what_the_page_about_deployments_types_in_an_empty_folder_does_what_it_s
             line, _, may_fail = command.partition("||")
             assert run(shlex.split(line, comments=True)) == (1 if may_fail else 0), line
             said += capsys.readouterr().out
-    for words in (
-        "2 x a100-80gb on 1 node, 2 changed",
-        "not there: 1 fault\n- node-a/3 has 3g.40gb@4 of unknown, needs nothing there",
-        "running instances stay (the most possible, checked)",
-    ):
-        assert words in said
-        assert words in page
-    assert "another's" in said
+    return said
 
 
 def test_the_demo_says_how_the_command_is_found_afterwards() -> None:

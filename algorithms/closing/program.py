@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..prices.choices import Choices, choices_of
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
+from .machine_variables import MachineVariables, within_limits
 from .rounding import Box
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Model:
     task: Task
     program: Program = field(default_factory=Program)
     lows: list[int] = field(default_factory=list)
-    machines: list[int] = field(default_factory=list)
+    machines: MachineVariables = field(init=False)
     picks: list[tuple[int, list[int]]] = field(default_factory=list)
     inside: list[tuple[Box, list[int | None]]] = field(default_factory=list)
     # For each block type: the terms of what free jobs take, and what is taken for certain.
@@ -132,20 +133,16 @@ class _Model:
             self._add_free(kind, task.free[kind])
         for box in task.boxes:
             self._add_box(box, held)
-        self._add_machines(load, highs)
+        self.machines = MachineVariables(self.shapes, self.program, self.lows, highs)
+        terms = self.machines.keep_cost(task.least, task.target)
+        if terms and (task.target is None or task.target > task.least):
+            self.program.minimise(terms)
         for i in range(k):
-            shapes = enumerate(zip(self.shapes.counts, self.lows, strict=True))
-            have = sum(
-                low * counts[i] for low, counts in zip(self.lows, self.shapes.counts, strict=True)
-            )
-            short = load[i] - have
+            short = load[i] - self.machines.have(i)
             most = short + sum(-factor * self.program.high(v) for v, factor in self.loads[i])
             # More blocks than can be short need not be told apart.
-            enough = max(1, most)
-            held = [
-                (self.machines[c], min(counts[i], enough)) for c, (counts, _) in shapes if counts[i]
-            ]
-            self.program.at_least(terms_of([*held, *self.loads[i]]), short)
+            of_machines = self.machines.held(i, enough=max(1, most))
+            self.program.at_least(terms_of([*of_machines, *self.loads[i]]), short)
 
     def _add_free(self, kind: int, options: Sequence[Option]) -> None:
         weight = self.jobs.weight(kind)
@@ -197,41 +194,14 @@ class _Model:
             for c, use in enumerate(task.usable):
                 if not use:
                     self.lows[c] = highs[c] = 0
-        for limit, mine in shapes.limited:
-            for c in mine:
-                if highs[c] >= LARGEST:
-                    highs[c] = min(highs[c], max(limit, self.lows[c]))
+        within_limits(shapes, self.lows, highs, LARGEST)
         return highs
-
-    def _add_machines(self, load: Sequence[int], highs: Sequence[int]) -> None:
-        """Add the machines above their least numbers, their limits and their cost."""
-        task, shapes, program = self.task, self.shapes, self.program
-        self.machines = [
-            program.variable(max(0, high - low)) for low, high in zip(self.lows, highs, strict=True)
-        ]
-        for limit, mine in shapes.limited:
-            room = limit - sum(self.lows[c] for c in mine)
-            if room < sum(highs[c] - self.lows[c] for c in mine):
-                program.at_most({self.machines[c]: 1 for c in mine}, room)
-        terms = {self.machines[c]: steps for c, steps in enumerate(shapes.steps) if steps}
-        if not terms:
-            return
-        spent = sum(steps * low for steps, low in zip(shapes.steps, self.lows, strict=True))
-        least = int(-(-task.least // shapes.step)) - spent
-        if least > 0:
-            program.at_least(terms, least)
-        if task.target is not None:
-            program.at_most(terms, floor(task.target / shapes.step) - spent)
-        if task.target is None or task.target > task.least:
-            program.minimise(terms)
 
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and choices, if these serve the jobs."""
         if values is None or (self.shortened and self.task.outer):
             return None
-        machines = tuple(
-            low + values[variable] for low, variable in zip(self.lows, self.machines, strict=True)
-        )
+        machines = self.machines.numbers(values)
         rows = [
             (kind, option, values[variable])
             for kind, z in self.picks
@@ -248,11 +218,9 @@ class _Model:
 
     def answer(self, outcome: Outcome) -> Answer:
         """Turn CP-SAT's outcome into words about the task."""
-        task, shapes = self.task, self.shapes
-        bound = None
+        task, bound = self.task, None
         if outcome.bound is not None and (task.target is None or task.target > task.least):
-            spent = sum(steps * low for steps, low in zip(shapes.steps, self.lows, strict=True))
-            bound = max(task.least, (outcome.bound + spent) * shapes.step)
+            bound = max(task.least, self.machines.cost_of(outcome.bound))
         exact = task.outer or not self.shortened
         return Answer(outcome.status, self.read(outcome.values), bound, exact)
 

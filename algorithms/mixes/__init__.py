@@ -1,1 +1,6 @@
-"""Mixes: which rates a block can carry, and schedules of services that take turns on blocks."""
+"""Mixes: what a block that services share in time can carry, and schedules proved optimal.
+
+:mod:`.first_fit` is a method of its own; :mod:`.run` is what ``price_and_branch`` does with
+problems of this kind: prices, programs over mixes, dives. It stands on ``closing`` and what stands
+before it.
+"""

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Support
+from cms.problem.problem import Problem
 
+from ..mixes.run import mix_claims
 from .run import claims
+from .unshared import claims_unshared
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
-    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,13 @@ class PriceAndBranch:
     sums of them, on blocks; one linear program goes on from node to node, and integer programs look
     for whole fleets with whole jobs for each of their options.
 
+    Where blocks are shared in time, of a :class:`cms.TimeSharedProblem`, mixes take the place of
+    options. Columns join a linear program over mixes and machines until no mix is worth more than
+    its block, which an exact search decides; a price function a job then certifies the bound. An
+    integer program over the mixes of small reduced cost closes the gap, over all that can matter
+    where these can be listed, and dives find schedules for dozens of jobs. With one job a block it
+    is the method for plain problems.
+
     Notes
     -----
     **Guarantee.** None by a ratio: on some families the bound itself is far from the optimum
@@ -60,7 +70,8 @@ class PriceAndBranch:
     The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
     as in ``docs/performance.md``; certificates are described in ``docs/files.md`` and checked by
     ``proofs_checks/checker``. Diving follows Sadykov, Vanderbeck, Pessoa, Tahiri and Uchoa (2019,
-    DOI 10.1287/ijoc.2018.0822).
+    DOI 10.1287/ijoc.2018.0822). Shared blocks are those of Choi, Lee, Kim, Park, Kwon and Huh
+    (USENIX ATC 2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
 
     Examples
     --------
@@ -78,17 +89,30 @@ class PriceAndBranch:
 
     name = "price_and_branch"
     options_type = PriceAndBranchOptions
+    takes = (Problem, TimeSharedProblem)
 
-    def support(self, problem: Problem, options: PriceAndBranchOptions) -> Support:
-        """Take every problem."""
+    def support(
+        self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
+    ) -> Support:
+        """Take every problem of both kinds."""
         return Support(True)
 
-    def guarantee(self, problem: Problem, options: PriceAndBranchOptions) -> Guarantee | None:
+    def guarantee(
+        self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
+    ) -> Guarantee | None:
         """Return None: what a run proves is in its status, not in a ratio."""
         return None
 
     def run(
-        self, problem: Problem, options: PriceAndBranchOptions, budget: Budget
+        self,
+        problem: Problem | TimeSharedProblem,
+        options: PriceAndBranchOptions,
+        budget: Budget,
     ) -> Iterator[Claim]:
         """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
-        yield from claims(problem, budget)
+        if isinstance(problem, Problem):
+            yield from claims(problem, budget)
+        elif problem.max_jobs == 1:
+            yield from claims_unshared(problem, budget)
+        else:
+            yield from mix_claims(problem, budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .day import SUITE as DAY
 from .fleets import SUITE as FLEETS
+from .gpulet import SUITE as GPULET
 from .growth import SUITE as GROWTH
 from .mig_serving import SUITE as MIG_SERVING
 from .overview import SUITE as OVERVIEW
@@ -24,7 +25,7 @@ __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
-    MIG_SERVING, STOCK, REPLAY, PROMISES, TRANSITIONS, DAY,
+    MIG_SERVING, GPULET, STOCK, REPLAY, PROMISES, TRANSITIONS, DAY,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .fleets import read_fleet
+from .fleets import MaxAge, read_fleet, refuse_stale_now
 from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
@@ -39,12 +39,16 @@ def diff(
     now: _Now,
     target: _Target,
     fail_on_difference: _FailOnDifference = False,
+    max_age: MaxAge = "15min",
     picture: _Picture = None,
     output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Compare two deployments GPU by GPU: what is kept, restarted, created and deleted."""
+    """Compare two deployments GPU by GPU: what is kept, restarted, created and deleted.
+
+    Exit code 1: what is there was observed too long ago, or something differs and that is asked.
+    """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
@@ -54,6 +58,7 @@ def diff(
         from cms.fleet.deployment.verifying import settle_guesses
 
         before, after = read_fleet(now), read_fleet(target)
+        refuse_stale_now(session, before, max_age, written=True)
         found, both = difference(settle_guesses(before, after), after), _both(before, after)
         title = f"{now.name} -> {target.name}"
 

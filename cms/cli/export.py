@@ -55,7 +55,7 @@ _Now = Annotated[
         help="What stands there today: only then may a script remove anything, and go back.",
     ),
 ]  # fmt: skip
-_Merge = Annotated[
+Merge = Annotated[
     Path | None,
     typer.Option(
         "--merge", metavar="FILE", help="A mig-parted file whose configurations are kept."
@@ -79,21 +79,21 @@ _Advertise = Annotated[
     bool,
     typer.Option("--advertise", help="List what each node will offer: resource names and counts."),
 ]
-_OperatorNamespace = Annotated[
+OperatorNamespace = Annotated[
     str,
     typer.Option("--operator-namespace", metavar="NAME", help="Where the GPU Operator runs."),
 ]
-_ConfigMap = Annotated[
+ConfigMap = Annotated[
     str, typer.Option("--config-map", metavar="NAME", help="The ConfigMap that is made for it.")
 ]
-_SlurmTypes = Annotated[
+SlurmTypes = Annotated[
     list[str] | None,
     typer.Option(
         "--slurm-type", metavar="KEY=TYPE",
         help="What Slurm's types of a GPU begin with: a100-80gb=a100; may be repeated.",
     ),
 ]  # fmt: skip
-_SlurmNodes = Annotated[
+SlurmNodes = Annotated[
     list[str] | None,
     typer.Option(
         "--slurm-node", metavar="NODE=TEXT",
@@ -108,16 +108,16 @@ def export(
     to: _To = None,
     output: _Folder = None,
     now: _Now = None,
-    merge: _Merge = None,
+    merge: Merge = None,
     base: _Base = None,
     namespace: _Namespace = None,
     pin_nodes: _PinNodes = False,
     pin_gpus: _PinGpus = False,
     advertise: _Advertise = False,
-    operator_namespace: _OperatorNamespace = "gpu-operator",
-    config_map: _ConfigMap = "cms-mig-parted-config",
-    slurm_type: _SlurmTypes = None,
-    slurm_node: _SlurmNodes = None,
+    operator_namespace: OperatorNamespace = "gpu-operator",
+    config_map: ConfigMap = "cms-mig-parted-config",
+    slurm_type: SlurmTypes = None,
+    slurm_node: SlurmNodes = None,
     max_age: MaxAge = "15min",
     force: Force = False,
     json: options.Json = False,

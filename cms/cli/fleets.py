@@ -138,8 +138,12 @@ def _deployment(document: Node) -> Deployment:
     return deployment_from_json(document)
 
 
-def refuse_stale_now(session: Session, now: Deployment, max_age: str) -> None:
+def refuse_stale_now(
+    session: Session, now: Deployment, max_age: str, *, written: bool = False
+) -> None:
     """Refuse what was observed too long ago; warn of nodes that nobody looked at.
+
+    But where what stands there may be `written`, as a target is.
 
     Raises
     ------
@@ -149,6 +153,6 @@ def refuse_stale_now(session: Session, now: Deployment, max_age: str) -> None:
     from cms.fleet.deployment.observation.age import refuse_stale
 
     unseen = refuse_stale(now, datetime.now(UTC), duration(max_age, "--max-age"))
-    if unseen:
+    if unseen and not written:
         first, more = unseen[0], f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
         session.warn(f"node {first!r}{more} was never observed: what stands there is as written")

@@ -43,7 +43,7 @@ def init(
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
     from cms.files.source import write_bytes
-    from cms.fleet.serving.serving_problem import DEFAULT_GPU
+    from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
 
     gpu = find_gpu(device or DEFAULT_GPU, "--device")

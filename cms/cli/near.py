@@ -33,7 +33,10 @@ Near = Annotated[
 ExtraGpus = Annotated[
     int | None,
     typer.Option(
-        "--extra-gpus", metavar="K", min=0, help="With --near: use up to K more GPUs to keep more."
+        "--extra-gpus",
+        metavar="K",
+        min=0,
+        help="With --near: use up to K more GPUs to keep more; of those that keep as much, few.",
     ),
 ]
 

@@ -12,7 +12,7 @@ import typer
 
 from cms.values.names import nearest
 
-from . import options
+from . import options, sharing
 from .catalogue import find_gpu, gpu_keys
 from .fleets import MaxAge
 from .near import ExtraGpus, Near, read_near, show_nearest
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.hardware import Gpu
-    from cms.fleet.serving import LoadCurve, OperatingPoint, QueueingRule, Service, ServingProblem
+    from cms.fleet.serving import LoadCurve, OperatingPoint, QueueingRule, Service
     from cms.fleet.serving.load_curve import PointKey
+    from cms.fleet.serving.posing import AnyServing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class _Wishes:
     costs: dict[str, Fraction]
     load_curves: Path | None
     rate_margin: Fraction
+    sharing: sharing.Sharing
 
     def problem(
         self,
@@ -48,24 +50,25 @@ class _Wishes:
         rule: str | QueueingRule,
         max_processes: int | None = None,
         load_curves: Mapping[PointKey, LoadCurve] | None = None,
-    ) -> ServingProblem:
+    ) -> AnyServing:
         """Build the problem; what is wished goes before what is given."""
         from cms.fleet.serving import as_problem, read_load_curves
 
         if self.load_curves is not None:
             load_curves = read_load_curves(self.load_curves)
-
+        most, fleet = self.max_processes or max_processes, self.fleet(gpus)
+        if (terms := self.sharing.terms(self.rule)) is not None:
+            return as_problem(
+                services, operating_points, fleet, sharing="time", rule=terms.rule,
+                max_services=terms.max_services, splits=terms.splits, headroom=terms.headroom,
+                rate_margin=self.rate_margin, max_processes=most, limits=self.limits,
+                costs=self.costs,
+            )  # fmt: skip
         return as_problem(
-            services,
-            operating_points,
-            self.fleet(gpus),
-            rule=self.rule or rule,
-            load_curves=load_curves,
-            rate_margin=self.rate_margin,
-            max_processes=self.max_processes or max_processes,
-            limits=self.limits,
+            services, operating_points, fleet, rule=self.rule or rule, load_curves=load_curves,
+            rate_margin=self.rate_margin, max_processes=most, limits=self.limits,
             costs=self.costs,
-        )
+        )  # fmt: skip
 
     def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
         """The GPUs, looked up or read from the user's own device files.
@@ -144,7 +147,7 @@ _Rule = Annotated[
         "--rule", metavar="NAME",
         help="What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
-        "plain.  [default: capacity; of --published, the scenario's]",
+        "plain. With --sharing, others.  [default: capacity; of --published, the scenario's]",
         autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip
@@ -161,13 +164,13 @@ _RateMargin = Annotated[
     typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
 ]
 _Spread = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--spread/--no-spread",
         help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
-        "limits at the planned rates.",
+        "limits at the planned rates; not with --near, which keeps what runs.  [default: spread]",
     ),
-]
+]  # fmt: skip
 _MaxProcesses = Annotated[
     int | None,
     typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
@@ -195,13 +198,18 @@ def plan(
     rule: _Rule = None,
     load_curves: _LoadCurves = None,
     rate_margin: _RateMargin = "0",
-    spread_slack: _Spread = True,
+    spread_slack: _Spread = None,
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
     near: Near = None,
     extra_gpus: ExtraGpus = None,
     max_age: MaxAge = "15min",
+    shared: sharing.Kind = None,
+    max_services: sharing.MaxServices = None,
+    splits: sharing.Splits = None,
+    headroom: sharing.Headroom = None,
+    batching_overheads: sharing.Overheads = None,
     method: options.Method = "auto",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
@@ -222,15 +230,27 @@ def plan(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    terms = sharing.Sharing(shared, max_services, splits, headroom, batching_overheads)
+    terms.refuse_the_rest(load_curves, near)
     wishes = _Wishes(
         gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
-        options.share(rate_margin, "--rate-margin"),
+        options.share(rate_margin, "--rate-margin"), terms,
     )  # fmt: skip
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
         (services, "--services"), (operating_points, "--operating-points"),
         (load_curves, "--load-curves"), (start, "--start"), (near, "--near"),
+        (batching_overheads, "--batching-overheads"),
     )  # fmt: skip
+    if near is not None and spread_slack:
+        raise options.usage_error(
+            "--near chooses the instances, those that run before all; leave out one of them",
+            "--spread",
+        )
+    if shared is not None and spread_slack:
+        raise options.usage_error(
+            "it is for instances that serve one service each; leave it or --sharing out", "--spread"
+        )
     with session.interrupts.abortable():
         now = read_near(session, near, extra_gpus, max_age)
         if published is not None:
@@ -244,7 +264,7 @@ def plan(
     solution = search(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
     )
-    from cms.fleet.serving import Plan, plan_to_json
+    from cms.fleet.serving import Plan, ServingProblem, plan_to_json
 
     if now is not None:
         if solution.cost is not None:
@@ -257,7 +277,8 @@ def plan(
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if shown else None
     grown = None
-    if shown and spread_slack and serving.promise is not None:
+    wished = shown and spread_slack is not False
+    if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     made = Plan(serving, solution)
 
@@ -277,11 +298,11 @@ def plan(
 
 def _from_files(
     services: Path | None, operating_points: Path | None, wishes: _Wishes
-) -> tuple[str, ServingProblem]:
+) -> tuple[str, AnyServing]:
     from cms.fleet.serving import read_operating_points, read_services
+    from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.measurements import only_device
     from cms.fleet.serving.queueing import DEFAULT_RULE
-    from cms.fleet.serving.serving_problem import DEFAULT_GPU
 
     if services is None or operating_points is None:
         files = "--services S.csv and --operating-points P.csv"
@@ -293,7 +314,7 @@ def _from_files(
     return services.stem, wishes.problem(asked, points, gpus, DEFAULT_RULE)
 
 
-def _scenario(name: str, wishes: _Wishes) -> tuple[str, ServingProblem]:
+def _scenario(name: str, wishes: _Wishes) -> tuple[str, AnyServing]:
     """Build a published scenario; what the user wishes replaces what it says itself."""
     from cms.fleet.serving import Scenario
 

@@ -120,7 +120,10 @@ def _measured(now: Deployment, points: Iterable[OperatingPoint], path: Path) -> 
 
 
 def refuse_stale_rates(path: Path, rates: Rates, max_age: str) -> None:
-    """Refuse rates whose last moment is past, by more than their step and the age allowed."""
+    """Refuse rates whose last moment is past, by more than their step and the age allowed.
+
+    One that is to come is refused likewise: clocks disagree, or times lack their zone.
+    """
     most = duration(max_age, "--max-age")
     if most is None or not rates.is_clock:
         return
@@ -131,6 +134,13 @@ def refuse_stale_rates(path: Path, rates: Rates, max_age: str) -> None:
             path, f"the last rates are of {rates.said(rates.count - 1)}, {age / 60:.0f} min ago",
             expected=f"at most {allowed / 60:.0f} min",
             fix="ask for them again, or allow more with --max-age",
+        )  # fmt: skip
+    if -age > allowed:
+        raise FileError(
+            path, f"the last rates are of {rates.said(rates.count - 1)}, {-age / 60:.0f} min ahead "
+            "of this machine's clock",
+            expected="rates up to now",
+            fix="give every time its zone, set the clock, or allow it with --max-age",
         )  # fmt: skip
 
 

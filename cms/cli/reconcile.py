@@ -23,7 +23,7 @@ from .session import (
     report_error,
     session_of,
 )
-from .transition import Actuator, DurationsFile, MaxParallel
+from .transition import DurationsFile, MaxParallel
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,6 +97,9 @@ _Costs = Annotated[
     typer.Option(
         "--cost", metavar="KEY=C", help="What one GPU costs (default 1); may be repeated."
     ),
+]
+_Actuator = Annotated[
+    str, typer.Option("--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.")
 ]
 _Label = Annotated[
     str,
@@ -192,7 +195,7 @@ def reconcile(
     hysteresis: _Hysteresis = "2%",
     play: _Play = "24h",
     regrouped: _Regrouped = False,
-    actuator: Actuator = "nvidia-smi",
+    actuator: _Actuator = "nvidia-smi",
     durations: DurationsFile = None,
     max_parallel: MaxParallel = None,
     time_limit: _TimeLimit = "60",
@@ -226,6 +229,15 @@ def reconcile(
             "give what runs and its rates (cms reconcile now.json --rates rates.csv), or --trace "
             "TRACE.csv alone"
         )
+    if actuator != "nvidia-smi":
+        from cms.fleet.deployment.transition.folder import actuator_of
+
+        actuator_of(actuator)
+        raise options.usage_error(
+            f"{actuator!r}: a tick is planned instance by instance; expected nvidia-smi, or cms "
+            "transition to the plan of the hour",
+            "--actuator",
+        )
     with session.interrupts.abortable():
         from cms.fleet.deployment.transition import read_durations
         from cms.fleet.reconciling import Terms, forecast_of, read_rates
@@ -253,9 +265,10 @@ def reconcile(
         today = read_fleet(now)
         refuse_stale_now(session, today, max_age)
         if output is not None:
+            from cms.fleet.deployment.export import ExportOptions
             from cms.fleet.deployment.transition.folder import actuator_of
 
-            actuator_of(actuator).refuse(today)
+            actuator_of(actuator).refuse(today, ExportOptions())
         refuse_stale_rates(path, known, max_age)
         planner = asked.planner(session, known, today)
     return _answered(session, lambda: _tick(session, today, known, planner, asked, (output, force)))

@@ -13,6 +13,7 @@ from cms.errors import CmsError
 
 from . import options
 from .documents import open_document
+from .export import ConfigMap, Merge, OperatorNamespace, SlurmNodes, SlurmTypes
 from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
 from .searching import heard
 from .session import (
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.deployment import Deployment, Wanted
+    from cms.fleet.deployment.export import ExportOptions
     from cms.fleet.deployment.transition import Impossible, Transition
 
 _METHODS = ("ours", "exchange_and_compact")
+_FREED = ("gpus", "nodes")
 
 
 def _actuators() -> Iterable[str]:
@@ -50,10 +53,18 @@ _Compact = Annotated[
     typer.Option("--compact", help="No TARGET: what runs is to be put on as few GPUs as possible."),
 ]
 _MaxRestarts = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--max-restarts", metavar="K", min=0,
-        help="At most so many instances move (--compact).  [default: as many as it takes]",
+        "--max-restarts", metavar="K[,K...]",
+        help="At most so many instances move (--compact). Of several, each is reported, and the "
+        "last one gone to.  [default: as many as it takes]",
+    ),
+]  # fmt: skip
+_Free = Annotated[
+    str,
+    typer.Option(
+        "--free", metavar="gpus|nodes", help="What is to come free first (--compact).",
+        autocompletion=options.offering(lambda: _FREED),
     ),
 ]  # fmt: skip
 _Floor = Annotated[
@@ -74,7 +85,9 @@ _Spare = Annotated[
 Actuator = Annotated[
     str,
     typer.Option(
-        "--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.",
+        "--actuator", metavar="TOOL",
+        help="What cuts the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
+        "gpu-operator or slurm (whole GPUs, after a drain of the node).",
         autocompletion=options.offering(_actuators),
     ),
 ]  # fmt: skip
@@ -108,7 +121,8 @@ _Folder = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="DIR",
-        help="The folder to write, with its scripts; '-' prints the transition's JSON instead.",
+        help="The folder to write: run.sh, and for each step a script for the --actuator; '-' "
+        "prints the transition's JSON instead.",
     ),
 ]  # fmt: skip
 _Simulate = Annotated[
@@ -125,7 +139,7 @@ _Trace = Annotated[
     Path | None,
     typer.Option(
         "--trace", metavar="RATES.csv",
-        help="Rates from the beginning on, drawn into the picture: time, service, rate_rps.",
+        help="Rates from the beginning on, drawn where capacities are: time, service, rate_rps.",
     ),
 ]  # fmt: skip
 _TimeLimit = Annotated[
@@ -140,6 +154,7 @@ def transition(
     target: _Target = None,
     compact: _Compact = False,
     max_restarts: _MaxRestarts = None,
+    free: _Free = "gpus",
     floor: _Floor = None,
     spare: _Spare = "auto",
     actuator: Actuator = "nvidia-smi",
@@ -147,6 +162,11 @@ def transition(
     method: _Method = "ours",
     max_parallel: MaxParallel = None,
     durations: DurationsFile = None,
+    merge: Merge = None,
+    operator_namespace: OperatorNamespace = "gpu-operator",
+    config_map: ConfigMap = "cms-mig-parted-config",
+    slurm_type: SlurmTypes = None,
+    slurm_node: SlurmNodes = None,
     seed: options.Seed = 0,
     time_limit: _TimeLimit = "none",
     max_age: MaxAge = "15min",
@@ -167,11 +187,13 @@ def transition(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_two_readers(
-        (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace")
-    )
-    if trace is not None and picture is None and output is None:
-        raise options.usage_error("rates are drawn into a picture; add --picture or -o", "--trace")
-    _refuse_two_targets(target, compact, max_restarts, method)
+        (now, "now.json"), (target, "TARGET"), (durations, "--durations"), (trace, "--trace"),
+        (merge, "--merge"),
+    )  # fmt: skip
+    if trace is not None and picture is None and output is None and not simulate:
+        raise options.usage_error("rates are drawn; add --simulate, --picture or -o", "--trace")
+    _refuse_two_targets(target, compact, max_restarts, free, method)
+    most = _numbers(max_restarts)
     share, shares, words = _floors(floor)
     if method not in _METHODS:
         raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
@@ -179,8 +201,13 @@ def transition(
     if method == "ours":
         how |= {
             "floors": shares, "spare": _spare(spare), "as_grouped": as_grouped, "seed": seed,
+            "actuator": actuator,
             "time_limit": options.time_limit(time_limit), "cancel": session.interrupts.cancel,
         }  # fmt: skip
+    elif actuator != "nvidia-smi":
+        raise options.usage_error(
+            "exchange_and_compact cuts each instance; leave out --actuator", "--method"
+        )
     elif shares or as_grouped or spare != "auto":
         raise options.usage_error(
             "exchange_and_compact takes one --floor for all; leave out --spare and --as-grouped",
@@ -195,16 +222,17 @@ def transition(
         from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
 
         tool = actuator_of(actuator)
+        told = _told(merge, operator_namespace, config_map, slurm_type, slurm_node)
         how["durations"] = None if durations is None else read_durations(durations)
         start = read_fleet(now)
         to = None if target is None else _wanted(target)
         refuse_stale_now(session, start, max_age)
-        tool.refuse(start)
+        tool.refuse(start, told)
         rates = None if trace is None else _rates(trace)
     try:
         if to is None:
             limit = options.time_limit(time_limit)
-            to = heard(session, lambda: _compacted(session, start, max_restarts, limit))
+            to = heard(session, lambda: _compacted(session, start, most, free, limit))
         found = heard(session, lambda: _planned(start, to, method, how))
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:
@@ -224,7 +252,7 @@ def transition(
         return transition_svg(found, rates=rates, **timed)
 
     folder = folder_of(
-        found, FolderOptions(actuator, words, how["durations"], max_parallel, picture=draw)
+        found, FolderOptions(actuator, words, how["durations"], max_parallel, told, draw)
     )
 
     def report() -> Iterable[RenderableType]:
@@ -234,7 +262,11 @@ def transition(
         if simulate:
             from cms.fleet.report.transitions import transition_lines
 
-            yield from transition_lines(found, width=session.width, **timed)
+            yield from transition_lines(found, rates=rates, width=session.width, **timed)
+        if actuator != "nvidia-smi":
+            from cms.fleet.report.transition_summary import whole_gpus_report
+
+            yield from whole_gpus_report(found, to, actuator)
         yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:
@@ -284,7 +316,7 @@ def _wanted(path: Path) -> Deployment | Wanted:
 
 
 def _refuse_two_targets(
-    target: Path | None, compact: bool, max_restarts: int | None, method: str
+    target: Path | None, compact: bool, max_restarts: str | None, free: str, method: str
 ) -> None:
     if compact and target is not None:
         raise options.usage_error(
@@ -296,19 +328,42 @@ def _refuse_two_targets(
         raise options.usage_error("Missing argument 'TARGET' (or --compact)")
     if not compact and max_restarts is not None:
         raise options.usage_error("it goes with --compact alone", "--max-restarts")
+    if not compact and free != "gpus":
+        raise options.usage_error("it goes with --compact alone", "--free")
+    if free not in _FREED:
+        raise options.usage_error(f"{free!r}: expected {' or '.join(_FREED)}", "--free")
+
+
+def _numbers(text: str | None) -> list[int | None]:
+    """Read the numbers of restarts, one or more."""
+    if text is None:
+        return [None]
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if not (part.isascii() and part.isdigit() and len(part) <= 9):
+            raise options.usage_error(
+                f"{text!r}: expected a whole number, or several: 0,2,5", "--max-restarts"
+            )
+    return [int(part) for part in parts]
 
 
 def _compacted(
-    session: Session, start: Deployment, max_restarts: int | None, limit: float | None
+    session: Session, start: Deployment, most: list[int | None], free: str, limit: float | None
 ) -> Deployment:
-    """Put what runs together, and say what that gives."""
-    from cms.fleet.deployment import compact
+    """Put what runs together, and say what each number of restarts gives; the last one counts."""
+    from cms.fleet.deployment import Compacted, compact
 
-    cancel = session.interrupts.cancel
-    found = compact(start, max_restarts=max_restarts, time_limit=limit, cancel=cancel)
-    if not (session.quiet or session.json):
-        session.print(str(found))
-    return found.deployment
+    found: list[Compacted] = []
+    for number in most:
+        done = compact(
+            start, max_restarts=number, free=free, time_limit=limit,  # type: ignore[arg-type]
+            cancel=session.interrupts.cancel,
+        )  # fmt: skip
+        found.append(done)
+        if not (session.quiet or session.json):
+            said = f"at most {number}: " if len(most) > 1 else ""
+            session.print(f"{said}{done}")
+    return found[-1].deployment
 
 
 def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
@@ -322,22 +377,41 @@ def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
     }
 
 
+def _told(
+    merge: Path | None,
+    operator_namespace: str,
+    config_map: str,
+    slurm_type: list[str] | None,
+    slurm_node: list[str] | None,
+) -> ExportOptions:
+    """What the files of a tool are told."""
+    from cms.files.source import read_source
+    from cms.fleet.deployment.export import ExportOptions
+    from cms.values.frozen import FrozenMap
+
+    return ExportOptions(
+        merge=None if merge is None else read_source(merge, holds="a mig-parted file"),
+        operator_namespace=operator_namespace,
+        config_map=config_map,
+        slurm_types=FrozenMap(options.pairs(slurm_type, "--slurm-type", "a100-80gb=a100")),
+        slurm_nodes=FrozenMap(options.pairs(slurm_node, "--slurm-node", "node-a=CPUs=64")),
+    )
+
+
 def _planned(
     start: Deployment, to: Deployment | Wanted, method: str, how: dict[str, Any]
 ) -> Transition | Impossible:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import exchange_and_compact, transition
 
-    if isinstance(to, Deployment):
-        if method != "ours" or how.get("as_grouped"):
-            raise options.usage_error(
-                "a deployment says itself what lies where; give a plan for --as-grouped and "
-                "--method exchange_and_compact"
-            )
+    if isinstance(to, Deployment) and (method != "ours" or how.get("as_grouped")):
+        raise options.usage_error(
+            "a deployment says itself what lies where; give a plan for --as-grouped and "
+            "--method exchange_and_compact"
+        )
+    if isinstance(to, Deployment) or method == "ours":
         return transition(start, to, **how)
-    return (
-        transition(start, to, **how) if method == "ours" else exchange_and_compact(start, to, **how)
-    )
+    return exchange_and_compact(start, to, **how)
 
 
 def _refuse(session: Session, found: Impossible) -> int:

@@ -12,7 +12,7 @@ everywhere. Where ``1,234`` could be either, the rest of its column tells, or no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
@@ -341,6 +341,28 @@ def read_table(
     if not rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
     return Table(header, tuple(rows))
+
+
+def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
+    """Read a CSV table without a header, of just these columns.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or a row has too few or too many cells.
+    """
+    source = read_source(path, holds="a CSV table without a header")
+    header = Header(source, 0, {name: index for index, name in enumerate(columns)}, ())
+    for line, cells in records(source):
+        if len(cells) != len(columns):
+            raise FileError(
+                source.name,
+                f"this row has {len(cells)} cells",
+                line=line,
+                expected=f"{len(columns)}, one for each of {', '.join(columns)}",
+            )
+        header.rows.append(TableRow(header, line, tuple(cell.strip() for cell in cells)))
+    return header.rows
 
 
 def _header(

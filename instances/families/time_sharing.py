@@ -21,10 +21,10 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cms.mixes.frames import FrameRule
 from cms.mixes.model import TimeSharedJob
@@ -195,6 +195,31 @@ def larger_mix(
         curve = CURVES[_below(random, len(CURVES))]
         drawn.append(_job(random, f"{curve.name} {number}", curve))
     return TimeSharedProblem(configurations=pairs(), jobs=drawn, rule=rule, max_jobs=max_jobs)
+
+
+def generate(name: str, **arguments: Any) -> TimeSharedProblem:
+    """Make a problem by the name of its kind, as benchmarks ask for one.
+
+    Parameters
+    ----------
+    name : str
+        ``"scenario-3"`` with ``rate``, ``"random-mix"`` with ``seed``, or ``"larger-mix"`` with
+        ``n`` (services) and ``seed``; ``rule`` and ``max_jobs`` as those functions have them.
+
+    Examples
+    --------
+    >>> generate("larger-mix", n=20, seed=1) == larger_mix(20, seed=1)
+    True
+    """
+    makers: dict[str, Callable[..., TimeSharedProblem]] = {
+        "scenario-3": scenario_3,
+        "random-mix": random_mix,
+        "larger-mix": lambda n, **more: larger_mix(n, **more),
+    }
+    if name not in makers:
+        known = ", ".join(map(repr, makers))
+        raise ValueError(f"a family of shared blocks is {name!r}; expected one of {known}")
+    return makers[name](**arguments)
 
 
 def operating_points(device: str = "a100-80gb") -> str:

@@ -18,6 +18,7 @@ would have to be worth both.
 must meet as many states at each distance as the file says, and not the target.
 
 What is wanted is the target as it stands, or all its instances on no more GPUs of each type.
+A proof about tools that only cut whole GPUs is looked at in ``first_cut.py``.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
+from .first_cut import first_cut_faults
 from .ground import Ground, ground_of
 from .knapsacks import cheapest_option
 from .reachable import exhausted_faults
 from .reading import ZERO, Fault, show
 from .room import Held, Shape, dearest, fillings, shape
-from .transition import Exhausted, Fixed, Frozen, Prices, Transition
+from .transition import Exhausted, FirstCut, Fixed, Frozen, Prices, Transition
 
 #: So many partial fillings are tried.
 _TRIALS = 200_000
@@ -41,9 +43,11 @@ _TRIALS = 200_000
 _ROOM = ""
 
 
-def necessity_faults(of: Transition, proof: Frozen | Exhausted, most: int) -> list[str]:
+def necessity_faults(of: Transition, proof: Frozen | Exhausted | FirstCut, most: int) -> list[str]:
     """Say why a proof that no more than ``most`` GPUs in use will not do, is none."""
     try:
+        if isinstance(proof, FirstCut):
+            return first_cut_faults(of, proof, most)
         ground = ground_of(of)
         if isinstance(proof, Exhausted):
             return exhausted_faults(ground, proof, most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -60,6 +60,13 @@ class Exhausted(NamedTuple):
     states: list[int]
 
 
+class FirstCut(NamedTuple):
+    """Prices of an item per second of services; ``by_node``: nodes are drained to cut a GPU."""
+
+    by_node: bool
+    prices: dict[str, Fraction]
+
+
 class Kept(NamedTuple):
     """How many instances are said to be kept, of at most how many, and why not more.
 
@@ -94,11 +101,12 @@ class Transition:
     target: Side
     floors: dict[str, Fraction]
     actions: list[Action]
+    after: list[list[int]]
     before: list[int]
     kept: Kept
     spare: tuple[int, int, str]
     borrowed: list[str]
-    proof: Frozen | Exhausted | None
+    proof: Frozen | Exhausted | FirstCut | None
 
 
 def read_transition(document: object) -> tuple[Transition, list[str], int]:
@@ -153,11 +161,11 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         for part, key, what in ((spare, "count", "spare"), (spare, "least", "spare"))
     ]
     found = Transition(
-        points, start, target, floors, actions, ended_before(after),
+        points, start, target, floors, actions, after, ended_before(after),
         _kept(fields["kept"], points),
         (counts[0], counts[1], as_a(str, spare["reason"], "the reason of spare")),
         [as_a(str, each, "a borrowed GPU") for each in as_a(list, spare["borrowed"], "borrowed")],
-        None if spare["proof"] is None else _proof(spare["proof"], points),
+        None if spare["proof"] is None else _proof(spare["proof"], points, floors),
     )  # fmt: skip
     return found, faults, taken
 
@@ -168,9 +176,9 @@ def _kept(value: object, points: Mapping[str, Point]) -> Kept:
     if fields["prices"] is not None:
         own = record(fields["prices"], "the prices of kept", "points instances gpus")
         prices = (
-            _named(own["points"], "point", points),
+            _named(own["points"], "point", points, "the prices of kept"),
             _prices(own["instances"], "the instances' prices of kept") or {},
-            _named(own["gpus"], "gpu", None),
+            _named(own["gpus"], "gpu", None, "the prices of kept"),
         )
     return Kept(
         integer(fields["count"], "count of kept"),
@@ -181,22 +189,33 @@ def _kept(value: object, points: Mapping[str, Point]) -> Kept:
     )
 
 
-def _named(value: object, key: str, known: Mapping[str, Point] | None) -> dict[str, Fraction]:
+def _named(
+    value: object, key: str, known: Collection[str] | None, what: str
+) -> dict[str, Fraction]:
     prices: dict[str, Fraction] = {}
-    for each in as_a(list, value, f"the prices of kept by {key}"):
-        own = record(each, f"a price of kept by {key}", f"{key} price")
-        name = as_a(str, own[key], f"a {key} of the prices of kept")
+    for each in as_a(list, value, f"{what} by {key}"):
+        own = record(each, f"one of {what} by {key}", f"{key} price")
+        name = as_a(str, own[key], f"a {key} of {what}")
         if known is not None:
-            one_of(known, name, "a point of the prices of kept")
+            one_of(known, name, f"a {key} of {what}")
         if name in prices:
-            raise Fault(f"the prices of kept have {show(name)} twice")
+            raise Fault(f"{what} have {show(name)} twice")
         prices[name] = number(own["price"], "the price of", name)
     return prices
 
 
-def _proof(value: object, points: Mapping[str, Point]) -> Frozen | Exhausted:
+def _proof(
+    value: object, points: Mapping[str, Point], floors: Mapping[str, Fraction]
+) -> Frozen | Exhausted | FirstCut:
     kind = as_a(dict, value, "the proof of spare").get("kind")
-    if one_of(("frozen", "exhausted"), kind, "the kind of the proof") == "exhausted":
+    one_of(("frozen", "exhausted", "first_cut"), kind, "the kind of the proof")
+    if kind == "first_cut":
+        fields = record(value, "the proof", "kind by_node prices")
+        return FirstCut(
+            boolean(fields["by_node"], "by_node of the proof"),
+            _named(fields["prices"], "service", floors, "the prices of the proof"),
+        )
+    if kind == "exhausted":
         fields = record(value, "the proof", "kind of states")
         of = one_of(("counts", "target"), fields["of"], "of of the proof") == "target"
         states = as_a(list, fields["states"], "states of the proof")

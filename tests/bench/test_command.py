@@ -39,6 +39,7 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
     "size-bounded": ("--largest", 5, "--seeds", 1),
     "small": ("--seeds", 1),
     "mig-serving": ("--largest", 24, "--seeds", 1, "-a", "auto"),
+    "gpulet": ("--largest", 5, "--seeds", 1, "--instances", 1, "-a", "auto"),
     "stock": ("--largest", 20, "--seeds", 1),
     "replay": ("--largest", 1, "--seeds", 1),
     "transitions": ("--largest", 1, "--seeds", 1),

@@ -107,6 +107,8 @@ def test_an_old_observation_is_refused_with_the_command_to_run_again(
     for command in (
         ["place", str(plan), "--now", now],
         ["export", now, "--to", "slurm", "--now", now],
+        ["diff", now, now],
+        ["diff", now, now, "--fail-on-difference"],
     ):
         assert run(command) == 1
         said = error_of(capsys)

@@ -77,6 +77,9 @@ def test_what_is_refused(now: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     told = json.loads(capsys.readouterr().out)
     assert told["proof"] == "checked"
     assert "and the fleet has 6" in told["reasons"][0]
+    assert run([*plan, "--near", str(now), "--spread"]) == 2
+    assert "--spread: --near chooses the instances" in error_of(capsys)
+    assert run([*plan, "--near", str(now), "--no-spread", "-q"]) == 0
     few = ["plan", "--published", "S2", "--max-gpus", "a100-80gb=1"]
     assert run([*few, "--near", str(now), "-o", str(tmp_path / "no.json")]) == 3
     assert not (tmp_path / "no.json").exists()

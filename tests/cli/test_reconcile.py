@@ -95,12 +95,14 @@ BAD: dict[str, tuple[str, list[str], int, str]] = {
     "margin": ("0,chat,5\n60,chat,5\n", ["--margin", "x"], 2, "--margin"),
     "cost": ("0,chat,5\n60,chat,5\n", ["--restart-cost", "-1"], 2, "--restart-cost: the GPU hours"),
     "horizon": ("0,chat,5\n60,chat,5\n", ["--horizon", "30min"], 2, "shorter than the 3600 s"),
+    "far": ("0,chat,5\n60,chat,5\n", ["--horizon", "30d"], 2, "expected at most 200: change"),
     "never": ("0,chat,5\n60,chat,5\n", ["--lead", "none"], 2, "--lead"),
     "steps": ("0,chat,5\n2400,chat,5\n", [], 2, "expected a multiple of that"),
     "gpu": ("0,chat,5\n60,chat,5\n", ["--gpu", "a30"], 1, "nothing was measured on a30-24gb"),
     "many": ("0,chat,9000\n60,chat,9000\n", [], 3, "no plan on the GPUs there are serves"),
     "time": ("0,chat,5\n60,chat,5\n", ["--time-limit", "0"], 4, "no plan was found in time"),
     "actuator": ("0,chat,5\n60,chat,5\n", ["--actuator", "x", "-o", "steps"], 2, "no actuator"),
+    "whole GPUs": ("0,chat,5\n60,chat,5\n", ["--actuator", "slurm"], 2, "instance by instance"),
 }
 
 
@@ -146,6 +148,11 @@ def test_files_that_do_not_go_together_are_refused(
     stale = ["--max-age", "15min"]
     assert run(["reconcile", now, "--rates", str(dated), *asked, *stale]) == 1
     assert "expected at most 30 min" in capsys.readouterr().err
+    ahead = tmp_path / "ahead.csv"
+    ahead.write_text(LONG + "2999-01-01T00:00Z,chat,5\n2999-01-01T00:30Z,chat,5\n", "utf-8")
+    assert run(["reconcile", now, "--rates", str(ahead), *asked, *stale]) == 1
+    assert "ahead of this machine's clock, expected rates up to now" in capsys.readouterr().err
+    assert run(["reconcile", now, "--rates", str(ahead), *asked, "-q"]) == 0
     assert run(["reconcile", now, "--rates", str(dated), *asked, "-q"]) == 0
 
 

@@ -57,6 +57,36 @@ def test_a_transition_is_told_written_checked_and_verified(
     assert run(["transition", now, then, "-o", str(out), "-q"]) == 0, "it is ours to replace"
 
 
+@pytest.mark.parametrize("tool", ["mig-parted", "gpu-operator", "slurm"])
+def test_tools_that_cut_whole_gpus_have_their_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str
+) -> None:
+    after = [Instance("3g.40gb", 4, CHAT), Instance("2g.20gb", 0)]
+    now = written(fleet([[Instance("3g.40gb", 0, CHAT)], []], at=None), tmp_path / "now.json")
+    then = written(fleet([after, []]), tmp_path / "then.json")
+    out = tmp_path / "steps"
+    command = ["transition", now, then, "--actuator", tool, "--floor", "0", "-o", str(out)]
+    assert run(command) == 0
+    said = flat(capsys.readouterr().out)
+    assert "1 instance that only --actuator nvidia-smi would keep" not in said  # it moves there
+    assert "0 of 1 instance stays" in said
+    step = "01-node-a-gpu0" if tool == "mig-parted" else "01-node-a-all"
+    assert os.access(out / f"steps/{step}.sh", os.X_OK)
+    assert (out / "configmap.yaml").exists() == (tool == "gpu-operator")
+    assert run(["check", str(out / "transition.json"), "-q"]) == 0
+    elsewhere = [Instance("3g.40gb", 0, CHAT), Instance("2g.20gb", 4)]
+    chosen = written(fleet([elsewhere, []]), tmp_path / "chosen.json")
+    for source, against, code in (
+        (chosen, out, 0), (chosen, out / "steps/1", 0), (chosen, out / f"steps/{step}", 0),
+        (now, out, 1), (now, out / "steps/1", 1),
+    ):  # fmt: skip
+        assert run(["verify", source, "--against", str(against), "-q"]) == code, against
+    again = ["transition", chosen, str(out / "target.json"), "--actuator", tool, "--json"]
+    capsys.readouterr()
+    assert run(again) == 0
+    assert json.loads(capsys.readouterr().out)["actions"] == []
+
+
 def test_a_transition_that_was_tampered_with_is_found_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,6 +127,13 @@ WRONG = {
     "floors": (["--floor", "1", "--floor", "2"], 2, "'2' is a second one for all services"),
     "stranger": (["--floor", "cat=1"], 2, "a floor is given for the service 'cat'"),
     "actuator": (["--actuator", "nvidia-sm"], 2, "nearest: 'nvidia-smi'"),
+    "whole": (
+        ["--actuator", "slurm", "--method", "exchange_and_compact"],
+        2,
+        "leave out --actuator",
+    ),
+    "slurm": (["--actuator", "slurm", "--slurm-node", "x"], 2, "expected KEY=VALUE"),
+    "map": (["--actuator", "gpu-operator", "--config-map", "A b"], 1, "no name of Kubernetes"),
     "grouped": (["--as-grouped"], 2, "a deployment says itself what lies where"),
     "compared": (["--method", "exchange_and_compact", "--spare", "1"], 2, "leave out --spare"),
     "durations": (["--durations", "none.yaml"], 1, "there is no such file"),
@@ -121,6 +158,18 @@ def test_what_is_too_old_or_not_known_is_refused_with_what_to_do(
     blind = fleet([[Instance("1g.10gb")], []], at=None, seen=Seen.UNKNOWN)
     assert run(["transition", written(blind, tmp_path / "blind.json"), then]) == 1
     assert "observe node 'node-a' with: nvidia-smi mig -lgi" in capsys.readouterr().err
+
+
+def test_rates_are_drawn_where_capacities_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "rates.csv"
+    trace.write_text("time,service,rate_rps\n0,chat,90\n60,chat,95\n", "utf-8")
+    command = ["transition", *two(tmp_path), "--trace", str(trace)]
+    assert run(command) == 2
+    assert "add --simulate, --picture or -o" in capsys.readouterr().err
+    assert run([*command, "--simulate"]) == 0
+    assert "and what comes (·)" in capsys.readouterr().out
 
 
 def test_a_plan_is_a_target_too(
@@ -166,7 +215,18 @@ def test_what_runs_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "3 -> 2 GPUs" in said
     assert run(["transition", now, "--compact", "--max-restarts", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["actions"] == []
+    assert run(["transition", now, "--compact", "--max-restarts", "0,1,2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["actions"]) == 2
+    assert run(["transition", now, "--compact", "--max-restarts", "0, 1"]) == 0
+    said = flat(capsys.readouterr().out)
+    assert "at most 0: 3 GPUs (the fewest, checked) after 0 restarts; 0 GPUs" in said
+    assert "at most 1: 2 GPUs (the fewest, checked) after 1 restart; 1 GPU" in said
+    assert run(["transition", now, "--compact", "--free", "nodes"]) == 0
+    assert "1 node (the fewest, checked), 2 GPUs after 1 restart" in flat(capsys.readouterr().out)
     for wrong, words in (
+        (["transition", now, now, "--free", "nodes"], "--free: it goes with --compact alone"),
+        (["transition", now, "--compact", "--free", "node"], "expected gpus or nodes"),
+        (["transition", now, "--compact", "--max-restarts", "1,"], "expected a whole number, or"),
         (["transition", now], "Missing argument 'TARGET' (or --compact)"),
         (["transition", now, now, "--compact"], "what runs stays what it is"),
         (["transition", now, now, "--max-restarts", "1"], "it goes with --compact alone"),

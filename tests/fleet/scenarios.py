@@ -61,7 +61,7 @@ def put(plan: Plan, now: Deployment) -> Deployment:
         replace(node, gpus=tuple(cards[node.name, card.index] for card in node.gpus))
         for node in now.nodes
     )
-    return Deployment(nodes, plan.serving.services, plan.serving.rule, plan)
+    return Deployment(nodes, plan.serving.services, plan.unshared("a deployment").rule, plan)
 
 
 def _work(group: GpuGroup) -> dict[str, list[Work | None]]:

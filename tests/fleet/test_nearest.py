@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -367,3 +368,36 @@ def test_what_is_wanted_is_not_taken_for_the_plans_groups() -> None:
     assert placed.deployment.kinds() == Counter(found.wanted.counts)
     with pytest.raises(InvalidProblem, match="no plan whose groups hold what is wanted"):
         place(found.wanted, fleet([]), as_grouped=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_no_time_is_left_to_place_it_the_plan_found_lies_as_it_was_found(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is lost is neatness: as many stay, on as few GPUs."""
+    rng = random.Random(seed)
+    now, plan = random_fleet(rng, 4), plan_of({"a": 60, "b": 50})
+    wishes = Wishes(max_per_gpu={"a": 2}) if seed % 2 else None
+    known = nearest(now, plan, wishes=wishes)
+    first = [True]
+
+    def only_first(*arguments: object, **named: object) -> Placed | Unplaceable:
+        if first.pop():
+            first.append(False)
+            return place(*arguments, **named)  # type: ignore[arg-type]
+        first.append(False)
+        raise CmsError("no placement was found in time; expected a longer time limit")
+
+    module = sys.modules["cms.fleet.deployment.nearest"]  # its name is also the function's
+    monkeypatch.setattr(module, "place", only_first)
+    late = nearest(now, plan, wishes=wishes)
+    assert type(late) is type(known)
+    if isinstance(known, Nearest):
+        assert found_again(late, plan) == found_again(known, plan)
+
+
+def found_again(found: Nearest | Unplaceable, plan: Plan) -> tuple[object, ...]:
+    assert isinstance(found, Nearest)
+    assert check_deployment(found.deployment, found.wanted) == ()
+    gpus = sum(not card.is_empty and not card.pinned for card in found.deployment.gpus())
+    return found.kept, found.most_kept, found.proof, found.wanted.counts, gpus

@@ -48,7 +48,7 @@ A100 = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 8, 300, "26.7")
 
 
 def plan_of(*services: Service, rule: str = "capacity", **options: object) -> Plan:
-    serving = as_problem(services, POINTS, rule=rule, **options)  # type: ignore[arg-type]
+    serving = as_problem(services, POINTS, rule=rule, **options)  # type: ignore[call-overload]
     return Plan(serving, solve(serving.problem))
 
 

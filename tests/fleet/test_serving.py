@@ -104,7 +104,7 @@ def test_an_unknown_rule_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidOption, match=r"'parvagpo'.*half.*nearest: 'parvagpu'"):
         as_problem([service()], [point()], rule="parvagpo")
     with pytest.raises(InvalidOption, match=r"expected a name .* or an object"):
-        as_problem([service()], [point()], rule=0.45)  # type: ignore[arg-type]
+        as_problem([service()], [point()], rule=0.45)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("share", [0, "1.1", -1, float("nan")])

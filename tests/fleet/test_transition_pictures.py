@@ -125,6 +125,19 @@ def test_kinds_are_told_apart_by_letters() -> None:
     assert_legible(picture)
 
 
+def test_what_comes_is_drawn_beside_capacities() -> None:
+    found = every_kind()
+    (name,) = {each for action in found.actions for each in action.services} & {"chat"}
+    rates = {name: [(Fraction(30), Fraction(10)), (Fraction(60), Fraction(1000))]}
+    said = lines(found, 100, rates=rates)
+    assert any("floor (┄) and what comes (·)" in line for line in said)
+    assert any("items/s come" in line for line in said)
+    assert sum(line.rstrip().endswith("·") for line in said) == 1
+    assert not any("·" in line.partition("│")[2] for line in lines(found, 100))
+    with pytest.raises(InvalidOption, match="rates are given for the service 'chatt'; nearest"):
+        transition_lines(found, rates={"chatt": rates[name]})
+
+
 def test_arrows_are_the_waits_that_decide() -> None:
     picture = transition_svg(every_kind())
     assert picture.count('marker-end="url(#tip)"') == 3

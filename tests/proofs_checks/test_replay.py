@@ -14,8 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.errors import FileError
+from cms.errors import FileError, InvalidProblem
 from cms.fleet import gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetNode,
+    deployment_from_json,
+    deployment_to_json,
+)
 from cms.fleet.deployment.transition.checking import check_transition as check_in_package
 from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
 from cms.fleet.serving.part_files import device_to_json
@@ -244,6 +250,18 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
     assert check_deployment(old) == []
     (fault, *_) = check_deployment(changed(old, *DEPLOYED, "instances", to=[ME]))
     assert fault == "n/0: small+me@0 needs the driver R525, and the node has R470"
+
+
+@pytest.mark.parametrize("driver", ["x", "", "R", "５５０"])
+def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
+    of = deployment_to_json(Deployment((FleetNode("n", driver="550.54"),)))
+    assert check_deployment(of) == []
+    wrong = changed(of, "nodes", 0, "driver", to=driver)
+    assert any("which is no version of a driver" in each for each in check_deployment(wrong))
+    with pytest.raises(FileError, match="node 'n'.*expected its version, as nvidia-smi prints it"):
+        deployment_from_json(wrong)
+    with pytest.raises(InvalidProblem, match="expected its version"):
+        FleetNode("n", driver=driver)
 
 
 def test_a_deployment_keeps_what_its_plan_promises() -> None:

@@ -89,7 +89,7 @@ PROOF = ("spare", "proof")
         ((*PROOF, "never", 0, "prices"), [FULL], "'chat half' can never begin does not follow"),
         ((*PROOF, "never", 0, "point"), "chat third", "not one of chat small"),
         ((*PROOF, "of"), "all", "not one of counts, target"),
-        ((*PROOF, "kind"), "obvious", "not one of frozen, exhausted"),
+        ((*PROOF, "kind"), "obvious", "not one of frozen, exhausted, first_cut"),
         ((*PROOF,), ALONE | {"states": [2]}, "1 states are reached, not 2"),
         ((*PROOF,), ALONE | {"states": [1, 1]}, "1 states are reached, not 2"),
         ((*PROOF,), ALONE | {"states": []}, "more than 0 states are reached"),
@@ -205,3 +205,90 @@ def test_a_proof_is_of_its_floors(seed: int) -> None:
 
 
 NOTHING: Document = {"least": 0, "reason": "", "proof": None}
+
+
+# --- where whole GPUs are cut ---------------------------------------------------------------------
+
+#: Pairs that need a spare GPU, and the tool.
+WHOLE = ((4, "mig-parted"), (9, "mig-parted"), (31, "slurm"))
+#: One for which a spare GPU is found, and nothing proved.
+FOUND = 18
+
+
+@cache
+def cut(seed: int, tool: str) -> Document:
+    pair = Pair(seed, names="n" if tool == "mig-parted" else "abcde")
+    found = transition(pair.start, pair.wanted, actuator=tool)
+    assert isinstance(found, Transition)
+    document: Document = json.loads(lay_out(transition_to_json(found)))
+    return document
+
+
+def with_idle(of: Document, side: str, *, owner: str | None = None) -> Document:
+    """Add a GPU of a node of its own that is in use, and on which nothing works."""
+    card = {
+        "index": 0, "gpu": of["devices"][0]["key"], "uuid": None, "mode": "mig", "seen": "seen",
+        "instances": [{
+            "profile": "4g.24gb", "start": 0, "point": None, "owner": owner, "state": "running",
+            "gpu_instance": None, "uuid": None, "is_guessed": False,
+        }],
+    }  # fmt: skip
+    node = changed(of[side]["nodes"][0], "name", to="z") | {"gpus": [card]}
+    return changed(of, side, "nodes", to=[*of[side]["nodes"], node])
+
+
+@pytest.mark.parametrize(("seed", "tool"), WHOLE)
+def test_a_planned_proof_about_whole_gpus_holds(seed: int, tool: str) -> None:
+    of = cut(seed, tool)
+    assert (of["spare"]["count"], of["spare"]["least"]) == (1, 1)
+    assert of["spare"]["proof"]["kind"] == "first_cut"
+    assert opinions(of) == (True, True)
+    assert is_valid(of)
+    # another's GPU can cover for nothing; an idle one of ours can
+    pinned = with_idle(with_idle(of, "start", owner="pod x/y"), "target", owner="pod x/y")
+    assert opinions(pinned) == (True, True)
+    assert opinions(with_idle(with_idle(of, "start"), "target")) == (False, False)
+
+
+@pytest.mark.parametrize(("seed", "tool"), WHOLE)
+def test_forgeries_of_a_proof_about_whole_gpus_are_refused_twice(seed: int, tool: str) -> None:
+    of = cut(seed, tool)
+    prices = of["spare"]["proof"]["prices"]
+    forged = [
+        changed(of, *PROOF, "prices", to=[]),
+        changed(of, *PROOF, "prices", to=[*prices, prices[0]]),
+        changed(of, *PROOF, "prices", 0, "service", to="c"),
+        changed(of, *PROOF, "prices", 0, "price", to=-1),
+        changed(of, "spare", "count", to=2),
+        changed(of, "spare", "least", to=2),
+        changed(changed(of, "spare", "count", to=2), "spare", "least", to=2),
+    ]
+    for each in (*of["floors"], None):
+        low = of
+        for name in of["floors"] if each is None else (each,):
+            low = changed(low, "floors", name, "rps", to=1)
+        forged.append(low)
+    said = [opinions(each) for each in forged]
+    assert all(one == other for one, other in said)
+    assert not any(one for one, _ in (*said[:7], said[-1]))
+
+
+def test_a_spare_gpu_that_one_could_do_without_is_not_proved_necessary() -> None:
+    """It is found that one does, none does too, and the file says that it is needed."""
+    of = cut(FOUND, "mig-parted")
+    assert (of["spare"]["count"], of["spare"]["least"]) == (1, 0)
+    for prices in ({"a": 1}, {"b": 1}, {"a": 1, "b": 1}, {"a": "1/2", "b": 1}):
+        entries = [{"service": name, "price": price} for name, price in prices.items()]
+        proof = {"kind": "first_cut", "by_node": False, "prices": entries}
+        claim = of["spare"] | {"least": 1, "reason": "whichever is first", "proof": proof}
+        assert opinions(changed(of, "spare", to=claim)) == (False, False)
+
+
+def test_a_proof_is_of_the_tools_that_can_do_what_is_done() -> None:
+    """Not of parts of a GPU, nor of drained nodes where something works on."""
+    whole = cut(4, "mig-parted")["spare"]
+    assert opinions(changed(planned(7), "spare", to=whole)) == (False, False)
+    drained = changed(cut(4, "mig-parted"), *PROOF, "by_node", to=True)
+    assert opinions(drained) == (False, False)
+    alone = changed(cut(31, "slurm"), *PROOF, "by_node", to=False)
+    assert opinions(alone) == (True, True)  # each node has one GPU

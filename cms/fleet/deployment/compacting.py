@@ -15,6 +15,7 @@ from .checking import check_deployment
 from .keeping import Demand, KeepingProgram, Rules
 from .keeping_bound import best_prices
 from .model import Deployment
+from .node_bound import nodes_are_too_few
 from .placed import checked_placement, has_our_work
 from .programs import Limits
 from .realising import realise
@@ -40,9 +41,13 @@ class Compacted:
         case.
     least_gpus : int
         With so few restarts no fewer will do.
+    nodes : int
+        Nodes that our work is on, those with others' instances left out.
+    free : "gpus" or "nodes"
+        Of what there were to be the fewest.
     proof : Proof
-        Of `gpus`, or of the number of nodes, being the least: ``CHECKED`` where prices prove it,
-        ``SOLVER`` where a solver says so, ``NONE`` where time was up.
+        Of `gpus`, or of `nodes` where these come first, being the least: ``CHECKED`` where prices
+        prove it, ``SOLVER`` where a solver says so, ``NONE`` where time was up.
     freed_gpus, freed_nodes : tuple of str
         Empty now, and not before.
     """
@@ -51,20 +56,25 @@ class Compacted:
     restarts: int
     gpus: int
     least_gpus: int
+    nodes: int
+    free: Literal["gpus", "nodes"]
     proof: Proof
     freed_gpus: tuple[str, ...]
     freed_nodes: tuple[str, ...]
 
     def __str__(self) -> str:
+        is_gpus = self.free == "gpus"
+        least = f", at least {self.least_gpus}" if is_gpus else ""
         word = {
             Proof.CHECKED: "the fewest, checked",
-            Proof.SOLVER: f"the best on a solver's word, at least {self.least_gpus}",
-            Proof.NONE: f"at least {self.least_gpus}",
+            Proof.SOLVER: f"the best on a solver's word{least}",
+            Proof.NONE: least.removeprefix(", ") or "not proved the fewest",
         }[self.proof]
-        freed = f"{len(self.freed_gpus)} GPU{'s' * (len(self.freed_gpus) != 1)}"
-        nodes = f"{len(self.freed_nodes)} node{'s' * (len(self.freed_nodes) != 1)}"
-        restarts = f"{self.restarts} restart{'s' * (self.restarts != 1)}"
-        return f"{self.gpus} GPUs ({word}) after {restarts}; {freed} and {nodes} come free"
+        gpus, nodes = _counted(self.gpus, "GPU"), _counted(self.nodes, "node")
+        what = f"{gpus} ({word})" if is_gpus else f"{nodes} ({word}), {gpus}"
+        freed = f"{_counted(len(self.freed_gpus), 'GPU')} and "
+        freed += _counted(len(self.freed_nodes), "node")
+        return f"{what} after {_counted(self.restarts, 'restart')}; {freed} come free"
 
 
 def compact(
@@ -98,7 +108,7 @@ def compact(
     Raises
     ------
     InvalidOption
-        If `max_restarts` is negative.
+        If `max_restarts` is negative, or `free` is neither.
     InvalidProblem
         If the deployment cannot be as it is written, or what runs cannot keep the wishes.
     CmsError
@@ -122,12 +132,14 @@ def compact(
     """
     if max_restarts is not None and max_restarts < 0:
         raise InvalidOption(f"max_restarts is {max_restarts}; expected 0 or more")
+    if free not in ("gpus", "nodes"):
+        raise InvalidOption(f"free is {free!r}; expected 'gpus' or 'nodes'")
     limits = Limits(inf if time_limit is None else time_limit, cancel)
     wishes = wishes_of(now.services) if wishes is None else wishes
     wanted = _promised(now)
     demand = demand_of(wanted, wishes)
     if not wanted.counts:
-        return Compacted(now, 0, 0, 0, Proof.CHECKED, (), ())
+        return Compacted(now, 0, 0, 0, 0, free, Proof.CHECKED, (), ())
     running = sum(wanted.counts.values())
     least_kept = 0 if max_restarts is None else max(0, running - max_restarts)
     numbers = {kind: number for number, kind in enumerate(demand.kinds)}
@@ -148,10 +160,18 @@ def compact(
     )
     told = _told(now, placed.deployment, running - kept)
     least, is_proved = _least(spots, demand, least_kept, told.gpus, limits)
+    if free == "nodes":
+        is_proved = not told.nodes or nodes_are_too_few(
+            spots, demand, least_kept, told.nodes - 1, limits
+        )
     proof = Proof.SOLVER if ended else Proof.NONE
-    if is_proved and free == "gpus":
+    if is_proved:
         proof = Proof.CHECKED
-    return replace(told, least_gpus=least, proof=proof)
+    return replace(told, least_gpus=least, free=free, proof=proof)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _promised(now: Deployment) -> Wanted:
@@ -215,7 +235,11 @@ def _told(now: Deployment, done: Deployment, restarts: int) -> Compacted:
         for before, after in zip(now.nodes, done.nodes, strict=True)
         if all(card.is_empty for card in after.gpus) and not all(c.is_empty for c in before.gpus)
     )
-    return Compacted(done, restarts, len(used), 0, Proof.NONE, freed, nodes)
+    held = {card.node for _, card in pairs if card.pinned}
+    own = {card.node for _, card in pairs if has_our_work(card)} - held
+    return Compacted(
+        done, restarts, len(used), 0, len(own), "gpus", Proof.NONE, freed, nodes
+    )  # fmt: skip
 
 
 def _least(

@@ -304,7 +304,7 @@ class KeepingProgram:
                 all_ended &= ended or terms not in (grown, kept)
                 self.program.at_least(terms, sum(n * best[v] for v, n in terms.items()))
         nodes, best = self._nodes(limits, best)
-        return self._read(best, nodes, all_ended), True
+        return self.read(best, nodes, all_ended), True
 
     def _aim(
         self, terms: Mapping[int, int], limits: Limits, best: list[int] | None
@@ -342,9 +342,10 @@ class KeepingProgram:
             return None, best
         return {(s, node): found.values[v] for (s, node), v in taken.items()}, found.values
 
-    def _read(
-        self, best: list[int], nodes: dict[tuple[int, str], int] | None, ended: bool
+    def read(
+        self, best: Sequence[int], nodes: dict[tuple[int, str], int] | None, ended: bool
     ) -> Chosen:
+        """Return a solution as what it decides."""
         return Chosen(
             self.pools,
             [_positive(y, best) for y in self.y],

@@ -17,11 +17,19 @@ from .keeping import Demand
 from .programs import Limits, Program
 from .spots import Column, Spot
 
-__all__ = ["Prices", "best_prices", "gpus_needed", "most_kept", "room_missing", "worth"]
+__all__ = [
+    "DENOMINATORS",
+    "Prices",
+    "best_prices",
+    "gpus_needed",
+    "most_kept",
+    "room_missing",
+    "worth",
+]
 
 Block = tuple[str, str]
 #: Denominators that prices are rounded to; of those that prove as much, the first counts.
-_DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
+DENOMINATORS = (1, 2, 4, 6, 8, 60, 1000, 10**6)
 
 
 @dataclass(frozen=True)
@@ -226,7 +234,7 @@ def best_prices(
         return {what: Fraction(round(abs(duals[at]) * to), to) for what, at in rows[name].items()}
 
     found: tuple[Prices, int] | None = None
-    for to in _DENOMINATORS:
+    for to in DENOMINATORS:
         kinds = absent | rounded("kind", to)
         prices = Prices(kinds, rounded("block", to), rounded("gpu", to))  # type: ignore[arg-type]
         if gpus is not None:

@@ -139,6 +139,11 @@ class FleetNode:
         ``550.54.15``.
     observed : Observation, optional
         None if nobody looked.
+
+    Raises
+    ------
+    InvalidProblem
+        If a GPU is of another node, or the driver is no version.
     """
 
     name: str
@@ -154,6 +159,8 @@ class FleetNode:
                 raise InvalidProblem(
                     f"GPU {each.name} is on node {self.name!r}; expected {self.name}/{each.index}"
                 )
+        if self.driver is not None:
+            driver_branch(self.driver)  # as every file's
         object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
 
     def offers(self, profile: Profile) -> bool:

@@ -14,7 +14,7 @@ from .model import Deployment
 from .nearest_bound import best_plan_prices
 from .nearest_program import NearestProgram, plans_near, works_of
 from .placed import Placed
-from .placing import place
+from .placing import as_chosen, place
 from .programs import Limits
 from .recounting import recounted
 from .unplaceable import Unplaceable
@@ -23,6 +23,8 @@ from .wishes import Wishes, wishes_of
 
 __all__ = ["Nearest", "nearest"]
 
+#: The share of the time left that is searched; what was chosen is put on GPUs in the rest.
+_SEARCH = 0.9
 _TOO_LATE = "no placement was found in time; expected a longer time limit"
 
 
@@ -117,7 +119,8 @@ def nearest(
 
     Instances may run what the plan's instances run, and today's may go on at their own points where
     the new limits admit them, at what they supply by the plan's rule. Of plans that keep as many,
-    one with the fewest instances is chosen.
+    one on few GPUs beyond the plan's, and then with few instances, is chosen: the best that a short
+    search finds, not proved the fewest.
 
     Parameters
     ----------
@@ -186,8 +189,9 @@ def nearest(
         return Nearest(blind.wanted, blind, blind.kept, blind.kept, Proof.CHECKED)
     program = NearestProgram(now, wanted, plans, wishes)
     start = program.values_of(blind.deployment) if isinstance(blind, Placed) else None
-    values, ended = program.search(start, limits, seed)
-    found = None if values is None else _placed(program, values, wanted, wishes)
+    searching = Limits(_SEARCH * limits.left, cancel) if limits.left < inf else limits
+    values, ended = program.search(start, searching, seed)
+    found = None if values is None else _placed(program, values, wanted, wishes, limits)
     if isinstance(blind, Placed) and (found is None or found.kept < blind.kept):
         found, ended = blind, False
     if found is None:
@@ -233,10 +237,24 @@ def _no_plan(now: Deployment, plan: Plan, blind: Unplaceable, limits: Limits) ->
     return Unplaceable(("no plan has a place beside what stays", *reasons), Proof.SOLVER)
 
 
-def _placed(program: NearestProgram, values: list[int], wanted: Wanted, wishes: Wishes) -> Placed:
+def _placed(
+    program: NearestProgram, values: list[int], wanted: Wanted, wishes: Wishes, limits: Limits
+) -> Placed:
+    """Put a solution on GPUs; where time is up, as it is, which is not the neatest way."""
     counts = {program.plans.kinds[number]: n for number, n in program.counts(values).items()}
     near = replace(wanted, counts=counts, gpus=program.gpus(values))
-    found = place(near, program.now, wishes=wishes)
+    left = None if limits.left == inf else limits.left
+    try:
+        found = place(near, program.now, wishes=wishes, time_limit=left, cancel=limits.cancel)
+    except CmsError as fault:
+        if type(fault) is not CmsError:
+            raise
+        found = None  # time was up
     if isinstance(found, Unplaceable):
         raise AlgorithmError("nearest", f"what was chosen has no place: {found}")
-    return found
+    if found is not None and found.kept >= program.kept_in(values):
+        return found
+    return as_chosen(
+        near, program.now, wishes, program.keeping.demand, program.chosen(values), program.spots,
+        limits,
+    )  # fmt: skip

@@ -15,7 +15,7 @@ from math import ceil, floor, gcd, lcm
 
 from ..serving.plan import Plan
 from .instance import Kind, Work
-from .keeping import Crowd, Demand, KeepingProgram
+from .keeping import Chosen, Crowd, Demand, KeepingProgram
 from .model import Deployment, FleetGpu
 from .placed import has_our_work
 from .programs import Limits, Program
@@ -119,7 +119,7 @@ def plans_near(now: Deployment, plan: Plan, gpus: Mapping[str, int], more: int) 
 
 def _is_admitted(plan: Plan, kind: Kind, works: Mapping[tuple[str, str, str], Work]) -> bool:
     """Whether an instance that runs today may count for what it does under the plan."""
-    serving, work = plan.serving, kind.work
+    serving, work = plan.unshared("a deployment"), kind.work
     services = {service.name: service for service in serving.services}
     service = services.get(work.service)
     if service is None or service.model != work.point.model:
@@ -236,6 +236,10 @@ class NearestProgram:
             for number, v in part.items():
                 found[number] += values[v]
         return dict(sorted((+found).items()))
+
+    def chosen(self, values: Sequence[int]) -> Chosen:
+        """Return what a solution decides."""
+        return self.keeping.read(values, None, ended=False)
 
     def gpus(self, values: Sequence[int]) -> dict[str, int]:
         """Return how many GPUs of each type a solution may use."""

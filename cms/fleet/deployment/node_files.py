@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from ...errors import InvalidProblem
 from ...files.layout import number_to_json
 from ...files.node import Node
 from ...values.frozen import FrozenMap
@@ -23,7 +24,7 @@ from ..serving.queueing import QueueingRule
 from ..serving.rule_files import curve_from_json, rule_from_json
 from ..serving.service import Service
 from .instance import Instance, Mode, Seen, State, Work
-from .model import FleetGpu, FleetNode, Observation
+from .model import FleetGpu, FleetNode, Observation, driver_branch
 
 __all__ = [
     "Parts",
@@ -236,11 +237,17 @@ def node_from_json(node: Node, parts: Parts) -> FleetNode:
         when = seen.object(("at", "from"))
         sources = tuple(entry.text() for entry in when["from"].array())
         observed = Observation(when["at"].text(), sources)
+    driver = fields["driver"].text_or_null()
+    if driver is not None:
+        try:
+            driver_branch(driver)
+        except InvalidProblem as fault:
+            raise fields["driver"].refused(fault) from None
     return FleetNode(
         name,
         tuple(_gpu(entry, name, parts) for entry in fields["gpus"].array()),
         FrozenMap({key: entry.text() for key, entry in fields["labels"].entries()}),
-        fields["driver"].text_or_null(),
+        driver,
         observed,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -26,7 +26,7 @@ from .unplaceable import Unplaceable, why_unplaceable
 from .wanted import Wanted, wanted_of
 from .wishes import Wishes, WishRules, demand_of, homes_of, raised, wishes_of
 
-__all__ = ["place"]
+__all__ = ["as_chosen", "place"]
 
 
 def place(
@@ -185,6 +185,19 @@ def _regrouped(
         if not ended:
             raise CmsError("no placement was found in time; expected a longer time limit")
         return _unplaceable(wanted, fleet, wishes, limits)
+    return as_chosen(wanted, fleet, wishes, demand, chosen, spots, limits)
+
+
+def as_chosen(
+    wanted: Wanted,
+    fleet: Deployment,
+    wishes: Wishes,
+    demand: Demand,
+    chosen: Chosen,
+    spots: Sequence[Spot],
+    limits: Limits,
+) -> Placed:
+    """Put instances where it was chosen, and say what is proved of that."""
     counts = chosen.counts(demand)
     deployment = _deployment(fleet, wanted, realise(fleet, spots, demand, chosen))
     used = Counter(card.gpu.key for card in deployment.gpus() if has_our_work(card))
@@ -230,7 +243,7 @@ def _fewest_more(wanted: Wanted, fleet: Deployment, wishes: Wishes, limits: Limi
 
 
 def _bound(
-    spots: tuple[Spot, ...], demand: Demand, kept: int, ended: bool, limits: Limits
+    spots: Sequence[Spot], demand: Demand, kept: int, ended: bool, limits: Limits
 ) -> tuple[int, Proof]:
     trivial = _kept_at_best(spots, demand)
     if kept < trivial:
@@ -244,7 +257,7 @@ def _bound(
     return trivial, Proof.SOLVER if ended else Proof.NONE
 
 
-def _kept_at_best(spots: tuple[Spot, ...], demand: Demand) -> int:
+def _kept_at_best(spots: Sequence[Spot], demand: Demand) -> int:
     """No more of a kind can be kept than run, nor than are wanted."""
     run: Counter[int] = Counter()
     for spot in spots:
@@ -255,7 +268,7 @@ def _kept_at_best(spots: tuple[Spot, ...], demand: Demand) -> int:
 
 
 def _proof_of_more(
-    spots: tuple[Spot, ...],
+    spots: Sequence[Spot],
     demand: Demand,
     used: Mapping[str, int],
     more: Mapping[str, int],

@@ -75,6 +75,8 @@ def wanted_of(plan: Plan) -> Wanted:
     ------
     InvalidProblem
         If it has no schedule, so that nothing can be placed.
+    UnsupportedProblem
+        If services share its instances in time.
 
     Examples
     --------
@@ -85,6 +87,7 @@ def wanted_of(plan: Plan) -> Wanted:
     >>> sum(wanted.on("a100-80gb").values()) == sum(wanted.counts.values())
     True
     """
+    serving = plan.unshared("a deployment")
     if plan.solution.cost is None:
         raise InvalidProblem(
             f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"
@@ -97,7 +100,6 @@ def wanted_of(plan: Plan) -> Wanted:
             for served in each.serves:
                 work = Work(served.service, served.point, served.rate_rps)
                 counts[Kind(group.gpu, each.profile, work)] += each.count * group.count
-    serving = plan.serving
     return Wanted(
         {kind: counts[kind] for kind in sorted(counts, key=lambda kind: kind.order)},
         dict(sorted(gpus.items())),

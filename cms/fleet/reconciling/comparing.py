@@ -61,7 +61,8 @@ class Compared:
     @property
     def distance(self) -> Fraction:
         """How much more than that it takes, as a share; less than 0 where plans were too small."""
-        return self.played.gpu_hours / self.best_gpu_hours - 1
+        own, best = self.played.gpu_hours, self.best_gpu_hours
+        return own / best - 1 if own != best else Fraction(0)  # nothing is asked for: both are 0
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
@@ -154,11 +155,16 @@ def compare(
 
     Raises
     ------
+    InvalidProblem
+        If a forecast does not see enough at some moment: before anything is played.
     NoPath
         If no plan is for some of the rates.
     """
+    contenders = [contender(name, scene, forecast) for name in names]
+    for policy, own in contenders:
+        if isinstance(policy, Forecasting):
+            policy.require_enough(own)
     fleet = roomy_fleet(scene)
-    for name in names:
-        policy, own = contender(name, scene, forecast)
+    for policy, own in contenders:
         played = play(policy, own, fleet, durations=durations)
         yield Compared(played, fewest(scene.windows(), played.replans + 1).cost)

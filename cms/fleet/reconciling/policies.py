@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from types import MappingProxyType
 from typing import Protocol
@@ -13,6 +14,7 @@ from ..serving.plan import Plan
 from .deciding import decide
 from .forecast import Forecast, Known
 from .path import NoPath, Start, shortest
+from .rates import DAY_S, runs_of
 from .scene import Scene
 
 __all__ = [
@@ -144,6 +146,17 @@ class Forecasting:
         )
         return windows.ask(*path.windows[0]).plan
 
+    def require_enough(self, scene: Scene) -> None:
+        """Refuse a trace that does not say enough for the forecast at each moment.
+
+        Raises
+        ------
+        InvalidProblem
+            What the forecast raises.
+        """
+        for moment in range(scene.count):
+            scene.terms.windows(self.forecast, scene.history(moment), scene.planner)
+
     def moments(self, scene: Scene) -> Iterable[Fraction]:
         """See :class:`Policy`."""
         return _each_moment(scene)
@@ -232,43 +245,58 @@ class Threshold:
 class DayNight:
     """What MIG-serving is shown with: two plans, for the day and for the night.
 
-    Twelve hours in a row are the day, the other twelve the night; which hours is chosen for the
-    fewest GPU hours over the whole trace, which it knows. C. Tan et al., MIG-serving, 2021.
+    Twelve hours of every day in a row are the day, the other twelve the night; which hours is
+    chosen for the fewest GPU hours over the whole trace, which it knows. C. Tan et al.,
+    MIG-serving, 2021.
     """
 
     name: str = "day/night (MIG-serving)"
-    _switch: tuple[int, ...] = field(default=(), repr=False)
-    _plans: tuple[Plan, ...] = field(default=(), repr=False)
+    #: For each moment, whether it is day.
+    _days: tuple[bool, ...] = field(default=(), repr=False)
+    _plans: dict[bool, Plan] = field(default_factory=dict, repr=False)
 
     def first(self, scene: Scene) -> Plan:
         """See :class:`Policy`."""
-        half = int(Fraction(12 * 3600) / scene.terms.every_s)
-        windows, count = scene.windows(), scene.count
-        best: tuple[Fraction, int, tuple[Plan, Plan]] | None = None
-        for begin in range(max(1, count - half + 1)):
-            end = min(begin + half, count)
-            day = scene.planner.plan(windows.rates(begin, end))
-            parts = [windows.rates(a, b) for a, b in ((0, begin), (end, count)) if a < b]
-            parts = parts or [windows.rates(0, count)]
-            night = scene.planner.plan({n: max(p[n] for p in parts) for n in parts[0]})
-            if day.cost is None or night.cost is None:
-                continue
-            cost = day.cost * (end - begin) + night.cost * (count - end + begin)
-            if best is None or cost < best[0]:
-                best = cost, begin, (day.plan, night.plan)
+        whole = int(Fraction(DAY_S) / scene.terms.every_s)
+        best: tuple[Fraction, tuple[bool, ...], dict[bool, Plan]] | None = None
+        tried = set[tuple[bool, ...]]()
+        for begin in range(max(1, min(whole, scene.count))):
+            days = tuple(
+                (at - begin) % max(1, whole) < whole // 2 for at in range(scene.count)
+            )  # fmt: skip
+            if days not in tried:
+                tried.add(days)
+                found = self._planned(scene, days)
+                if found is not None and (best is None or found[0] < best[0]):
+                    best = found[0], days, found[1]
         if best is None:
             raise NoPath(0)
-        _, begin, plans = best
-        self._switch, self._plans = (begin, min(begin + half, count)), plans
-        return plans[0] if begin == 0 else plans[1]
+        _, self._days, self._plans = best
+        return self._plans[self._days[0]]
+
+    def _planned(
+        self, scene: Scene, days: tuple[bool, ...]
+    ) -> tuple[Fraction, dict[bool, Plan]] | None:
+        """Return what both plans cost, and the plans; None if one of them cannot be."""
+        windows, cost, plans = scene.windows(), Fraction(0), dict[bool, Plan]()
+        for part in set(days):
+            own = [at for at, is_day in enumerate(days) if is_day is part]
+            rates = [windows.rates(a, b + 1) for a, b in runs_of(own)]
+            found = scene.planner.plan({name: max(r[name] for r in rates) for name in rates[0]})
+            if found.cost is None:
+                return None
+            cost += found.cost * len(own)
+            plans[part] = found.plan
+        return cost, plans
 
     def moments(self, scene: Scene) -> Iterable[Fraction]:
         """See :class:`Policy`."""
-        return [at * scene.terms.every_s for at in self._switch if 0 < at < scene.count]
+        changes = (at for at, (a, b) in enumerate(pairwise(self._days), 1) if a != b)
+        return [at * scene.terms.every_s for at in changes]
 
     def then(self, scene: Scene, at_s: Fraction, running: Running) -> Plan | None:
         """See :class:`Policy`."""
-        return self._plans[0 if at_s == self._switch[0] * scene.terms.every_s else 1]
+        return self._plans[self._days[int(at_s / scene.terms.every_s)]]
 
 
 #: Those that need nothing but the trace, by name.

@@ -16,6 +16,9 @@ from .windows import Envelopes, Planner, Windows
 
 __all__ = ["Scene", "Terms"]
 
+#: At most so many moments at which plans may change: the search takes the cube of their number.
+_MOST_MOMENTS = 200
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -39,7 +42,7 @@ class Terms:
     Raises
     ------
     InvalidOption
-        If the horizon is shorter than `every_s`.
+        If the horizon is shorter than `every_s`, or 200 times as long; or something is less than 0.
     """
 
     every_s: Fraction = Fraction(3600)
@@ -52,12 +55,18 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.every_s <= 0:
-            raise InvalidOption("plans may change every 0 s; expected a time > 0")
+            raise InvalidOption(
+                f"plans may change every {shown(self.every_s)} s; expected a time > 0"
+            )
+        for name in ("lead_s", "replan_cost", "restart_cost", "hysteresis"):
+            if (value := getattr(self, name)) < 0:
+                raise InvalidOption(f"{name} is {shown(value)}; expected a number >= 0")
         if self.horizon_s < self.every_s:
             raise InvalidOption(
                 f"the horizon is {shown(self.horizon_s)} s, shorter than the "
                 f"{shown(self.every_s)} s from one plan to the next; expected at least as long"
             )
+        _require_few(int(self.horizon_s / self.every_s), "the horizon", self.every_s)
 
     def steps(self, step_s: Fraction) -> int:
         """How many steps of rates there are from one moment to the next.
@@ -121,6 +130,7 @@ class Scene:
                 f"the trace is {shown((part.count - 1) * part.step_s)} s long, shorter than the "
                 f"{shown(self.terms.every_s)} s from one plan to the next"
             )
+        _require_few(self.count, "the part that is played", self.terms.every_s)
 
     @property
     def every(self) -> int:
@@ -146,4 +156,12 @@ class Scene:
         lead = self.terms.lead_s / self.trace.step_s
         return Windows(
             Envelopes(self.courses, self.every, lead, self.count), self.planner, replan_cost
+        )
+
+
+def _require_few(count: int, what: str, every_s: Fraction) -> None:
+    if count > _MOST_MOMENTS:
+        raise InvalidOption(
+            f"{what} has {count} moments at which plans may change, one every {shown(every_s)} s; "
+            f"expected at most {_MOST_MOMENTS}: change plans less often, or make it shorter"
         )

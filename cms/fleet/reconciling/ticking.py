@@ -172,10 +172,11 @@ def _no_plan(windows: Windows, history: Rates, terms: Terms, at: int) -> str:
     )
     needs = windows.needs(at, at + 1)
     rates = ", ".join(f"{name} {shown(round(rate))}" for name, rate in needs.items())
+    nearer = f"look ahead only until {first}, " if at else ""
     return (
         f"no plan on the GPUs there are serves the rates from {first} to {last}, with the margin "
-        f"in items/s: {rates}; add GPUs to what runs, lower the margin, or look with cms plan "
-        "where it fails"
+        f"in items/s: {rates}; add GPUs to what runs, lower the margin, {nearer}or look with cms "
+        "plan where it fails"
     )
 
 

@@ -15,8 +15,9 @@ from ...values.numbers import Number, exact
 from ..hardware import Gpu
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
+from ..serving.posing import as_problem
 from ..serving.service import Service
-from ..serving.serving_problem import ServingProblem, as_problem
+from ..serving.serving_problem import ServingProblem
 from .courses import Courses
 
 __all__ = ["Envelopes", "Planned", "Planner", "Windows"]
@@ -100,9 +101,10 @@ class Planner:
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""
         services = [_with_rate(each, rates_rps[each.name]) for each in self.services]
-        return as_problem(
+        found: ServingProblem = as_problem(
             services, self._points, self._gpus, rate_margin=self.margin, **self._terms
         )
+        return found
 
     def knows(self, rates_rps: Mapping[str, Fraction]) -> bool:
         """Whether these rates were planned for already."""

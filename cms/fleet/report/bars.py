@@ -5,19 +5,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..serving.operating_point import mps_share
 from ..serving.starts import placed_instances
+from .words import decimal
 
 if TYPE_CHECKING:
     from ..hardware import Gpu
-    from ..serving import GpuGroup, Instances, Plan
+    from ..serving import GpuGroup, Instances, OperatingPoint, Plan
 
 _PER_CENT = 100
 #: What stands on a cell for what becomes of its instance, and for its state.
 MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
 STATES = {"starting": "^", "draining": "v", "hollow": "!", "unknown": "?"}
+
+
+class Slot(NamedTuple):
+    """The part of a frame in which an instance serves one of the services that share it.
+
+    Attributes
+    ----------
+    service : str
+    share : Fraction
+        Of the frame.
+    point : str
+        How it runs ("b=16").
+    """
+
+    service: str
+    share: Fraction
+    point: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +50,10 @@ class Cell:
     profile : str
         The instance's profile; empty for slices that no instance takes.
     service : str or None
-        What runs on it; None for an idle instance and for free slices.
+        What runs on it, the first where several share it; None for an idle instance and for free
+        slices.
     point : str
-        How it runs ("p=2 b=16"); empty if nothing does.
+        How it runs ("p=2 b=16", or "frame 24.1 ms"); empty if nothing does.
     owner : str
         Whose it is, if it is not ours.
     state : str
@@ -42,6 +62,8 @@ class Cell:
     mark : str
         What becomes of it: ``kept``, ``restarted``, ``created`` or ``deleted``; empty if that is
         not the question.
+    slots : tuple of Slot
+        What services share it in time, in turn; empty if it serves at most one.
     """
 
     start: int
@@ -52,6 +74,7 @@ class Cell:
     owner: str = ""
     state: str = ""
     mark: str = ""
+    slots: tuple[Slot, ...] = ()
 
     @property
     def sign(self) -> str:
@@ -159,9 +182,29 @@ def _shares(group: GpuGroup) -> Iterator[Cell]:
 def _cell(start: int, width: int, instances: Instances) -> Cell:
     if not instances.serves:
         return Cell(start, width, instances.profile)
-    (served,) = instances.serves
-    how = f"p={served.point.processes} b={served.point.batch}"
-    return Cell(start, width, instances.profile, served.service, how)
+    serves, frame = instances.serves, instances.frame_ms
+    if len(serves) == 1 or frame is None:
+        return Cell(start, width, instances.profile, serves[0].service, setting(serves[0].point))
+    slots = tuple(
+        Slot(one.service, (one.length_ms or Fraction(0)) / frame, setting(one.point, brief=True))
+        for one in serves
+    )
+    how = f"frame {decimal(frame)} ms"
+    return Cell(start, width, instances.profile, serves[0].service, how, slots=slots)
+
+
+def setting(point: OperatingPoint, *, brief: bool = False) -> str:
+    """Write how an instance runs: ``p=2 b=16``; in brief without a single process.
+
+    Examples
+    --------
+    >>> from cms.fleet.serving import OperatingPoint
+    >>> point = OperatingPoint("bert", "a100-80gb", "mps:40", 1, 16, 400, 40)
+    >>> setting(point), setting(point, brief=True)
+    ('p=1 b=16', 'b=16')
+    """
+    batch = f"b={point.batch}"
+    return batch if brief and point.processes == 1 else f"p={point.processes} {batch}"
 
 
 def occupancy(gpu: Gpu, drawn: Sequence[Bar]) -> Occupancy:

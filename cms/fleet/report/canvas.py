@@ -183,6 +183,9 @@ def _tip(cell: Cell) -> str:
         return f"no instance on {count(cell.width, 'slice')}"
     if cell.service is None:
         tip = f"{cell.profile}, {cell.owner or cell.state or 'idle'}"
+    elif cell.slots:
+        turns = " | ".join(f"{slot.service} {slot.point}" for slot in cell.slots)
+        tip = f"{cell.profile}: {turns}, {cell.point}"
     else:
         tip = f"{cell.service}: {cell.profile} {cell.point}"
     more = [word for word in (cell.state, cell.mark) if word and word not in tip]
@@ -192,6 +195,9 @@ def _tip(cell: Cell) -> str:
 def _draw_cell(
     canvas: Canvas, cell: Cell, x: float, y: float, width: float, places: Mapping[str, int]
 ) -> None:
+    if cell.slots:
+        _draw_slots(canvas, cell, x, y, width, places)
+        return
     first, second, sign = cell.profile, "", cell.sign
     room = width - _PADDING - (_SIGN * len(sign) if sign else 0)
     if cell.service is not None:
@@ -226,6 +232,32 @@ def _draw_cell(
             f'class="sign">{escaped(sign)}</text>'
         )
     canvas.add("</g>")
+
+
+def _draw_slots(
+    canvas: Canvas, cell: Cell, x: float, y: float, width: float, places: Mapping[str, int]
+) -> None:
+    """Draw a cell that services share: each slot as wide as the part of the frame it takes."""
+    wide = max(width - 2, 0.5)
+    canvas.add(f"<g><title>{escaped(_tip(cell))}</title>")
+    left = x + 1
+    for slot in cell.slots:
+        own = wide * float(slot.share)
+        canvas.add(
+            f'<rect x="{left:g}" y="{y:g}" width="{own:g}" height="{_BAR}" '
+            f'fill="{colour(places[slot.service])}" stroke="#59636e" stroke-width="0.4"/>'
+        )
+        key = str(places[slot.service] + 1)
+        whole = f"{key} {slot.service} {slot.point}"
+        if line := cut(whole if fits(key, own - 6, FONT) else "", own - 6, FONT):
+            canvas.add(f'<text x="{left + 4:g}" y="{y + 31:g}">{escaped(line)}</text>')
+        left += own
+    if line := cut(f"{cell.profile}, {cell.point}", width - _PADDING, 11):
+        canvas.add(f'<text x="{x + 7:g}" y="{y + 15:g}" class="small">{escaped(line)}</text>')
+    canvas.add(
+        f'<rect x="{x + 1:g}" y="{y:g}" width="{wide:g}" height="{_BAR}" rx="3" fill="none" '
+        'stroke="#59636e" stroke-width="1.2"/></g>'
+    )
 
 
 def fits(text: str, width: float, size: int) -> bool:

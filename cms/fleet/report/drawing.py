@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from rich.cells import cell_len, set_cell_size
 from rich.style import Style
@@ -118,10 +119,13 @@ def _is_too_fine(bar: Bar, scale: Sequence[int]) -> bool:
 def _listed(bars: Sequence[Bar], counts: Sequence[str], places: Mapping[str, int]) -> Text:
     text = Text(overflow="fold")
     for bar, count in zip(bars, counts, strict=True):
-        alike = Counter((c.profile, c.point, c.service, c.owner) for c in bar.cells)
+        alike = Counter((c.profile, c.point, c.service, c.owner, c.slots) for c in bar.cells)
         parts = []
-        for (profile, point, service, owner), number in alike.items():
-            if service is not None:
+        for (profile, point, service, owner, slots), number in alike.items():
+            if slots:
+                own = (f"{places[s.service] + 1} {printable(s.service)} {s.point}" for s in slots)
+                parts.append(f"{decimal(number)} x {profile} {' | '.join(own)}, {point}")
+            elif service is not None:
                 who = f"{places[service] + 1} {printable(service)}"
                 parts.append(f"{decimal(number)} x {profile} {point} for {who}")
             elif profile:
@@ -168,6 +172,9 @@ def _append_cell(
             label += " " + ("#" if cell.owner else "░") * (room - cell_len(label) - 1)
         text.append(fit(label, room) + end, "dim" if cell.mark in ("", "kept") else "")
         return
+    if cell.slots:
+        _append_slots(text, cell, places, room, line)
+        return
     place = places[cell.service]
     style = Style(color="#000000", bgcolor=colour(place), bold=line == 1, italic=bool(cell.state))
     label = f" {cell.profile}"
@@ -176,6 +183,37 @@ def _append_cell(
     elif cell_len(label) + len(cell.point) + 1 <= room:
         label += f" {cell.point}"
     text.append(fit(label, room) + end, style)
+
+
+def _append_slots(text: Text, cell: Cell, places: Mapping[str, int], room: int, line: int) -> None:
+    """Append a line of a cell that services share: each slot as wide as the time it takes."""
+    head = fit(f" {cell.profile} {cell.point}", room)
+    edges = slot_edges(cell, room)
+    for slot, start, end in zip(cell.slots, edges, edges[1:], strict=False):
+        place = places[slot.service]
+        style = Style(color="#000000", bgcolor=colour(place), bold=line == 1)
+        label = f"{place + 1} {printable(slot.service)} {slot.point}"
+        own = fit(f"{'┊' if start else ' '}{label}", end - start)
+        text.append(own if line else head[start:end], style)
+
+
+def slot_edges(cell: Cell, room: int) -> list[int]:
+    """Return where the slots of a cell begin and end, as whole numbers from 0 to `room`.
+
+    Each has one column at least, where there are as many.
+
+    Examples
+    --------
+    >>> from cms.fleet.report.bars import Slot
+    >>> slots = tuple(Slot("a", Fraction(n, 40), "b=1") for n in (1, 9, 30))
+    >>> slot_edges(Cell(0, 8, "mps:60", "a", slots=slots), 8)
+    [0, 1, 2, 8]
+    """
+    edges, past, left = [0], Fraction(0), len(cell.slots)
+    for slot in cell.slots:
+        past, left = past + slot.share, left - 1
+        edges.append(min(max(edges[-1] + 1, round(past * room)), max(room - left, edges[-1])))
+    return edges
 
 
 def _append_brief(text: Text, cell: Cell, places: Mapping[str, int], room: int) -> None:

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING
 
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
+from ..serving.time_sharing import SharedServing
 from .words import printable
 
 if TYPE_CHECKING:
     from ..serving import ServingProblem
+    from ..serving.posing import AnyServing
 
 __all__ = ["promised"]
 
 
-def promised(serving: ServingProblem) -> str:
+def promised(serving: AnyServing) -> str:
     """Say what holds of the latencies under a plan, under which arrivals and which routing.
 
     Parameters
     ----------
-    serving : ServingProblem
+    serving : ServingProblem or SharedServing
 
     Examples
     --------
@@ -35,6 +37,8 @@ other arrivals, higher rates, equal shares; 'cms simulate' tries them
     the rule half promises nothing about waiting: it looks at the latency of a batch, not at how \
 many requests are late under load; 'cms simulate' tries that, '--rule capacity' plans for it
     """
+    if isinstance(serving, SharedServing):
+        return _kept(serving)
     rule, promise = serving.rule, serving.promise
     name = printable(rule.name)
     free = [each for each in serving.services if each.latency_limit_ms is None]
@@ -61,6 +65,18 @@ many requests are late under load; 'cms simulate' tries that, '--rule capacity' 
         f"{_evidence(serving)}. Not promised: "
         f"{f'any latency of {_free(len(free))} without a limit, ' if free else ''}"
         "other arrivals, higher rates, equal shares; 'cms simulate' tries them"
+    )
+
+
+def _kept(serving: SharedServing) -> str:
+    """What a rule of frames keeps: everything, of arrivals that are as even as can be."""
+    headroom, rule = serving.sharing.headroom, serving.sharing.rule
+    rates = "rates given" if headroom is None else "planned rates"
+    more = "--headroom gpulet plans for more" if headroom is None else "the head-room is for them"
+    return (
+        f"kept under the rule {rule}: every limit, if the requests of an instance come evenly "
+        f"spaced, at up to the {rates}: never more than a batch in a frame. Not promised: random "
+        f"arrivals; {more}"
     )
 
 

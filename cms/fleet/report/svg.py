@@ -24,7 +24,8 @@ from .jobs import job_rows
 from .machines import machine_bars
 from .reasons import plan_reasons, solution_reasons
 from .scarcity import worth_line, worths
-from .words import circumstances, count, decimal, percent, verdict
+from .services import plans_for_more, spare, tightest_line
+from .words import circumstances, count, decimal, verdict
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem
@@ -95,22 +96,27 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
                 _more(canvas, f"{count(len(rest), 'more layout')} on {gpus}")
             canvas.y += 10
     if drawn:
+        more = plans_for_more(plan)
         entries = (
             _Entry(
                 each.service.name,
                 (
-                    decimal(each.wanted_rps),
+                    decimal(each.planned_rps if more else each.wanted_rps),
                     decimal(each.provided_rps),
-                    percent(each.headroom) if each.headroom is not None else "-",
+                    spare(each, more),
                 ),
                 ", ".join(f"{decimal(use.count)} × {use.profile}" for use in each.uses),
             )
             for each in plan.services[:MOST_KEYS]
         )
-        heads = ("wanted/s", "served/s", "spare", "instances")
+        heads = ("planned/s" if more else "wanted/s", "served/s", "spare", "instances")
         _legend(canvas, heads, entries, len(plan.services))
         _worth(canvas, plan.solution, plan.serving.problem, "GPU")
         note = "p: processes, b: batch size; an instance is as wide as the memory slices it takes"
+        if any(cell.slots for bar in drawn for cell in bar.cells):
+            note += ", and where services take turns on it, a slot as wide as its part of the frame"
+        if tightest := tightest_line(plan):
+            canvas.paragraph(tightest, 11, "small soft")
         canvas.paragraph(note, 11, "small soft")
     return canvas.document(f"{title}: {verdict(plan.solution, 'GPU')}")
 

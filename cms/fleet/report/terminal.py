@@ -11,12 +11,13 @@ from rich.text import Text
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.operating_point import mps_share
+from ..serving.time_sharing import SharedServing
 from .bars import Bar, bars, occupancy
 from .drawing import draw
 from .promised import promised
 from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
-from .services import services_table
+from .services import services_table, tightest_line
 from .text_table import hanging, verdict_line
 from .words import count, decimal, printable
 
@@ -85,6 +86,8 @@ def plan_report(
     if drawn:
         scarcity = "\n".join(_scarcity(plan))
         report += [*_gpus(plan, drawn, width), Text(), *services_table(plan, width)]
+        if tightest := tightest_line(plan):
+            report.append(Text(f"\n{tightest}"))
         if scarcity:
             report.append(Text(f"\n{scarcity}"))
     if growth is not None and (grows := growth.sentence("GPU", "rate")):
@@ -98,8 +101,11 @@ def plan_report(
 def _heading(plan: Plan, title: str) -> Text:
     serving = plan.serving
     head = Text(printable(title), style="bold")
-    ours = isinstance(serving.rule, LatencyRule | CapacityRule)
-    rule = f"{serving.rule}" if ours else f"rule {serving.rule.name}"
+    rule = f"rule {serving.rule_name}"
+    if isinstance(serving, SharedServing):
+        rule = f"{serving.sharing}"
+    elif isinstance(serving.rule, LatencyRule | CapacityRule):
+        rule = f"{serving.rule}"
     keys = ", ".join(gpu.key for gpu in serving.gpus)
     head.append(f"\n{count(len(serving.services), 'service')} on {keys}, {rule}", "not bold")
     return head
@@ -134,6 +140,8 @@ def _gpus(plan: Plan, drawn: Sequence[Bar], width: int) -> Iterator[RenderableTy
     note = "width: memory slices; p processes, b batch; /// no instance"
     if any(cell.profile and not cell.service for bar in drawn for cell in bar.cells):
         note += "; ░░░ idle"
+    if any(cell.slots for bar in drawn for cell in bar.cells):
+        note += "; ┊ in turn"
     yield Text(f"      {note}", "dim")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from ..deployment.transition.curves import Curve
+from ..deployment.transition.curves import Curve, Steps
 from ..deployment.transition.model import What
 from .drawing import fit
 from .fleet_bars import names
@@ -28,7 +29,7 @@ _STAY = 3  # columns that say how many instances stay
 _TICK = 11  # columns that a tick of the time axis needs
 _HEIGHT = 3  # lines of a chart above the floor
 _FILLS = {What.CREATE: "━", What.DELETE: "┄", What.RESTART: "≈", What.REWRITE: "═"}
-_EMPTY, _GRID = " ", "┊"
+_EMPTY, _GRID, _RATE = " ", "┊", "·"
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,8 @@ def _append_span(line: Text, span: Span, room: int, places: Mapping[str, int]) -
 # --- capacities -----------------------------------------------------------------------------------
 
 
-def chart(curve: Curve, axis: Axis, place: int) -> Iterator[Text]:
-    """Draw a service's capacity as steps, with its floor and its lowest point.
+def chart(curve: Curve, axis: Axis, place: int, rates: Steps = ()) -> Iterator[Text]:
+    """Draw a service's capacity as steps, with its floor, its lowest point and what comes.
 
     Nothing above the floor is drawn on the floor's line, however little it is above.
     """
@@ -160,16 +161,25 @@ def chart(curve: Curve, axis: Axis, place: int) -> Iterator[Text]:
     head.append(f" {printable(curve.service)}", "bold")
     was, then = short(curve.before, up=False), short(curve.after, up=False)
     head.append(f" {was} -> {then} items/s; {lowest_words(curve)}", "not bold")
+    coming = [rate for when, rate in rates if when <= axis.end]
+    if coming:
+        most = short(max(coming), up=True)
+        head.append(f"; at most {most} items/s come", "not bold")
     yield head
     moments = [axis.end * (2 * at + 1) / (2 * axis.room) for at in range(axis.room)]
     values = [curve.at(when) for when in moments]
     mark = min(axis.column(curve.lowest_s), axis.room - 1)
     values[-1] = curve.after
     values[mark] = curve.lowest
-    top = max(curve.highest, curve.floor)
+    top = max(curve.highest, curve.floor, *coming)
     levels = [_level(value, curve.floor, top) for value in values]
     drawn = _steps([_level(curve.before, curve.floor, top), *levels])
     marked = _HEIGHT - levels[mark], mark
+    dots = {
+        (_HEIGHT - _level(rate, curve.floor, top), column)
+        for column, when in enumerate(moments)
+        if (rate := _rate_at(rates, when)) is not None
+    }
     for line in range(_HEIGHT + 1):
         label = ""
         if line == _HEIGHT:
@@ -182,11 +192,19 @@ def chart(curve: Curve, axis: Axis, place: int) -> Iterator[Text]:
         for column, char in enumerate(drawn[line]):
             if (line, column) == marked:
                 text.append("●", "bold")
+            elif char == _EMPTY and (line, column) in dots:
+                text.append(_RATE)
             elif char == _EMPTY and line == _HEIGHT:
                 text.append("┄", "dim")
             else:
                 text.append(char)
         yield text
+
+
+def _rate_at(rates: Steps, when: Fraction) -> Fraction | None:
+    """Return how much comes at a moment; None before the first that is known."""
+    at = bisect_right(rates, when, key=lambda step: step[0])
+    return rates[at - 1][1] if at else None
 
 
 def _level(value: Fraction, floor: Fraction, top: Fraction) -> int:

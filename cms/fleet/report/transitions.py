@@ -11,6 +11,7 @@ from ..deployment.transition.durations import schedule
 from ..deployment.transition.model import What
 from .text_table import table, text
 from .transition_gantt import Gantt
+from .transition_panels import rates_of
 from .transition_picture import transition_svg
 from .transition_text import Axis, chart, rows
 from .transition_words import (
@@ -26,11 +27,12 @@ from .transition_words import (
 from .words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
 
     from rich.console import RenderableType
 
-    from ..deployment.transition.curves import Curve
+    from ..deployment.transition.curves import Curve, Steps
     from ..deployment.transition.durations import Durations
     from ..deployment.transition.model import Transition
 
@@ -53,6 +55,7 @@ def transition_lines(
     *,
     durations: Durations | None = None,
     max_parallel: int | None = None,
+    rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None,
     width: int = 100,
 ) -> list[RenderableType]:
     """Describe for a person what happens when, if all takes as long as is assumed.
@@ -64,6 +67,8 @@ def transition_lines(
         Of what actions are made of; without them assumed ones, and it says so.
     max_parallel : int, optional
         At most so many actions at once.
+    rates : Mapping of str to sequence of (number, number), optional
+        As in `transition_svg`.
     width : int
         Columns of the terminal.
 
@@ -72,6 +77,11 @@ def transition_lines(
     list of renderable
         Some hundred lines at most, however large the fleet is: GPUs with the same rows are drawn
         once, those without an action are named in one line.
+
+    Raises
+    ------
+    InvalidOption
+        If rates are of a service that is on neither side, or not in the order of time.
 
     Examples
     --------
@@ -112,6 +122,7 @@ def transition_lines(
     """
     plan = schedule(transition, durations, max_parallel)
     places = keys_of(transition)
+    known = rates_of(rates or {}, places)
     report: list[RenderableType] = [Text(headline(transition, plan), "bold")]
     gantt, curves = Gantt.of(transition, plan), capacity_curves(transition, plan)
     if gantt.rows:
@@ -128,7 +139,7 @@ def transition_lines(
         report.append(Text(durations_words(transition, plan, durations, max_parallel), "dim"))
         if line := chain_words(transition, plan, places):
             report.append(Text(line, "dim"))
-        report += _capacities(curves, axis, places)
+        report += _capacities(curves, axis, places, known)
     if line := still_words(curves):
         report.append(Text(f"\n{line}"))
     return report
@@ -145,18 +156,24 @@ def _notes(transition: Transition, gantt: Gantt) -> Iterator[str]:
 
 
 def _capacities(
-    curves: Sequence[Curve], axis: Axis, places: dict[str, int]
+    curves: Sequence[Curve], axis: Axis, places: dict[str, int], rates: Mapping[str, Steps]
 ) -> list[RenderableType]:
-    """Draw the services that change; of many, those that come nearest to their floors."""
-    moving = [each for each in curves if each.changes]
+    """Draw the services that change, or whose rates are known.
+
+    Of many, those that come nearest to their floors.
+    """
+    moving = [each for each in curves if each.changes or each.service in rates]
     nearest = sorted(moving, key=lambda each: each.lowest / each.floor if each.floor else 10**9)
     drawn = {each.service for each in nearest[:MOST_CHARTS]}
     report: list[RenderableType] = []
     if moving:
-        report += [Text("\ncapacity (─ with ● at its lowest) and floor (┄)", "bold"), axis.head()]
+        what = "capacity (─ with ● at its lowest) and floor (┄)"
+        if rates:
+            what = "capacity (─ with ● at its lowest), floor (┄) and what comes (·)"
+        report += [Text(f"\n{what}", "bold"), axis.head()]
     for each in moving:
         if each.service in drawn:
-            report += chart(each, axis, places[each.service])
+            report += chart(each, axis, places[each.service], rates.get(each.service, ()))
     if others := [each for each in moving if each.service not in drawn]:
         result = table("further service", ">now", ">then", ">lowest", ">at", ">floor")
         for each in others[:MOST_LISTED]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
 from .fills import FillTimes
+from .gpulet_tables import read_gpulet_table
+from .headroom import Headroom
 from .latency_rule import LatencyRule
 from .load_curve import LoadCurve, read_load_curves
 from .loads import sustainable_load
@@ -13,11 +15,14 @@ from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
 from .plan_reading import plan_from_json, read_plan
 from .plan_writing import plan_to_json, write_plan
+from .posed import Served
+from .posing import as_problem
 from .promise import Promise
 from .queueing import RULES, QueueingRule, queueing_rule
 from .scenario import Scenario
 from .service import Service
-from .serving_problem import Served, ServingProblem, as_problem
+from .serving_problem import ServingProblem
+from .time_sharing import SharedServing, TimeSharing
 
 __all__ = [
     "Service",
@@ -26,6 +31,7 @@ __all__ = [
     "read_operating_points",
     "read_parvagpu_profiles",
     "read_parvagpu_slo",
+    "read_gpulet_table",
     "PARVAGPU_MODELS",
     "QueueingRule",
     "LatencyRule",
@@ -39,6 +45,9 @@ __all__ = [
     "queueing_rule",
     "as_problem",
     "ServingProblem",
+    "SharedServing",
+    "TimeSharing",
+    "Headroom",
     "Scenario",
     "Plan",
     "ServicePlan",

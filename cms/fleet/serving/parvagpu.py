@@ -15,9 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from ...errors import FileError
-from ...files.csv_records import records
-from ...files.source import StrPath, read_source
-from ...files.tables import Cell, Header, TableRow, read_table
+from ...files.source import StrPath
+from ...files.tables import Cell, TableRow, read_headerless, read_table
 from ..hardware import Gpu, gpu
 from .operating_point import OperatingPoint
 from .service import Service
@@ -180,7 +179,7 @@ def read_parvagpu_slo(
     bert: 19 items/s within 6434 ms
     bert: 46 items/s within 4294 ms; vgg16: 728 items/s within 126.5 ms
     """
-    rate_rows, limit_rows = _headerless(rates, models), _headerless(latencies, models)
+    rate_rows, limit_rows = read_headerless(rates, models), read_headerless(latencies, models)
     if len(rate_rows) != len(limit_rows):
         raise FileError(
             os.fspath(latencies),
@@ -191,22 +190,6 @@ def read_parvagpu_slo(
         tuple(_services(rate_row, limit_row))
         for rate_row, limit_row in zip(rate_rows, limit_rows, strict=True)
     )
-
-
-def _headerless(path: StrPath, models: Sequence[str]) -> list[TableRow]:
-    source = read_source(path, holds="a CSV table without a header")
-    header = Header(source, 0, {model: index for index, model in enumerate(models)}, ())
-    rows = []
-    for line, cells in records(source):
-        if len(cells) != len(models):
-            raise FileError(
-                source.name,
-                f"this row has {len(cells)} cells",
-                line=line,
-                expected=f"{len(models)}, one for each of {', '.join(models)}",
-            )
-        rows.append(TableRow(header, line, tuple(cell.strip() for cell in cells)))
-    return rows
 
 
 def _services(rates: TableRow, limits: TableRow) -> Iterator[Service]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from ...errors import InvalidSchedule
+from ...errors import InvalidSchedule, UnsupportedProblem
 from ...problem.parts import Block, Configuration
+from ...schedule.contents import Content
 from ...schedule.schedule import MachineGroup
 from ...solving.solution import Solution
 from ...values.numbers import shown
 from .operating_point import OperatingPoint
+from .posed import Served
+from .posing import AnyServing
 from .service import Service
-from .serving_problem import Served, ServingProblem
+from .serving_problem import ServingProblem
 
 #: Services that a printed plan lists before it says how many more there are.
 _SERVICES_SHOWN = 6
+_BRIEF = 24  # characters of a number in a printed plan
 
 __all__ = ["GpuGroup", "Instances", "Plan", "ServicePlan", "Use"]
 
@@ -36,6 +41,12 @@ class Use:
     supply_rps : Fraction
         What each counts for under the queueing rule.
     count : int
+    slack_ms : Fraction or None
+        As of :class:`Served`.
+    frame_ms : Fraction or None
+        How long the frame is in which the service takes its turn; None where nothing is shared.
+    length_ms : Fraction or None
+        How long its slot in the frame is.
     """
 
     block: Block
@@ -44,6 +55,9 @@ class Use:
     point: OperatingPoint
     supply_rps: Fraction
     count: int
+    slack_ms: Fraction | None = None
+    frame_ms: Fraction | None = None
+    length_ms: Fraction | None = None
 
     def __str__(self) -> str:
         return f"{shown(self.count)} x {self.block}"
@@ -58,10 +72,13 @@ class ServicePlan:
     service : Service
     uses : tuple of Use
         In the order of the problem's blocks.
+    planned_rps : Fraction
+        What was planned for: the rate it asks for, with margin and head-room.
     """
 
     service: Service
     uses: tuple[Use, ...]
+    planned_rps: Fraction
 
     @property
     def wanted_rps(self) -> Fraction:
@@ -90,7 +107,7 @@ class ServicePlan:
 
     def __str__(self) -> str:
         by = ", ".join(map(str, self.uses)) or "nothing"
-        wanted, provided = shown(self.wanted_rps), shown(self.provided_rps)
+        wanted, provided = shown(self.wanted_rps), shown(self.provided_rps, _BRIEF)
         return f"{self.service.name}: {provided} items/s by {by}, wanted {wanted}"
 
 
@@ -112,9 +129,20 @@ class Instances:
     count: int
     serves: tuple[Served, ...] = ()
 
+    @property
+    def frame_ms(self) -> Fraction | None:
+        """How long one round of its services takes; None if it serves at most one, all the time."""
+        return frame_ms(self.serves)
+
     def __str__(self) -> str:
         names = " + ".join(one.service for one in self.serves) or "idle"
         return f"{self.count} x {self.profile} -> {names}"
+
+
+def frame_ms(serves: Iterable[Served]) -> Fraction | None:
+    """Return how long the slots of an instance take together; None if there are none."""
+    lengths = [one.length_ms for one in serves if one.length_ms is not None]
+    return sum(lengths, Fraction(0)) if lengths else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +175,7 @@ class Plan:
 
     Parameters
     ----------
-    serving : ServingProblem
+    serving : ServingProblem or SharedServing
     solution : Solution
         Of ``serving.problem``.
 
@@ -174,7 +202,7 @@ class Plan:
     chat: 108.536 items/s by 2 x 3g.40gb, wanted 100
     """
 
-    serving: ServingProblem
+    serving: AnyServing
     solution: Solution
 
     def __post_init__(self) -> None:
@@ -207,6 +235,21 @@ class Plan:
         status = self.solution.status.replace("_", " ") + proof[self.solution.proof]
         return f"for {len(self.serving.services)} services: {status}"
 
+    def unshared(self, wanted_for: str) -> ServingProblem:
+        """Return the serving problem of a plan whose instances serve one service each.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If services share instances in time.
+        """
+        if isinstance(self.serving, ServingProblem):
+            return self.serving
+        raise UnsupportedProblem(
+            f"{wanted_for} takes plans whose instances serve one service each, and in this one "
+            "services share instances in time; plan without sharing"
+        )
+
     @cached_property
     def groups(self) -> tuple[GpuGroup, ...]:
         """The GPUs, alike ones together, in the order of the schedule; empty without one."""
@@ -215,40 +258,47 @@ class Plan:
     @cached_property
     def services(self) -> tuple[ServicePlan, ...]:
         """What each service gets, in the order of the problem."""
-        counts: dict[str, dict[Block, int]] = {}
+        counts: dict[tuple[Block, Content], int] = {}
         for group in self.solution.schedule.groups:
-            for (block, name), count in group.assignment.items():
-                own = counts.setdefault(name, {})
-                own[block] = own.get(block, 0) + group.count * count
+            for pair, count in group.assignment.items():
+                counts[pair] = counts.get(pair, 0) + group.count * count
+        uses: dict[str, list[Use]] = {service.name: [] for service in self.serving.services}
+        index = self.serving.problem.block_index
+        for (block, content), count in sorted(counts.items(), key=lambda of: index[of[0][0]]):
+            for name, use in self._uses(block, content, count):
+                uses[name].append(use)
         return tuple(
-            ServicePlan(service, tuple(self._uses(service, counts.get(service.name, {}))))
-            for service in self.serving.services
+            ServicePlan(each, tuple(uses[each.name]), self.serving.planned_rps(each))
+            for each in self.serving.services
         )
 
     def service(self, name: str) -> ServicePlan:
         """Return what one service gets; KeyError if there is none of this name."""
         return self.services[self.serving.problem.job_index(name)]
 
-    def _uses(self, service: Service, counts: dict[Block, int]) -> list[Use]:
-        serving = self.serving
-        uses = []
-        for block in sorted(counts, key=lambda block: serving.problem.block_index[block]):
-            # a block may be given to a service that it cannot serve: wasteful, but valid
-            for point in serving.points.get((service.name, block), ()):
-                gpu, profile = serving.instance_of(block)
-                supply = serving.supply(service.name, block)
-                uses.append(Use(block, gpu, profile, point, supply, counts[block]))
-        return uses
+    def _uses(self, block: Block, content: Content, count: int) -> Iterator[tuple[str, Use]]:
+        gpu, profile = self.serving.instance_of(block)
+        # a block may be given to a service that it cannot serve: wasteful, but valid
+        serves = self.serving.served(content, block)
+        for one in serves:
+            times = one.slack_ms, frame_ms(serves), one.length_ms
+            yield one.service, Use(block, gpu, profile, one.point, one.rate_rps, count, *times)
+
+    def _places(self, content: Content) -> list[tuple[int, Fraction]]:
+        """Order what blocks are given to by the services, then by their batches."""
+        amounts = {content: Fraction(0)} if isinstance(content, str) else content
+        place = self.serving.problem.job_index
+        return sorted((place(name), amount) for name, amount in amounts.items())
 
     def _group(self, group: MachineGroup) -> GpuGroup:
         serving, index = self.serving, self.serving.problem.block_index
         idle = dict(group.configuration.blocks)
         used = []
-        for (block, name), count in sorted(
+        for (block, content), count in sorted(
             group.assignment.items(),
-            key=lambda entry: (index[entry[0][0]], serving.problem.job_index(entry[0][1])),
+            key=lambda entry: (index[entry[0][0]], self._places(entry[0][1])),
         ):
-            if serves := serving.served(name, block):
+            if serves := serving.served(content, block):
                 idle[block] -= count
                 used.append(Instances(block, serving.profile_of(block), count, serves))
         rest = (

@@ -12,6 +12,8 @@ from ...files.node import Node
 from ...files.problems import problem_from_json
 from ...files.solutions import solution_from_json
 from ...files.source import StrPath
+from ...mixes.problem import TimeSharedProblem
+from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...referee.check import check
@@ -31,10 +33,18 @@ from .part_files import (
 from .plan import Plan
 from .plan_terms import refuse_other_terms
 from .plan_writing import group_to_json
+from .posing import AnyServing
 from .queueing import QueueingRule
 from .rule_files import curve_from_json, rule_from_json
 from .service import Service
 from .serving_problem import ServingProblem
+from .shared_files import (
+    points_from_json,
+    refuse_other_points,
+    refuse_other_rates,
+    sharing_from_json,
+)
+from .time_sharing import SharedServing
 
 T = TypeVar("T")
 #: Something for each service and block that go together.
@@ -112,50 +122,30 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
             "format", "schema", "rule", "promise", "rate_margin", "max_processes", "services",
             "operating_points", "groups", "warnings", "unservable", "devices", "problem",
             "solution",
-        )
+        ),
+        ("sharing",),
     )  # fmt: skip
     problem = problem_from_json(fields["problem"])
-    if not isinstance(problem, Problem):
-        raise (
-            fields["problem"]
-            .at("time_sharing")
-            .error(
-                f"{fields['problem'].label} is one whose blocks several jobs share",
-                expected="one whose blocks serve a job each",
-            )
-        )
     gpus = tuple(device_from_json(entry) for entry in fields["devices"].array())
     machines = [machine.name for machine in problem.machine_types]
     _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)
-    services = tuple(_service(entry) for entry in fields["services"].array())
+    terms = None if "sharing" not in fields else fields["sharing"].value
+    more = () if terms is None else ("planned_rps",)
+    services = tuple(_service(entry, more) for entry in fields["services"].array())
     _require_same(fields["services"], [each.name for each in services], problem.job_names)
     _require_blocks(fields["problem"], problem, gpus)
-    margin = fields["rate_margin"].number()
-    for entry, job in zip(fields["services"].array(), problem.jobs, strict=True):
-        entry.at("rate_rps").agree(job.demand / (1 + margin), "as in the problem")
-    points, fills, curves = _points(fields["operating_points"], problem, services)
-    serving = ServingProblem(
-        problem=problem,
-        services=services,
-        gpus=gpus,
-        rule=rule_from_json(fields["rule"], rule, curves),
-        points=points,
-        warnings=tuple(entry.text() for entry in fields["warnings"].array()),
-        unservable=FrozenMap(
-            {name: entry.text() for name, entry in fields["unservable"].entries()}
-        ),
-        max_processes=fields["max_processes"].integer_or_null(minimum=1),
-        fills=fills,
-        rate_margin=margin,
-    )
-    promise = serving.promise
-    terms = (
-        None
-        if promise is None
-        else {each.name: getattr(promise, each.name) for each in dataclasses.fields(promise)}
-    )
-    fields["promise"].agree(terms, "what the rule promises")
-    _require_supplies(fields["operating_points"], serving)
+    serving: AnyServing
+    if isinstance(problem, TimeSharedProblem) and terms is not None:
+        serving = _shared(fields, problem, services, gpus)
+    elif isinstance(problem, Problem) and terms is None:
+        serving = _alone(fields, problem, services, gpus, rule)
+    else:
+        other = "share blocks in time" if terms is None else "have blocks of their own"
+        raise fields["problem"].error(
+            f"in {fields['problem'].label} jobs {other}",
+            expected='what "sharing" of the plan says: '
+            + ("nothing, so a service a block" if terms is None else "sharing in time"),
+        )
     refuse_other_terms(fields, serving)
     solution = solution_from_json(fields["solution"])
     for violation in check(problem, solution.schedule) if solution.cost is not None else ():
@@ -168,8 +158,74 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     return plan
 
 
-def _service(node: Node) -> Service:
-    return service_from_json(node, node.object((*SERVICE_KEYS, "provided_rps", "instances")))
+def _alone(
+    fields: Mapping[str, Node],
+    problem: Problem,
+    services: tuple[Service, ...],
+    gpus: tuple[Gpu, ...],
+    rule: QueueingRule | None,
+) -> ServingProblem:
+    """Read what a plan of instances that serve one service each was made from."""
+    margin = fields["rate_margin"].number()
+    for entry, job in zip(fields["services"].array(), problem.jobs, strict=True):
+        entry.at("rate_rps").agree(job.demand / (1 + margin), "as in the problem")
+    points, fills, curves = _points(fields["operating_points"], problem, services)
+    serving = ServingProblem(
+        problem=problem,
+        services=services,
+        gpus=gpus,
+        rule=rule_from_json(fields["rule"], rule, curves),
+        points=points,
+        warnings=tuple(entry.text() for entry in fields["warnings"].array()),
+        unservable=_unservable(fields["unservable"]),
+        max_processes=fields["max_processes"].integer_or_null(minimum=1),
+        fills=fills,
+        rate_margin=margin,
+    )
+    promise = serving.promise
+    terms = (
+        None
+        if promise is None
+        else {each.name: getattr(promise, each.name) for each in dataclasses.fields(promise)}
+    )
+    fields["promise"].agree(terms, "what the rule promises")
+    _require_supplies(fields["operating_points"], serving)
+    return serving
+
+
+def _shared(
+    fields: Mapping[str, Node],
+    problem: TimeSharedProblem,
+    services: tuple[Service, ...],
+    gpus: tuple[Gpu, ...],
+) -> SharedServing:
+    """Read what a plan of instances that services share in time was made from."""
+    fields["rule"].agree(None, "since the rule of frames stands in sharing")
+    fields["promise"].agree(None, "since the rules of frames are for evenly spaced arrivals")
+    sharing = sharing_from_json(fields["sharing"])
+    serving = SharedServing(
+        problem=problem,
+        services=services,
+        gpus=gpus,
+        sharing=sharing,
+        points=points_from_json(fields["operating_points"], problem),
+        warnings=tuple(entry.text() for entry in fields["warnings"].array()),
+        unservable=_unservable(fields["unservable"]),
+        max_processes=fields["max_processes"].integer_or_null(minimum=1),
+        rate_margin=fields["rate_margin"].number(),
+    )
+    refuse_other_rates(fields, serving)
+    refuse_other_points(fields["operating_points"], serving)
+    return serving
+
+
+def _unservable(node: Node) -> FrozenMap[str, str]:
+    return FrozenMap({name: entry.text() for name, entry in node.entries()})
+
+
+def _service(node: Node, more: Sequence[str]) -> Service:
+    keys = (*SERVICE_KEYS, "provided_rps", "instances", *more)
+    return service_from_json(node, node.object(keys))
 
 
 def _points(
@@ -247,7 +303,7 @@ def _require_supplies(node: Node, serving: ServingProblem) -> None:
                 )
 
 
-def _require_blocks(node: Node, problem: Problem, gpus: Sequence[Gpu]) -> None:
+def _require_blocks(node: Node, problem: MachineProblem, gpus: Sequence[Gpu]) -> None:
     """Several GPU types qualify their blocks; what stands before the colon must be one of them."""
     keys = [gpu.key for gpu in gpus]
     for block in problem.blocks if len(keys) > 1 else ():
@@ -269,7 +325,8 @@ def _require_derived(fields: Mapping[str, Node], plan: Plan) -> None:
     for entry, given in zip(fields["services"].array(), plan.services, strict=True):
         entry.at("provided_rps").agree(given.provided_rps, "what its instances supply")
         entry.at("instances").agree(given.instances, "as the solution has")
-    for entry in fields["operating_points"].array():
+    shared = isinstance(plan.serving, SharedServing)
+    for entry in () if shared else fields["operating_points"].array():
         (point,) = plan.serving.points[entry.at("service").text(), entry.at("block").text()]
         entry.at("batch_ms").agree(point.batch_ms, "processes x batch / throughput")
         entry.at("fill_ms").at(str(point.batch)).agree(point.batch_ms, "as batch_ms")

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 
 from ...errors import CmsError
 from ...files.node import Node
 from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
 from ..hardware import Gpu
+from .gpus_used import shapes
 from .measurements import InstanceKind, is_called, meant
-from .operating_point import mps_share
-from .serving_problem import ServingProblem, shapes
+from .operating_point import OperatingPoint, mps_share
+from .posing import AnyServing
 
 __all__ = ["refuse_other_terms"]
 
 
-def refuse_other_terms(fields: Mapping[str, Node], serving: ServingProblem) -> None:
+def refuse_other_terms(fields: Mapping[str, Node], serving: AnyServing) -> None:
     """Refuse a plan on terms that could not have made its problem.
 
     Parameters
     ----------
     fields : Mapping of str to Node
         The values of the plan's document, to point at.
-    serving : ServingProblem
+    serving : AnyServing
         What they say; its supplies agree with its points already.
 
     Raises
@@ -44,12 +45,12 @@ def refuse_other_terms(fields: Mapping[str, Node], serving: ServingProblem) -> N
 
 def _require_own_point(
     entry: Node,
-    serving: ServingProblem,
+    serving: AnyServing,
     allowed: Callable[[str], frozenset[InstanceKind] | CmsError | None],
     is_of: Callable[[Gpu, str], bool],
 ) -> None:
     name, block = entry.at("service").text(), entry.at("block").text()
-    service, (point,) = serving.service(name), serving.points[name, block]
+    service, point = serving.service(name), _point_of(entry, serving.points[name, block])
     key, profile = serving.instance_of(block)
     gpu = serving.gpu_of(key)
     entry.at("model").agree(service.model, f"which service {name!r} runs")
@@ -69,7 +70,12 @@ def _require_own_point(
         )
 
 
-def _allowed(serving: ServingProblem, name: str) -> frozenset[InstanceKind] | CmsError | None:
+def _point_of(entry: Node, points: Sequence[OperatingPoint]) -> OperatingPoint:
+    setting = entry.at("processes").integer(), entry.at("batch").integer()
+    return next(point for point in points if (point.processes, point.batch) == setting)
+
+
+def _allowed(serving: AnyServing, name: str) -> frozenset[InstanceKind] | CmsError | None:
     """What a service allows: None for everything; or why that cannot be said."""
     service = serving.service(name)
     if service.allowed_profiles is None:
@@ -103,7 +109,7 @@ def _profile(gpu: Gpu, name: str) -> str | None:
         return None
 
 
-def _require_configurations(node: Node, serving: ServingProblem) -> None:
+def _require_configurations(node: Node, serving: AnyServing) -> None:
     """Each GPU can be just what its device file allows with the profiles there are blocks of."""
     blocks = serving.problem.blocks
     used = [serving.instance_of(block) for block in blocks]
@@ -111,7 +117,7 @@ def _require_configurations(node: Node, serving: ServingProblem) -> None:
     allowed: dict[AnyConfiguration, None] = {}
     for gpu in serving.gpus:
         try:
-            allowed |= dict.fromkeys(shapes(gpu, used, prefix.format(gpu.key)))
+            allowed |= dict.fromkeys(shapes(gpu, used, prefix.format(gpu.key), serving.splits))
         except CmsError as fault:
             raise node.at("blocks").error(f"{node.at('blocks').label}: {fault}") from None
     for entry, shape in zip(
@@ -137,12 +143,11 @@ def _listed(blocks: Iterable[Block], shared: bool) -> str:
     return ", ".join(own) or "the blocks there are"
 
 
-def _require_unservable(node: Node, serving: ServingProblem) -> None:
+def _require_unservable(node: Node, serving: AnyServing) -> None:
     lost = {
         service.name
         for service in serving.services
-        if service.rate_rps
-        and not any(serving.supply(service.name, block) for block in serving.problem.blocks)
+        if service.rate_rps and not serving.can_serve(service.name)
     }
     for name, entry in node.entries():
         if name not in lost:

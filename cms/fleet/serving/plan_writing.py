@@ -25,7 +25,11 @@ from .part_files import (
     service_to_json,
 )
 from .plan import GpuGroup, Plan, ServicePlan
-from .serving_problem import Served, ServingProblem
+from .posed import Served
+from .posing import AnyServing
+from .serving_problem import ServingProblem
+from .shared_files import shared_points_to_json, sharing_to_json
+from .time_sharing import SharedServing
 
 __all__ = ["group_to_json", "plan_to_json", "promise_to_json", "write_plan"]
 
@@ -77,19 +81,15 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     ('cms-plan', 2)
     """
     serving = plan.serving
+    shared = isinstance(serving, SharedServing)
     return {
         **head("cms-plan"),
-        "rule": serving.rule.to_json(),
+        **_terms_to_json(serving),
         "promise": promise_to_json(serving),
         "rate_margin": number_to_json(serving.rate_margin),
         "max_processes": serving.max_processes,
-        "services": [_service_to_json(each) for each in plan.services],
-        "operating_points": [
-            _point_to_json(serving, served, block)
-            for service in serving.services
-            for block in serving.problem.blocks
-            for served in serving.served(service.name, block)
-        ],
+        "services": [_service_to_json(each, planned=shared) for each in plan.services],
+        "operating_points": _points_to_json(serving),
         "groups": [group_to_json(group) for group in plan.groups],
         "warnings": list(serving.warnings),
         "unservable": dict(serving.unservable),
@@ -99,9 +99,27 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     }
 
 
-def _service_to_json(given: ServicePlan) -> dict[str, Any]:
+def _terms_to_json(serving: AnyServing) -> dict[str, Any]:
+    if isinstance(serving, SharedServing):
+        return {"rule": None, "sharing": sharing_to_json(serving.sharing)}
+    return {"rule": serving.rule.to_json()}
+
+
+def _points_to_json(serving: AnyServing) -> list[dict[str, Any]]:
+    if isinstance(serving, SharedServing):
+        return shared_points_to_json(serving)
+    return [
+        _point_to_json(serving, served, block)
+        for service in serving.services
+        for block in serving.problem.blocks
+        for served in serving.served(service.name, block)
+    ]
+
+
+def _service_to_json(given: ServicePlan, *, planned: bool) -> dict[str, Any]:
     return {
         **service_to_json(given.service),
+        **({"planned_rps": number_to_json(given.planned_rps)} if planned else {}),
         "provided_rps": number_to_json(given.provided_rps),
         "instances": given.instances,
     }
@@ -125,7 +143,7 @@ def _point_to_json(serving: ServingProblem, served: Served, block: Block) -> dic
     }
 
 
-def promise_to_json(serving: ServingProblem) -> dict[str, Any] | None:
+def promise_to_json(serving: AnyServing) -> dict[str, Any] | None:
     """Write what the plan may say of latencies; None if that is nothing."""
     promise = serving.promise
     if promise is None:
@@ -149,6 +167,7 @@ def group_to_json(group: GpuGroup) -> dict[str, Any]:
                 "block": each.block,
                 "profile": each.profile,
                 "count": each.count,
+                **({} if (frame := each.frame_ms) is None else {"frame_ms": number_to_json(frame)}),
                 "serves": [_served_to_json(one) for one in each.serves],
             }
             for each in group.instances
@@ -161,6 +180,7 @@ def _served_to_json(served: Served) -> dict[str, Any]:
         "service": served.service,
         "processes": served.point.processes,
         "batch": served.point.batch,
+        **({} if (slot := served.length_ms) is None else {"length_ms": number_to_json(slot)}),
         "rate_rps": number_to_json(served.rate_rps),
         "slack_ms": number_or_null(served.slack_ms),
     }

@@ -9,11 +9,13 @@ from fractions import Fraction
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from .capacity import CapacityRule
+from .gpus_used import DEFAULT_GPU
 from .load_curve import LoadCurve, PointKey
 from .operating_point import OperatingPoint
+from .posing import as_problem
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
-from .serving_problem import DEFAULT_GPU, ServingProblem, as_problem
+from .serving_problem import ServingProblem
 
 __all__ = ["Scenario"]
 

@@ -16,6 +16,7 @@ from .files import (
     write_simulation,
 )
 from .fluid import Surge, surge
+from .frames import FrameResult, latencies, replay_frames
 from .model import ModelledInstance, ModelledService
 from .plan_model import services_of
 from .result import Recovery, ServiceResult, Simulation, Timeline
@@ -52,6 +53,10 @@ __all__ = [
     "ModelledService",
     "ModelledInstance",
     "services_of",
+    # services that share instances in time
+    "replay_frames",
+    "FrameResult",
+    "latencies",
     # files
     "read_simulation",
     "write_simulation",

@@ -39,6 +39,8 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     ------
     InvalidOption
         If the plan has more instances than are simulated.
+    UnsupportedProblem
+        If services share its instances in time; :func:`.frames.replay_frames` is for these.
 
     Examples
     --------
@@ -53,7 +55,8 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     """
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}
-    promise = plan.serving.rule.promise
+    serving = plan.unshared("the simulator of queues")
+    promise = serving.rule.promise
     share, queue = (promise.late_share, promise.queue) if promise else (LATE_SHARE, "instance")
     queues = {each.name: each.queue or queue for each in plan.serving.services}
     fills: dict[tuple[str, str], tuple[int, ...]] = {}
@@ -67,7 +70,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         for kind in group.instances:
             for served in kind.serves:
                 if (pair := (served.service, kind.block)) not in fills:
-                    times = plan.serving.fill_times(*pair)
+                    times = serving.fill_times(*pair)
                     fills[pair] = _fill_ns(times, served.point, warnings)
                 instances[served.service] += [
                     ModelledInstance(

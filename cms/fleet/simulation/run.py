@@ -157,7 +157,7 @@ def simulate(
         except BaseException:
             count.stopped = True  # or the other threads would go on to their ends
             raise
-    serving = plan.serving if isinstance(plan, Plan) else None
+    serving = plan.unshared("the simulator of queues") if isinstance(plan, Plan) else None
     return Simulation(
         services=results,
         arrivals=process.name,

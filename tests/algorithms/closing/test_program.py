@@ -285,7 +285,7 @@ def test_a_block_that_cannot_be_short_has_its_row_all_the_same() -> None:
         model = _built(shapes, jobs, five(around=around))
         assert model is not None
         (row,) = model.program._model.constraints
-        assert [*row.linear.vars] == model.machines
+        assert [*row.linear.vars] == model.machines.variables
 
 
 # --- stopping -------------------------------------------------------------------------------------

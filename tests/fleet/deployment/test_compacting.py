@@ -55,11 +55,11 @@ def deployment(*nodes: FleetNode) -> Deployment:
     return Deployment(nodes, services, RULES["half"])
 
 
-def fewest(now: Deployment, most: int) -> int:
-    """GPUs that are needed if at most so many instances move, by trying everything."""
+def fewest(now: Deployment, most: int) -> tuple[int, int]:
+    """GPUs, and nodes, that are needed if at most so many move, by trying everything."""
     cards = list(now.gpus())
     ours = [(c, e) for c, card in enumerate(cards) for e in card.instances if e.is_ours]
-    best = len(cards)
+    best = [len(cards), len(now.nodes)]
     for moved in (m for n in range(most + 1) for m in combinations(range(len(ours)), n)):
         kept: list[list[tuple[str, int]]] = [
             [(e.profile, e.start or 0) for e in card.pinned] for card in cards
@@ -69,24 +69,24 @@ def fewest(now: Deployment, most: int) -> int:
                 kept[c].append((each.profile, each.start or 0))
         away = Counter(ours[number][1].profile for number in moved)
         for used in _ways(cards, kept, away):
-            best = min(best, used)
-    return best
+            best = [*map(min, best, used)]
+    return best[0], best[1]
 
 
 def _ways(
     cards: list[FleetGpu], kept: list[list[tuple[str, int]]], away: Counter[str]
-) -> Iterator[int]:
-    """How many GPUs have our work, for each way to put what moves somewhere."""
+) -> Iterator[tuple[int, int]]:
+    """How many GPUs and nodes have our work, for each way to put what moves somewhere."""
+    held = {card.node for card in cards if card.pinned}
     items = list(away.elements())
     for where in product(range(len(cards)), repeat=len(items)):
         new = [Counter(p for p, at in zip(items, where, strict=True) if at == c)
                for c in range(len(cards))]  # fmt: skip
         if all(card.gpu.place(n, around=k) is not None
                for card, n, k in zip(cards, new, kept, strict=True)):  # fmt: skip
-            yield sum(
-                not card.pinned and bool(n or k)
-                for card, n, k in zip(cards, new, kept, strict=True)
-            )
+            used = [card for card, n, k in zip(cards, new, kept, strict=True) if n or k]
+            nodes = {card.node for card in used} - held
+            yield sum(not card.pinned for card in used), len(nodes)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -98,13 +98,34 @@ def test_no_fewer_gpus_do(seed: int) -> None:
     for most in range(3):
         found = compact(now, max_restarts=most)
         assert found.restarts <= most
-        assert found.gpus == fewest(now, most)
+        assert found.gpus == fewest(now, most)[0]
         assert found.least_gpus <= found.gpus
         assert (found.proof is Proof.CHECKED) == (found.least_gpus == found.gpus)
         assert found.deployment.kinds() == before
         assert [f for f in check_deployment(found.deployment) if f.kind != "capacity"] == []
         assert last is None or found.gpus <= last
         last = found.gpus
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_fewer_nodes_do(seed: int) -> None:
+    rng = random.Random(100 + seed)
+    now = fleet(rng, (1, 2, 1) if seed % 2 else (2, 1), 0.2 if seed % 3 == 0 else 0.0)
+    for most in range(3):
+        found = compact(now, max_restarts=most, free="nodes")
+        assert found.restarts <= most
+        assert found.nodes == fewest(now, most)[1]
+        assert found.proof in (Proof.CHECKED, Proof.SOLVER)
+
+
+def test_most_fewest_nodes_are_proved_by_prices() -> None:
+    proofs = Counter(
+        compact(fleet(random.Random(seed), (2, 2, 2)), max_restarts=most, free="nodes").proof
+        for seed in range(8)
+        for most in (1, 4)
+    )
+    assert proofs[Proof.CHECKED] >= 12
+    assert proofs.keys() <= {Proof.CHECKED, Proof.SOLVER}
 
 
 def test_without_a_restart_nothing_moves() -> None:
@@ -143,14 +164,18 @@ def test_nodes_or_gpus_first() -> None:
     assert nodes.freed_nodes == ("a",)
     assert gpus.gpus <= nodes.gpus == 3
     assert compact(_spread(), max_restarts=1, free="nodes").freed_nodes == ()
-    assert str(nodes).endswith("2 GPUs and 1 node come free")
+    assert str(nodes) == (
+        "1 node (the fewest, checked), 3 GPUs after 2 restarts; 2 GPUs and 1 node come free"
+    )
 
 
 def test_empty_fleets_and_wrong_options() -> None:
     empty = Deployment((FleetNode("a", (FleetGpu("a", 0, A30),)),))
-    assert compact(empty) == Compacted(empty, 0, 0, 0, Proof.CHECKED, (), ())
+    assert compact(empty) == Compacted(empty, 0, 0, 0, 0, "gpus", Proof.CHECKED, (), ())
     with pytest.raises(InvalidOption, match="max_restarts is -1"):
         compact(empty, max_restarts=-1)
+    with pytest.raises(InvalidOption, match="free is 'gpu'; expected 'gpus' or 'nodes'"):
+        compact(empty, free="gpu")  # type: ignore[arg-type]
     twice = Instance("2g.12gb", 0, point("chat", A30.key, "2g.12gb"))
     card = FleetGpu("a", 0, A30, instances=(twice, replace(twice, start=0)))
     with pytest.raises(InvalidProblem, match="cannot be as it is written"):

@@ -153,7 +153,7 @@ def test_the_operators_files_are_a_config_map_labels_and_a_script_a_node() -> No
     )
 
 
-def test_slurms_lines_shrink_to_what_a_node_has_before_and_after() -> None:
+def test_slurms_lines_shrink_to_what_stays_as_it_is_cut() -> None:
     now = node(
         card(0, serving("4g.40gb", 0), serving("2g.20gb", 4)),
         card(1, serving("1g.10gb", 2), Instance("2g.20gb", 4, owner="pod team-x/a")),
@@ -163,8 +163,7 @@ def test_slurms_lines_shrink_to_what_a_node_has_before_and_after() -> None:
     options = ExportOptions(now, slurm_nodes=FrozenMap({"node-a": "CPUs=64"}))
     files = export(MIXED, "slurm", options).files
     assert body(files["shrunk/node-a.conf"]) == (
-        "NodeName=node-a Gres=gpu:a100:1,gpu:a100_1g.10gb:1,gpu:a100_2g.20gb:1,"
-        "gpu:a100_4g.40gb:1 CPUs=64\n"
+        "NodeName=node-a Gres=gpu:a100:1,gpu:a100_1g.10gb:1,gpu:a100_2g.20gb:1 CPUs=64\n"
     )
     assert body(files["nodes/node-a.conf"]) == (
         "NodeName=node-a Gres=gpu:a100:1,gpu:a100_1g.10gb:1,gpu:a100_2g.20gb:1,"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -104,6 +104,45 @@ def test_bounds_of_windows_change_no_answer_and_ask_no_more(
         except NoPath as fault:
             found.append(fault.at)  # type: ignore[arg-type]
     assert found[0] == found[1]
+
+
+beginnings = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 90), st.integers(0, 30)), min_size=1, max_size=4
+)
+
+
+def entering(cost: int) -> Callable[[int], Fraction]:
+    return lambda b: Fraction(cost * b, 2)
+
+
+@given(needs_of_services, beginnings, st.integers(0, 40))
+def test_of_several_beginnings_the_best_is_taken(
+    needs: list[list[int]], begins: list[tuple[int, int, int]], fixed: int
+) -> None:
+    """Each with what it cost so far, and what it costs to go over to the first window."""
+    table, best = Table(needs, bounds=False), None
+    starts = []
+    for at, cost, enter in {min(at, len(needs)): (at, *rest) for at, *rest in begins}.values():
+        at = min(at, len(needs))
+        starts.append(Start(at, Fraction(cost), entering(enter)))
+        for times in all_sets_of_times(len(needs) - at) if at < len(needs) else [(0,)]:
+            ends = [at + each for each in times]
+            windows = list(pairwise(ends))
+            gpus = [table.gpus(*each) for each in windows]
+            if None not in gpus:
+                area = sum((g or 0) * (b - a) for g, (a, b) in zip(gpus, windows, strict=True))
+                changes = [change(fixed, needs, *x, y[1]) for x, y in pairwise(windows)]
+                first = entering(enter)(windows[0][1]) if windows else NOTHING
+                whole = cost + first + area + sum(changes, NOTHING)
+                best = whole if best is None else min(best, whole)
+    again = Table(needs, bounds=True)
+    if best is None:
+        with pytest.raises(NoPath):
+            shortest(again, starts, lambda a, b, c: change(fixed, needs, a, b, c))
+        return
+    found = shortest(again, starts, lambda a, b, c: change(fixed, needs, a, b, c))
+    assert found.cost == best
+    assert found.begin in {each.at for each in starts}
 
 
 @given(needs_of_services, st.integers(1, 8))

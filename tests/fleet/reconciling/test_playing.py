@@ -16,6 +16,7 @@ from cms.fleet.deployment.transition import check_transition
 from cms.fleet.reconciling import (
     Always,
     Courses,
+    Daily,
     DayNight,
     Forecasting,
     Latest,
@@ -29,6 +30,7 @@ from cms.fleet.reconciling import (
     Threshold,
     change_to,
     clairvoyant,
+    compare,
     contender,
     decide,
     empty_fleet,
@@ -172,3 +174,43 @@ def test_terms_and_traces_that_cannot_be_meant_are_refused() -> None:
     gap = Rates(Fraction(0), HOUR, {"a": (Fraction(1), None), "b": (Fraction(1), Fraction(1))})
     with pytest.raises(InvalidProblem, match="the trace has a gap: a: no value at 3600 s"):
         Scene(gap, 0, PLANNER, TERMS)
+    with pytest.raises(InvalidOption, match="the horizon has 720 moments .* expected at most 200"):
+        Terms(horizon_s=720 * HOUR)
+    with pytest.raises(InvalidOption, match="the part that is played has 201 moments"):
+        scene([(1, 1)] * 202)
+    for name in ("lead_s", "replan_cost", "restart_cost", "hysteresis"):
+        with pytest.raises(InvalidOption, match=f"{name} is -1; expected a number >= 0"):
+            Terms(**{name: Fraction(-1)})  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="may change every -60 s"):
+        Terms(every_s=Fraction(-60))
+
+
+def test_where_nothing_is_asked_for_nothing_is_taken() -> None:
+    for each in compare(scene([(0, 0)] * 3), Latest(), ("never", "always", "threshold")):
+        assert (each.played.gpu_hours, each.best_gpu_hours, each.distance) == (0, 0, 0)
+
+
+def test_a_forecast_that_will_not_do_is_refused_before_anything_is_played() -> None:
+    """A gap of the day before is foreseen at some moment of the part that is played."""
+    rates: list[Fraction | None] = [Fraction(5)] * 49
+    for gap, message in ((None, ""), (40 - 24, "no earlier day says what a has at 144000 s")):
+        known = [None if at == gap else rate for at, rate in enumerate(rates)]
+        trace = Rates(Fraction(0), HOUR, {"a": tuple(known), "b": tuple(rates)})
+        whole = Scene(trace, 24, PLANNER, TERMS)
+        found = compare(whole, Daily(), ("never", "forecast"))
+        if not message:
+            assert next(found).played.replans == 0
+            continue
+        with pytest.raises(InvalidProblem, match=message):
+            next(found)
+
+
+def test_day_and_night_come_again_each_day() -> None:
+    days = [(100 if 8 <= h % 24 < 16 else 10, 10) for h in range(49)]
+    played = play(DayNight(), scene(days, replace(TERMS, lead_s=Fraction(0))), FLEET)
+    assert (played.replans, played.gpu_hours) == (4, 24 * 3 + 24 * 1)
+    gpus = [number for _, number in played.steps]
+    assert gpus == [1, 3, 1, 3, 1]
+    daily = replace(TERMS, every_s=24 * HOUR, horizon_s=24 * HOUR)
+    alone = play(DayNight(), scene(days, daily), FLEET)
+    assert (alone.replans, alone.shortage_s) == (0, 0)

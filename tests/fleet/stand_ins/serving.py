@@ -14,6 +14,7 @@ from threading import Thread
 
 _CLIENT = """\
 #!/bin/sh
+{keep}
 printf '%s\\n' "$@" ';' >"{ask}"
 while IFS= read -r line; do
     case $line in
@@ -27,16 +28,23 @@ _END = ["end of serving"]
 
 @contextmanager
 def served(
-    folder: Path, tool: str, run: Callable[[Sequence[str]], tuple[int, str, str]]
+    folder: Path,
+    tool: str,
+    run: Callable[[Sequence[str]], tuple[int, str, str]],
+    given: Path | None = None,
 ) -> Iterator[Path]:
-    """A folder with an executable of this name that runs `run` here, until the block ends."""
+    """A folder with an executable of this name that runs `run` here, until the block ends.
+
+    What its standard input holds is in `given` by then; without that it has none.
+    """
     programs = folder / "served"
     programs.mkdir(exist_ok=True)
-    ask, tell, program = (programs / name for name in ("ask", "tell", tool))
+    ask, tell, program = (programs / name for name in (f"{tool}.ask", f"{tool}.tell", tool))
     for pipe in (ask, tell):
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe)
-    program.write_text(_CLIENT.format(ask=ask, tell=tell), encoding="utf-8")
+    keep = ":" if given is None else f'cat >"{given}"'
+    program.write_text(_CLIENT.format(ask=ask, tell=tell, keep=keep), encoding="utf-8")
     program.chmod(0o755)
     # Open at both ends, so that nobody waits for somebody who has been killed.
     asked, told = os.open(ask, os.O_RDWR), os.open(tell, os.O_RDWR)

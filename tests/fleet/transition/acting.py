@@ -98,11 +98,13 @@ class Site:
         with ExitStack() as stack:
             for node in self.nodes.values():
                 stack.enter_context(served(node.folder, "nvidia-smi", node.smi))
+            self.tools(stack)
             tools = stack.enter_context(served(self.folder, "work", self.work))
             env = {
                 **os.environ,
                 "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
                 "CMS_WORK": str(self.folder / "work.sh"),
+                "CMS_SLURM_DIR": str(self.folder / "conf"),
                 "CMS_PAUSE": "0", "CMS_TRIES": "4", "CMS_PATIENCE": "3",
             }  # fmt: skip
             env.pop(STATE, None)
@@ -111,6 +113,9 @@ class Site:
                 env=env, capture_output=True, text=True, timeout=600, check=False,
             )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)
+
+    def tools(self, stack: ExitStack) -> None:
+        """Serve more tools than nvidia-smi and the hooks."""
 
     def changes(self) -> int:
         return sum(len(changes(node)) for node in self.nodes.values())

@@ -242,7 +242,7 @@ def test_without_a_gpu_to_borrow_it_is_proved_impossible() -> None:
 def test_what_is_not_ours_stays() -> None:
     now = _one(Instance("1g.6gb", 0, owner="pod x/y"))
     with pytest.raises(InvalidProblem, match="not ours"):
-        transition(now, _one())
+        transition(now, _one(Instance("1g.6gb", 1, work("a", "1g.6gb"))))
 
 
 def test_what_hangs_or_drains_goes_and_what_starts_stays() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,8 +32,6 @@ from cms.fleet.deployment.transition.files import transition_to_json
 from cms.fleet.deployment.transition.whole_gpus import (
     Actuator,
     saved_by_parts,
-    spare_needed,
-    transition_of_whole_gpus,
 )
 from cms.solving.solution import Proof
 from proofs_checks.checker.replay import check_transition as replayed
@@ -46,6 +45,12 @@ from .cases import A30, A100, CHAIN, THINGS, Pair, work
 
 TOOLS = [each for each in Actuator if each is not Actuator.NVIDIA_SMI]
 PARTED = Actuator.MIG_PARTED
+
+
+def whole(
+    start: Deployment, to: Wanted | Deployment, tool: Actuator | str = PARTED, **how: Any
+) -> Transition | Impossible:
+    return transition(start, to, actuator=tool, **how)
 
 
 def _safe(found: Transition, seed: int = 0) -> None:
@@ -97,9 +102,7 @@ def test_what_is_found_is_safe_and_asks_the_tool_for_what_it_can_do(data: st.Dat
     now = replace(now, nodes=(*now.nodes, FleetNode("spare", spare)))
     wanted = data.draw(promises(now))
     try:
-        found = transition_of_whole_gpus(
-            now, wanted, tool, floor=data.draw(st.sampled_from(("1", "0.5")))
-        )
+        found = whole(now, wanted, tool, floor=data.draw(st.sampled_from(("1", "0.5"))))
     except InvalidProblem:  # another's is on a node that is drained, or reset for a mode
         assert any(card.pinned for card in now.gpus())
         return
@@ -115,7 +118,7 @@ def test_as_much_is_kept_as_can_be(data: st.DataObject) -> None:
     spare = FleetNode("spare", (FleetGpu("spare", 0, A30),))
     wanted = data.draw(promises(now))
     now = replace(now, nodes=(*now.nodes, spare))
-    found = transition_of_whole_gpus(now, wanted, PARTED, floor=0)
+    found = whole(now, wanted, PARTED, floor=0)
     best = best_placement(now, wanted, whole=True)
     assert isinstance(found, Transition) == (best is not None)
     if isinstance(found, Transition) and best is not None:
@@ -143,13 +146,13 @@ def _gap(seed: int) -> bool:
     Everything there is may also stop what ours keeps, which comes first.
     """
     pair = Pair(seed)
-    found = transition_of_whole_gpus(pair.start, pair.wanted, PARTED)
+    found = whole(pair.start, pair.wanted, PARTED)
     assert isinstance(found, Transition), found
     _safe(found, seed)
     _is_whole(found, PARTED)
-    least, why = spare_needed(found, PARTED)
+    least = found.spare.least
     assert least <= found.spare.count
-    assert bool(why) == bool(least)
+    assert bool(found.spare.proof) == bool(least)
     can = _reachable(pair, 0)
     assert not (can and least)
     assert can or found.spare.count
@@ -171,7 +174,7 @@ def test_covers_of_a_node_are_on_nodes_that_are_drained_for_nothing(seed: int) -
     pair = Pair(seed, spare=6, names="ab")
     cards = tuple(FleetGpu("free", index, A30) for index in range(4))
     more = replace(pair.start, nodes=(*pair.start.nodes, FleetNode("free", cards)))
-    found = transition_of_whole_gpus(more, pair.wanted, Actuator.SLURM)
+    found = whole(more, pair.wanted, Actuator.SLURM)
     assert isinstance(found, Transition), found
     assert {each.partition("/")[0] for each in found.spare.borrowed} <= {"free"}
     _safe(found, seed)
@@ -182,7 +185,7 @@ def test_covers_of_a_node_are_on_nodes_that_are_drained_for_nothing(seed: int) -
 @pytest.mark.parametrize("seed", range(4))
 def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: Actuator) -> None:
     pair = Pair(seed, names="abcde")
-    found = transition_of_whole_gpus(pair.start, pair.wanted, tool)
+    found = whole(pair.start, pair.wanted, tool)
     assert isinstance(found, Transition), found
     _safe(found, seed)
     _is_whole(found, tool)
@@ -191,16 +194,16 @@ def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: Actuator) -
 def test_why_a_spare_gpu_is_needed() -> None:
     now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")), more=1)
     then = _to(now, Instance("2g.12gb", 0, work("a", "2g.12gb")), rate=22)
-    found = transition_of_whole_gpus(now, then)
+    found = whole(now, then)
     assert isinstance(found, Transition)
     assert found.spare.count == 1
-    assert spare_needed(found, PARTED) == (
+    assert (found.spare.least, found.spare.reason) == (
         1,
         "whichever GPU in use is the first to be cut anew, what the floors are worth exceeds all "
         "that the others and 0 empty GPUs can supply meanwhile (the services that count: a)",
     )
-    assert transition_of_whole_gpus(now, then, spare=0) == Impossible(
-        (spare_needed(found, PARTED)[1],), Proof.CHECKED
+    assert whole(now, then, spare=0) == Impossible(
+        (found.spare.reason,), Proof.CHECKED, found.spare.proof
     )
 
 
@@ -217,7 +220,7 @@ def _chain() -> tuple[tuple[Wanted, Transition], ...]:
     assert isinstance(first, Placed)
     now, found = first.deployment, []
     for name in CHAIN[1:]:
-        done = transition_of_whole_gpus(now, published(name))
+        done = whole(now, published(name))
         assert isinstance(done, Transition), done
         found.append((published(name), done))
         now = done.target
@@ -261,7 +264,7 @@ def test_work_changes_in_place_and_starts_do_not_matter_where_the_counts_stay() 
     one, other = work("a", "1g.6gb"), work("b", "1g.6gb")
     now = _one(Instance("1g.6gb", 0, one), Instance("1g.6gb", 1), rate=10)
     then = _to(now, Instance("1g.6gb", 2, one), Instance("1g.6gb", 3, other))
-    found = transition_of_whole_gpus(now, then)
+    found = whole(now, then)
     assert isinstance(found, Transition)
     assert [str(action) for action in found.actions] == [
         "restart on n/0: 1g.6gb@1 idle as 1g.6gb@1 b (1p b4, 13 items/s)"
@@ -275,7 +278,7 @@ def test_restarts_in_several_places_of_a_gpu_do_not_wait_for_each_other() -> Non
     now = _one(*places, rate=30)
     works = [replace(each, work=work("b", "1g.6gb")) for each in places]
     then = _to(now, *works, rate=0)
-    for found in (transition_of_whole_gpus(now, then, floor=0), transition(now, then, floor=0)):
+    for found in (whole(now, then, floor=0), transition(now, then, floor=0)):
         assert isinstance(found, Transition)
         assert [(action.what, action.after) for action in found.actions] == [(What.RESTART, ())] * 3
         _safe(found)
@@ -284,11 +287,11 @@ def test_restarts_in_several_places_of_a_gpu_do_not_wait_for_each_other() -> Non
 def test_what_hangs_is_in_the_way_of_nothing_that_stays() -> None:
     hollow = Instance("1g.6gb", 0, state=State.HOLLOW)
     now = _one(hollow, Instance("1g.6gb", 3, work("a", "1g.6gb")), rate=10)
-    found = transition_of_whole_gpus(now, now)
+    found = whole(now, now)
     assert isinstance(found, Transition)
     assert found.actions == ()
     clean = _to(now, Instance("1g.6gb", 3, work("a", "1g.6gb")))
-    anew = transition_of_whole_gpus(now, clean, floor=0)
+    anew = whole(now, clean, floor=0)
     assert isinstance(anew, Transition)
     assert [action.what for action in anew.actions] == [What.REWRITE]
 
@@ -298,16 +301,16 @@ def test_what_is_not_ours_stays_where_its_gpu_would_be_cut(tool: Actuator) -> No
     now = _one(Instance("1g.6gb", 0, owner="pod x/y"), rate=0)
     then = _to(now, Instance("1g.6gb", 0, owner="pod x/y"), Instance("1g.6gb", 1), rate=0)
     with pytest.raises(InvalidProblem, match="pod x/y, which is not ours, and would be cut anew"):
-        transition_of_whole_gpus(now, then, tool)
+        whole(now, then, tool)
 
 
 def test_what_a_drain_would_stop_and_is_not_ours_is_refused_by_name() -> None:
     now = _one(Instance("1g.6gb", 0, owner="pod x/y"), rate=0, more=1)
     other = FleetGpu("n", 1, A30, instances=(Instance("4g.24gb", 0),))
     then = now.with_gpus({("n", 1): other})
-    assert isinstance(transition_of_whole_gpus(now, then, PARTED), Transition)
+    assert isinstance(whole(now, then, PARTED), Transition)
     with pytest.raises(InvalidProblem, match="n/0 has .* not ours, and is drained as a whole"):
-        transition_of_whole_gpus(now, then, Actuator.SLURM)
+        whole(now, then, Actuator.SLURM)
 
 
 def test_a_drained_node_keeps_nothing() -> None:
@@ -317,24 +320,24 @@ def test_a_drained_node_keeps_nothing() -> None:
     then = now.with_gpus({("n", 1): other})
     kept = []
     for tool in TOOLS:
-        found = transition_of_whole_gpus(now, then, tool, floor=0)
+        found = whole(now, then, tool, floor=0)
         assert isinstance(found, Transition)
         _safe(found)
         kept.append(found.kept.count)
     assert kept == [1, 0, 0]
-    refused = transition_of_whole_gpus(now, then, Actuator.GPU_OPERATOR)
+    refused = whole(now, then, Actuator.GPU_OPERATOR)
     assert isinstance(refused, Impossible)
 
 
-@pytest.mark.parametrize("name", ["nvidia-smi", "mig-parter", ""])
+@pytest.mark.parametrize("name", ["mig-parter", ""])
 def test_other_tools_are_refused(name: str) -> None:
-    with pytest.raises(InvalidOption, match="expected one of mig-parted, gpu-operator, slurm"):
-        transition_of_whole_gpus(_one(), _one(), name)
+    with pytest.raises(InvalidOption, match="expected one of nvidia-smi, mig-parted, gpu"):
+        whole(_one(), _one(), name)
 
 
 def test_a_negative_number_of_spare_gpus() -> None:
     with pytest.raises(InvalidOption, match="spare is -1"):
-        transition_of_whole_gpus(_one(), _one(), spare=-1)
+        whole(_one(), _one(), spare=-1)
 
 
 def test_work_on_a_gpu_that_is_not_cut_goes_before_other_work_comes() -> None:
@@ -346,7 +349,7 @@ def test_work_on_a_gpu_that_is_not_cut_goes_before_other_work_comes() -> None:
     assert check_gpu(replace(card(4), instances=(*card(4).instances, Instance(WHOLE))))
     services = tuple(replace(each, rate_rps=Fraction(0)) for each in SERVICES)
     now = Deployment((FleetNode("n", (card(4),)),), services, Pair(0).start.rule)
-    for plan in (transition, transition_of_whole_gpus):
+    for plan in (transition, whole):
         found = plan(now, now.with_gpus({("n", 0): card(8)}), floor=0)
         assert isinstance(found, Transition)
         _safe(found)

@@ -10,7 +10,7 @@ from ....values.frozen import FrozenMap
 from ..instance import Mode, State
 from ..model import Deployment, FleetNode
 
-__all__ = ["Offer", "advertise", "resource_of"]
+__all__ = ["Offer", "advertise", "offer_of", "resource_of"]
 
 _STRATEGIES = ("mixed", "single", "none")
 
@@ -76,10 +76,11 @@ def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, .
     """
     if strategy not in _STRATEGIES:
         raise InvalidOption(f"strategy is {strategy!r}; expected one of {', '.join(_STRATEGIES)}")
-    return tuple(_offer(node, strategy) for node in deployment.nodes)
+    return tuple(offer_of(node, strategy) for node in deployment.nodes)
 
 
-def _offer(node: FleetNode, strategy: str) -> Offer:
+def offer_of(node: FleetNode, strategy: str = "mixed") -> Offer:
+    """Say what one node offers; see `advertise`."""
     whole = sum(1 for card in node.gpus if card.mode is not Mode.MIG)
     profiles: Counter[str] = Counter(
         each.profile

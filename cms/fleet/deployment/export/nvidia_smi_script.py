@@ -49,18 +49,21 @@ fail() {
 }
 
 # Runs nvidia-smi; what it prints is in $told.
-tell() { told=$("$smi" "$@" 2>&1 </dev/null); }
+tell() {
+    teller=nvidia-smi
+    told=$("$smi" "$@" 2>&1 </dev/null)
+}
 
-# Fails with what nvidia-smi said, and what that may mean.
+# Fails with what $teller said, and what that may mean.
 fail_as_told() {
     case $told in
     *[Ii]"n use by another client"*)
-        fail "$*. nvidia-smi says: $told" "
+        fail "$*. $teller says: $told" "
 Something still holds it. If none of your processes shows in nvidia-smi, it may be the telemetry
 agent (DCGM: nvidia-dcgm, dcgm-exporter): stop or restart it, then run this again. Nothing is
 forced."
         ;;
-    *) fail "$*. nvidia-smi says: $told" ;;
+    *) fail "$*. $teller says: $told" ;;
     esac
 }
 
@@ -161,14 +164,19 @@ plan_of() {
     '
 }
 
+# Fails if GPU $1 is not the one with the UUID $2, or - if that is not known.
+recognise() {
+    tell -i "$1" --query-gpu=uuid --format=csv,noheader || fail_as_told "there is no GPU $1"
+    case $2 in
+    - | "$told") ;;
+    *) fail "GPU $1 is $told, not $2: the numbers have changed; observe the node again" ;;
+    esac
+}
+
 # Says what would be done, and fails if something is in the way. $1 and $2 as in change.
 examine() {
     gpus | while read -r gpu uuid on before reset; do
-        tell -i "$gpu" --query-gpu=uuid --format=csv,noheader || fail_as_told "there is no GPU $gpu"
-        case $uuid in
-        - | "$told") ;;
-        *) fail "GPU $gpu is $told, not $uuid: the numbers have changed; observe the node again" ;;
-        esac
+        recognise "$gpu" "$uuid"
         [ "$1" = wanted ] || on=$before
         steps=$(plan_of "$gpu" "$1" "$2") || exit 1
         if ! has_mode "$gpu" "$on"; then

@@ -1,7 +1,7 @@
 """For Slurm: what each node offers, and a script that shrinks, cuts anew, and grows.
 
 Slurm cuts no GPU: mig-parted does, and a node with fewer devices than its line promises becomes
-invalid and is drained. So a node's line is first what it has before and after, and grows last.
+invalid and is drained. So a node's line is first what stays as it is cut, and grows last.
 See https://slurm.schedmd.com/gres.html, "MIG Management".
 """
 
@@ -19,81 +19,12 @@ from . import mig_parted
 from .export import Export, ExportOptions, assembled, former
 from .losses import about_mps, about_nodes, about_others, about_states, about_work
 from .mig_parted_file import name_of
+from .slurm_script import FUNCTIONS, HEAD, MAIN
 
-__all__ = ["as_seen", "read", "write"]
+__all__ = ["as_seen", "node_line", "offered", "read", "throughout", "write"]
 
 _SLURM, _GRES = "cms-slurm.conf", "gres.conf"
 _NODE = re.compile(r"NodeName=(\S+)( .*)?", re.ASCII)
-
-_SCRIPT = r"""
-# Usage: slurm.sh NODE. On the controller, as root; CMS_ON is how a command is run on a node (ssh).
-# It stops at the first thing that fails, says so, and can be run again.
-set -u
-here=$(cd "$(dirname "$0")" && pwd) || exit 1
-conf=${CMS_SLURM_DIR:-/etc/slurm}
-on=${CMS_ON:-ssh}
-tries=${CMS_TRIES:-720}
-pause=${CMS_PAUSE:-5}
-node=${1:?usage: slurm.sh NODE}
-reason="cms: cut anew"
-
-say() { echo "$node: $*"; }
-fail() {
-    echo "$node: $*" >&2
-    exit 1
-}
-[ -f "$here/nodes/$node.conf" ] || fail "there is no nodes/$node.conf"
-config=$(awk -F, -v node="$node" '$1 "" == node "" { print $2 }' "$here/nodes.csv")
-[ -n "$config" ] || fail "it is not in nodes.csv"
-
-# State and reason of the node, as Slurm has them.
-said() { sinfo -h -N -n "$node" -o '%T %E' </dev/null; }
-parted() { "$on" "$node" nvidia-mig-parted "$1" -f - -c "$config" <"$here/mig-parted.yaml"; }
-# That they are not cut so is no failure yet, though mig-parted calls it a fatal one.
-is_cut() { parted assert >/dev/null 2>&1; }
-offer() {
-    mkdir -p "$conf/cms"
-    cp "$here/$1/$node.conf" "$conf/cms/$node.conf" ||
-        fail "$conf/cms/$node.conf could not be written"
-    scontrol reconfigure </dev/null || fail "scontrol could not reconfigure; it stays drained"
-}
-
-if is_cut && cmp -s "$here/nodes/$node.conf" "$conf/cms/$node.conf"; then
-    say "it is cut and offered as it should be"
-else
-    if said | grep -q '^drain' && ! said | grep -q "$reason"; then
-        say "somebody else drains it, so it stays drained at the end"
-    else
-        say "drain it"
-        scontrol update nodename="$node" state=drain reason="$reason" </dev/null ||
-            fail "it could not be drained; nothing has changed"
-    fi
-    tried=0
-    until said | grep -q '^drained'; do
-        tried=$((tried + 1))
-        [ "$tried" -lt "$tries" ] ||
-            fail "its jobs have not ended; it goes on draining. Run this again to go on waiting," \
-                "or: scontrol update nodename=$node state=resume"
-        sleep "$pause"
-    done
-    say "offer only what it has before and after"
-    offer shrunk
-    is_cut || {
-        say "cut its GPUs as $config has them"
-        parted apply
-        parted assert ||
-            fail "its GPUs are not as $config has them; it stays drained. What mig-parted printed" \
-                "says why; a GPU in use by another client may be held by the telemetry agent (DCGM)"
-    }
-    say "offer what it has now"
-    offer nodes
-fi
-if said | grep -q "^drain.* $reason"; then
-    scontrol update nodename="$node" state=resume </dev/null ||
-        fail "it is ready but could not be resumed: scontrol update nodename=$node state=resume"
-fi
-say "done"
-"""
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
@@ -103,18 +34,19 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     files = {
         "mig-parted.yaml": mig_parted.configs_text(deployment, options),
         "nodes.csv": mig_parted.node_table(deployment),
-        "slurm.sh": _SCRIPT.lstrip("\n"),
+        "slurm.sh": HEAD.lstrip() + FUNCTIONS + MAIN,
         _SLURM: _slurm_conf(deployment, options),
         _GRES: "".join(line for node in deployment.nodes for line in _gres(node)),
     }
     for node in deployment.nodes:
         if node.gpus:
-            after = _offered(node.gpus, options)
-            before = Counter[str]()
+            after = offered(node.gpus, options)
+            stays = Counter[str]()
             if today is not None:
-                before = _offered(tuple(today[card.name] for card in node.gpus), options)
-            files[f"nodes/{node.name}.conf"] = _node_line(node, after, options)
-            files[f"shrunk/{node.name}.conf"] = _node_line(node, before & after, options)
+                befores = tuple(today[card.name] for card in node.gpus)
+                stays = throughout(befores, node.gpus, options)
+            files[f"nodes/{node.name}.conf"] = node_line(node, after, options)
+            files[f"shrunk/{node.name}.conf"] = node_line(node, stays, options)
     order = (
         "Once: put the lines of `cms-slurm.conf` into slurm.conf, with an `Include` for each node "
         "in place of its own NodeName line, and `gres.conf` into gres.conf on every node.",
@@ -173,7 +105,7 @@ def _type(card: FleetGpu, options: ExportOptions) -> str:
     return options.slurm_types.get(card.gpu.key, first if re.search("[0-9]", first) else "")
 
 
-def _offered(cards: tuple[FleetGpu, ...], options: ExportOptions) -> Counter[str]:
+def offered(cards: tuple[FleetGpu, ...], options: ExportOptions) -> Counter[str]:
     """Count what a node offers, by name and type: ``gpu:a100_3g.40gb``, ``mps``."""
     found: Counter[str] = Counter()
     for card in cards:
@@ -187,8 +119,39 @@ def _offered(cards: tuple[FleetGpu, ...], options: ExportOptions) -> Counter[str
     return found
 
 
-def _node_line(node: FleetNode, offered: Mapping[str, int], options: ExportOptions) -> str:
-    gres = ",".join(f"{name}:{count}" for name, count in sorted(offered.items()) if count)
+def throughout(
+    befores: tuple[FleetGpu, ...], afters: tuple[FleetGpu, ...], options: ExportOptions
+) -> Counter[str]:
+    """Count what a node offers also while GPUs of it are cut anew: what is on the others.
+
+    A GPU that is cut anew is empty for a while, and stays so where that fails. A node that is found
+    with less than its line promises becomes invalid; and MIG goes on or off with a reset, which no
+    instance of the node survives.
+    """
+    pairs = list(zip(befores, afters, strict=True))
+    resets = any(
+        (before.mode is Mode.MIG) is not (after.mode is Mode.MIG)
+        and after.gpu.mode_change_needs_reset is not False
+        for before, after in pairs
+    )
+    found: Counter[str] = Counter()
+    for before, after in pairs:
+        is_cut = before.mode is Mode.MIG or after.mode is Mode.MIG
+        stays = (before.mode, before.counts) == (after.mode, after.counts) and not resets
+        if stays or not is_cut:
+            found += offered((before,), options) & offered((after,), options)
+    return found
+
+
+def node_line(node: FleetNode, counts: Mapping[str, int], options: ExportOptions) -> str:
+    """Write a node's line of slurm.conf.
+
+    Raises
+    ------
+    InvalidProblem
+        If the rest of it, as it is told, is no such rest.
+    """
+    gres = ",".join(f"{name}:{count}" for name, count in sorted(counts.items()) if count)
     more = options.slurm_nodes.get(node.name, "").strip()
     if "\n" in more or "gres=" in more.lower():
         raise InvalidProblem(
@@ -204,11 +167,11 @@ def _node_line(node: FleetNode, offered: Mapping[str, int], options: ExportOptio
 
 
 def _slurm_conf(deployment: Deployment, options: ExportOptions) -> str:
-    offered: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for node in deployment.nodes:
-        offered += _offered(node.gpus, options)
-    kinds = sorted({"gpu", *(name.partition(":")[0] for name in offered)})
-    tracked = sorted({f"gres/{name}" for name in (*kinds, *offered)})
+        counts += offered(node.gpus, options)
+    kinds = sorted({"gpu", *(name.partition(":")[0] for name in counts)})
+    tracked = sorted({f"gres/{name}" for name in (*kinds, *counts)})
     return f"GresTypes={','.join(kinds)}\nAccountingStorageTRES={','.join(tracked)}\n" + "".join(
         f"Include cms/{node.name}.conf\n" for node in deployment.nodes if node.gpus
     )
@@ -274,5 +237,5 @@ def _offer_of(node: str, path: str, text: str) -> FrozenMap[str, int]:
 def as_seen(deployment: Deployment) -> FrozenMap[str, FrozenMap[str, int]]:
     """Return what Slurm sees of a deployment: sums over each node, by the types' usual names."""
     return FrozenMap(
-        {node.name: FrozenMap(_offered(node.gpus, ExportOptions())) for node in deployment.nodes}
+        {node.name: FrozenMap(offered(node.gpus, ExportOptions())) for node in deployment.nodes}
     )

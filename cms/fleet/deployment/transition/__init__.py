@@ -5,22 +5,32 @@ Imports the deployment and how a plan is placed on it; order and check share not
 
 from __future__ import annotations
 
+from .arriving import Impossible
 from .checking import check_transition, lowest_capacity
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
 from .files import read_transition, transition_from_json, transition_to_json, write_transition
 from .floors import floors_of
-from .model import Action, Exhausted, Fixed, Floor, Frozen, Kept, Spare, Transition, What
-from .planning import Impossible, transition
+from .model import (
+    Action,
+    Exhausted,
+    FirstCut,
+    Fixed,
+    Floor,
+    Frozen,
+    Kept,
+    Spare,
+    Transition,
+    What,
+)
+from .planning import transition
 from .reversal import reversal
-from .whole_gpus import Actuator, saved_by_parts, spare_needed, transition_of_whole_gpus
+from .whole_gpus import Actuator, saved_by_parts
 
 __all__ = [
     "transition",
-    "transition_of_whole_gpus",
     "Actuator",
     "saved_by_parts",
-    "spare_needed",
     "Transition",
     "Impossible",
     "Action",
@@ -32,6 +42,7 @@ __all__ = [
     "Frozen",
     "Fixed",
     "Exhausted",
+    "FirstCut",
     "check_transition",
     "lowest_capacity",
     "Durations",

@@ -20,10 +20,10 @@ from ..placing import place
 from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
+from .arriving import Impossible, arrived, checked
 from .durations import Durations
 from .floors import floors_of
 from .model import Action, Kept, Transition, What
-from .planning import Impossible, arrived, checked
 from .shortening import shortened
 
 __all__ = ["exchange_and_compact"]

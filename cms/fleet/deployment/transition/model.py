@@ -6,14 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ....solving.solution import Proof
 from ....values.numbers import shown
 from ..instance import Instance, Mode, Work
 from ..model import Deployment
 
-__all__ = ["Action", "Exhausted", "Fixed", "Floor", "Frozen", "Kept", "Spare", "Transition", "What"]
+__all__ = [
+    "Action",
+    "Exhausted",
+    "FirstCut",
+    "Fixed",
+    "Floor",
+    "Frozen",
+    "Kept",
+    "Necessary",
+    "Spare",
+    "Transition",
+    "What",
+]
 
 
 class What(StrEnum):
@@ -224,6 +236,31 @@ class Exhausted:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstCut:
+    """Why too few spare GPUs will not do where GPUs are cut anew as a whole.
+
+    Of transitions that only give instances other work in place, or cut whole GPUs anew, and leave
+    modes alone: see :mod:`~cms.fleet.deployment.transition.first_cut`.
+
+    Parameters
+    ----------
+    prices : Mapping[str, Fraction]
+        Of an item per second of a service with a floor. By these, whichever GPU is the first in use
+        to be cut anew, the floors are worth more than all that the other GPUs in use, as they are
+        cut, and the empty ones can supply meanwhile.
+    by_node : bool
+        Of transitions in which all that works on a node stops when a GPU of it is cut anew.
+    """
+
+    prices: Mapping[str, Fraction]
+    by_node: bool = False
+
+
+#: What proves that too few spare GPUs will not do.
+Necessary: TypeAlias = Frozen | Exhausted | FirstCut
+
+
+@dataclass(frozen=True, slots=True)
 class Spare:
     """How many GPUs are needed beyond the larger of before and after.
 
@@ -236,7 +273,7 @@ class Spare:
         Why it is impossible with fewer, in words; empty if nothing is claimed.
     borrowed : tuple of str
         The GPUs that are empty before and after, and used meanwhile.
-    proof : Frozen or Exhausted, optional
+    proof : Frozen, Exhausted or FirstCut, optional
         That `least` - 1 will not do; None if `least` is 0.
     """
 
@@ -244,7 +281,7 @@ class Spare:
     least: int = 0
     reason: str = ""
     borrowed: tuple[str, ...] = ()
-    proof: Frozen | Exhausted | None = None
+    proof: Necessary | None = None
 
     @property
     def is_least(self) -> bool:
@@ -300,5 +337,5 @@ class Transition:
         kept, spare = self.kept, self.spare
         return (
             f"{moves} action{'s' * (moves != 1)} in {steps} step{'s' * (steps != 1)}; "
-            f"{kept.count} instances kept of at most {kept.most}; {spare}"
+            f"{kept.count} instance{'s' * (kept.count != 1)} kept of at most {kept.most}; {spare}"
         )

@@ -16,9 +16,10 @@ from ..model import Deployment
 from ..programs import Limits
 from .covering import Covering
 from .exhaustion import GPUS, Step, exhausted_fault, reached
+from .first_cut import first_cut_fault
 from .frozen import Case, find_frozen, frozen_fault, missing
 from .ground import Ground, ground_of, works_of
-from .model import Action, Exhausted, Fixed, Floor, Frozen, Spare, Transition, What
+from .model import Action, Exhausted, FirstCut, Fixed, Floor, Frozen, Spare, Transition, What
 
 __all__ = ["Necessity", "spare_fault"]
 
@@ -36,6 +37,8 @@ def spare_fault(transition: Transition, most: int) -> str:
     most : int
     """
     proof = transition.spare.proof
+    if isinstance(proof, FirstCut):
+        return first_cut_fault(transition, most, proof)
     start, target = transition.start, transition.target
     ground = ground_of(start, target, transition.floors, works_of(transition))
     if ground is None:

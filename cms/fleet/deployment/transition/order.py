@@ -34,7 +34,7 @@ from ..instance import Instance
 from ..model import Deployment, FleetGpu
 from .model import Action, Floor, What
 
-__all__ = ["most_in_use", "ordered", "predecessors", "rewrites", "temporaries"]
+__all__ = ["most_in_use", "ordered", "predecessors", "rewrites", "temporaries", "with_waits"]
 
 _Place = tuple[str, int]
 
@@ -71,6 +71,11 @@ def ordered(
     _for_layouts(start, actions, waits)
     if most_gpus is not None:
         _for_gpus(start, actions, most_gpus, waits)
+    return with_waits(actions, waits)
+
+
+def with_waits(actions: Sequence[Action], waits: Sequence[set[int]]) -> tuple[Action, ...]:
+    """Return actions that wait for what is given, where it does not follow from the rest."""
     return tuple(
         replace(action, after=tuple(sorted(needed)))
         for action, needed in zip(actions, _reduced(waits), strict=True)

@@ -11,7 +11,7 @@ from ....files.node import Node
 from ....solving.solution import Proof
 from ....values.frozen import FrozenMap
 from ..instance import Work
-from .model import Exhausted, Fixed, Frozen, Kept, KeptPrices, Spare
+from .model import Exhausted, FirstCut, Fixed, Frozen, Kept, KeptPrices, Necessary, Spare
 
 __all__ = ["kept_from_json", "kept_to_json", "spare_from_json", "spare_to_json"]
 
@@ -53,18 +53,11 @@ def kept_from_json(node: Node, works: Mapping[str, Work]) -> Kept:
     prices = None
     if fields["prices"].value is not None:
         own = fields["prices"].object(("points", "instances", "gpus"))
-        entries = [entry.object(("point", "price")) for entry in own["points"].array()]
-        cards = [entry.object(("gpu", "price")) for entry in own["gpus"].array()]
-        for what, group in (("point", entries), ("gpu", cards)):
-            names = [entry[what].text() for entry in group]
-            for at, name in enumerate(names):
-                if name in names[:at]:
-                    entry = group[at][what]
-                    raise entry.error(f"{entry.label} is a second price of {name}", expected="one")
+        points, cards = _priced(own["points"], "point"), _priced(own["gpus"], "gpu")
         prices = KeptPrices(
-            tuple((works[e["point"].one_of(works)], e["price"].number()) for e in entries),
+            tuple((works[e.one_of(works)], price) for e, price in points),
             _prices(own["instances"]) or FrozenMap({}),
-            FrozenMap({e["gpu"].text(): e["price"].number() for e in cards}),
+            FrozenMap({e.text(): price for e, price in cards}),
         )
     return Kept(
         fields["count"].integer(),
@@ -73,6 +66,20 @@ def kept_from_json(node: Node, works: Mapping[str, Work]) -> Kept:
         fields["of"].one_of(("counts", "target")) == "target",
         prices,
     )
+
+
+def _priced(node: Node, what: str) -> list[tuple[Node, Fraction]]:
+    """Read prices of things that have names, each once."""
+    found = list[tuple[Node, Fraction]]()
+    names = set[str]()
+    for entry in node.array():
+        fields = entry.object((what, "price"))
+        named = fields[what]
+        if (name := named.text()) in names:
+            raise named.error(f"{named.label} is a second price of {name}", expected="one")
+        names.add(name)
+        found.append((named, fields["price"].number()))
+    return found
 
 
 def spare_to_json(spare: Spare, names: Mapping[Work, str]) -> dict[str, Any]:
@@ -86,7 +93,13 @@ def spare_to_json(spare: Spare, names: Mapping[Work, str]) -> dict[str, Any]:
     }
 
 
-def _proof_to_json(proof: Frozen | Exhausted, names: Mapping[Work, str]) -> dict[str, Any]:
+def _proof_to_json(proof: Necessary, names: Mapping[Work, str]) -> dict[str, Any]:
+    if isinstance(proof, FirstCut):
+        prices = [
+            {"service": name, "price": number_to_json(price)}
+            for name, price in sorted(proof.prices.items())
+        ]
+        return {"kind": "first_cut", "by_node": proof.by_node, "prices": prices}
     of = "target" if proof.places else "counts"
     if isinstance(proof, Exhausted):
         return {"kind": "exhausted", "of": of, "states": list(proof.states)}
@@ -126,8 +139,13 @@ def spare_from_json(node: Node, works: Mapping[str, Work]) -> Spare:
     )
 
 
-def _proof(node: Node, works: Mapping[str, Work]) -> Frozen | Exhausted:
-    kind = node.at("kind").one_of(("frozen", "exhausted"))
+def _proof(node: Node, works: Mapping[str, Work]) -> Necessary:
+    kind = node.at("kind").one_of(("frozen", "exhausted", "first_cut"))
+    if kind == "first_cut":
+        fields = node.object(("kind", "by_node", "prices"))
+        prices = _priced(fields["prices"], "service")
+        by_node = fields["by_node"].boolean()
+        return FirstCut(FrozenMap({e.text(): price for e, price in prices}), by_node)
     keys = ("states",) if kind == "exhausted" else ("stays", "never", "end")
     fields = node.object(("kind", "of", *keys))
     places = fields["of"].one_of(("counts", "target")) == "target"

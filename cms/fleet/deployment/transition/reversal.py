@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ....errors import InvalidProblem
 from ....solving.solution import Proof
 from ..instance import Instance, Mode, State
 from ..model import Deployment
 from ..recounting import outdated
+from .arriving import arrived, checked
 from .checking import most_gpus
 from .kept import in_common
 from .model import Action, Kept, Transition, What
 from .order import ordered
-from .planning import arrived, checked
 
 __all__ = ["reversal"]
 
@@ -37,11 +36,6 @@ def reversal(transition: Transition) -> Transition:
     Transition
         Its target is the start again, but that nothing is hollow, starting or draining there:
         what was so and has gone is not brought back. A service asks for no more than it had.
-
-    Raises
-    ------
-    InvalidProblem
-        If an action does several things at once, so that its inverse is no single action.
 
     Examples
     --------
@@ -64,9 +58,9 @@ def reversal(transition: Transition) -> Transition:
         before.append(modes[action.gpu] if action.mode is not None else None)
         modes[action.gpu] = action.mode or modes[action.gpu]
     for action, mode in zip(reversed(transition.actions), reversed(before), strict=True):
-        if action.what is What.REWRITE and (action.removes or action.adds):
-            raise InvalidProblem(f"{action} does several things; expected one after the other")
         adds = tuple(map(_fresh, filter(_can_come, action.removes)))
+        if action.removes and not (adds or action.adds or mode):
+            continue
         inverse = replace(
             action,
             what=_INVERSE.get(action.what, action.what),
@@ -75,9 +69,7 @@ def reversal(transition: Transition) -> Transition:
             after=(),
             mode=mode,
         )
-        if action.removes and not adds:
-            if not action.adds:
-                continue
+        if action.removes and not adds and action.what is not What.REWRITE:
             inverse = replace(inverse, what=What.DELETE)
         back.append(inverse)
     start = transition.target

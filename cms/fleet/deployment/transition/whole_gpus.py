@@ -8,17 +8,14 @@ once, and drain it for that: all that works on the node stops meanwhile, and non
 from __future__ import annotations
 
 import random
-import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from math import inf
-from typing import Literal
 
-from ....errors import CmsError, InvalidOption
+from ....errors import CmsError
 from ....solving.solution import Proof
-from ....values.numbers import Number, shown
 from ..instance import Instance, Seen
 from ..model import Deployment, FleetGpu
 from ..placing import place
@@ -27,20 +24,20 @@ from ..recounting import recounted
 from ..unplaceable import Unplaceable
 from ..wanted import Wanted
 from ..wishes import Wishes, wishes_of
+from .arriving import Impossible, arrived, checked
+from .asking import Asked
 from .checking import most_gpus
 from .durations import Durations
-from .floors import floors_of
 from .kept import in_common
-from .model import Action, Kept, Transition, What
-from .order import ordered
-from .planning import Impossible, arrived, checked
+from .model import Action, Kept, Spare, Transition, What
+from .order import ordered, with_waits
 from .shortening import Shortened, shortened
 from .whole_gpus_bound import least_spare
 from .whole_gpus_goal import Goal, as_it_stays, goes_on
 from .whole_gpus_rules import walk
 from .whole_gpus_way import Way
 
-__all__ = ["Actuator", "saved_by_parts", "spare_needed", "transition_of_whole_gpus"]
+__all__ = ["Actuator", "saved_by_parts", "transition_of_whole_gpus"]
 
 #: Sequences to choose from.
 _WANTED = 4
@@ -60,35 +57,14 @@ class Actuator(StrEnum):
         return self in (Actuator.GPU_OPERATOR, Actuator.SLURM)
 
 
-def transition_of_whole_gpus(
-    start: Deployment,
-    to: Wanted | Deployment,
-    actuator: Actuator | str = Actuator.MIG_PARTED,
-    *,
-    floor: Number = 1,
-    floors: Mapping[str, Number] | None = None,
-    spare: int | Literal["auto"] = "auto",
-    as_grouped: bool = False,
-    wishes: Wishes | None = None,
-    durations: Durations | None = None,
-    max_parallel: int | None = None,
-    seed: int = 0,
-    restarts: int = 24,
-    time_limit: float | None = None,
-    cancel: threading.Event | None = None,
-) -> Transition | Impossible:
+def transition_of_whole_gpus(asked: Asked, tool: Actuator) -> Transition | Impossible:
     """Plan the way from what runs to what is wanted, GPUs being cut anew as a whole.
 
     Parameters
     ----------
-    start, to, floor, floors, spare, as_grouped, wishes, durations, max_parallel, seed
-        As for :func:`~cms.fleet.deployment.transition.transition`.
-    actuator : Actuator or str
+    asked : Asked
+    tool : Actuator
         ``mig-parted``, ``gpu-operator`` or ``slurm``.
-    restarts : int
-        Beginnings at random, for each number of spare GPUs.
-    time_limit, cancel
-        As for `transition`.
 
     Returns
     -------
@@ -100,65 +76,56 @@ def transition_of_whole_gpus(
 
     Raises
     ------
-    InvalidOption
-        If the actuator cuts parts of GPUs, or there is no such one.
     InvalidProblem
-        If the start cannot be as it is written, or something that is not ours would have to stop.
+        If something that is not ours would have to stop.
 
     Notes
     -----
     The search for spare GPUs begins at the number that prices of the services prove to be needed
-    (:func:`spare_needed`). `Kept.most` holds for all tools; how many stay at most where GPUs are
-    cut as a whole is what :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
+    where GPUs are cut as a whole (`FirstCut`), which is what `Spare.least` says. `Kept.most` holds
+    for all tools; how many stay at most where GPUs are cut as a whole is what
+    :func:`~cms.fleet.deployment.place` proves with ``whole_gpus=True``.
 
     Examples
     --------
     >>> from cms import load_instance, solve
     >>> from cms.fleet import Plan, gpu
     >>> from cms.fleet.deployment import FleetNode, place, wanted_of
-    >>> from cms.fleet.deployment.transition import transition_of_whole_gpus
+    >>> from cms.fleet.deployment.transition import transition
     >>> def wanted(name):
     ...     serving = load_instance(name).as_problem()
     ...     return wanted_of(Plan(serving, solve(serving.problem)))
     >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb")) for index in range(8))
     >>> now = place(wanted("S1"), Deployment((FleetNode("a", cards),))).deployment
-    >>> found = transition_of_whole_gpus(now, wanted("S2"), "mig-parted")
+    >>> found = transition(now, wanted("S2"), actuator="mig-parted")
     >>> found.spare.count
     0
     """
-    if actuator not in (*Actuator,) or actuator == Actuator.NVIDIA_SMI:
-        known = ", ".join(each for each in Actuator if each is not Actuator.NVIDIA_SMI)
-        raise InvalidOption(f"the actuator is {actuator!r}; expected one of {known}")
-    if isinstance(spare, int) and spare < 0:
-        raise InvalidOption(f"spare is {spare}; expected 0 or more, or 'auto'")
-    tool = Actuator(actuator)
-    limits = Limits(inf if time_limit is None else time_limit, cancel)
-    durations = durations or Durations()
-    found = _sides(start, to, tool, as_grouped, wishes, limits)
+    limits, to = asked.limits, asked.to
+    found = _sides(asked, tool)
     if isinstance(found, Impossible):
         return found
     start, target, is_late = found
-    asked = floors_of(start, target, floor, floors)
-    for name, each in asked.items():
-        if each.rps and (has := target.capacity(name)) < each.rps:
-            reason = f"{name} is to keep {each}, and has {shown(has)} items/s in the end"
-            return Impossible((reason,), Proof.CHECKED)
-    goal = Goal(start, target, asked, is_late and not tool.drains_nodes, tool.drains_nodes)
+    floors = asked.floors_between(start, target)
+    if isinstance(floors, Impossible):
+        return floors
+    goal = Goal(start, target, floors, is_late and not tool.drains_nodes, tool.drains_nodes)
     before = most_gpus(start, target)
     free = len(goal.cards) - before
-    most = free if spare == "auto" else min(free, spare)
-    least, why = least_spare(goal)
-    if least > most:
-        return Impossible((why,), Proof.CHECKED)
-    for count in range(least, most + 1):
-        ways = _ways(goal, before + count, seed, restarts, limits)
+    most = asked.most_spare(free)
+    least = least_spare(goal, limits)
+    if least.count > most:
+        return Impossible((least.reason,), Proof.CHECKED, least.proof)
+    for count in range(least.count, most + 1):
+        ways = _ways(goal, before + count, asked.seed, asked.restarts, limits)
         if ways:
             best = min(
-                (_in_order(goal, way, durations, max_parallel) for way in ways),
+                (_in_order(goal, way, asked.durations, asked.max_parallel) for way in ways),
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
             places = isinstance(to, Deployment)
-            return _answer(goal, best.actions, best.gpus - before, places=places)
+            lent = replace(least, count=best.gpus - before)
+            return _answer(goal, best.actions, lent, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]
@@ -169,31 +136,25 @@ def transition_of_whole_gpus(
     return Impossible(tuple(reasons), Proof.NONE)
 
 
-def _sides(
-    start: Deployment,
-    to: Wanted | Deployment,
-    tool: Actuator,
-    as_grouped: bool,
-    wishes: Wishes | None,
-    limits: Limits,
-) -> tuple[Deployment, Deployment, bool] | Impossible:
+def _sides(asked: Asked, tool: Actuator) -> tuple[Deployment, Deployment, bool] | Impossible:
     """Return both sides, and whether places are exchanged on the way."""
+    start, to, limits = asked.start, asked.to, asked.limits
     if isinstance(to, Deployment):
         works = [each.work for _, each in to.instances() if each.work is not None]
         start = recounted(start, to.services, to.rule, works)
         target = as_it_stays(start, to, by_node=tool.drains_nodes, clears=False)
         return start, target, False
     start = recounted(start, to.services, to.rule, [kind.work for kind in to.counts])
-    wishes = wishes_of(to.services) if wishes is None else wishes
+    wishes = wishes_of(to.services) if asked.wishes is None else asked.wishes
     left = None if limits.seconds == inf else limits.left
     placed = place(
-        to, start, wishes=wishes, as_grouped=as_grouped, whole_gpus=True, time_limit=left,
+        to, start, wishes=wishes, as_grouped=asked.as_grouped, whole_gpus=True, time_limit=left,
         cancel=limits.cancel,
     )  # fmt: skip
     if isinstance(placed, Unplaceable):
         return Impossible(placed.reasons, placed.proof)
     target = as_it_stays(start, placed.deployment, by_node=tool.drains_nodes, clears=True)
-    return start, target, not (wishes or as_grouped)
+    return start, target, not (wishes or asked.as_grouped)
 
 
 def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> list[Way]:
@@ -210,23 +171,33 @@ def _ways(goal: Goal, most: int, seed: int, restarts: int, limits: Limits) -> li
 
 def _in_order(goal: Goal, way: Way, durations: Durations, max_parallel: int | None) -> Shortened:
     """Return the actions with their waits; where nodes change as a whole, in no better sequence."""
-    if not goal.turns:
+    if not any(way.groups):
         return shortened(goal.start, way.actions, goal.floors, way.peak, durations, max_parallel)
     actions = ordered(goal.start, way.actions, goal.floors, way.peak)
+    turns = way.groups
     waits: dict[int, set[int]] = {}
-    for action, turn in zip(actions, way.groups, strict=True):
-        waits.setdefault(turn, set()).update(action.after)
-    of = dict(enumerate(way.groups))
-    together = tuple(  # a node begins once all that any of its GPUs waits for has ended
-        replace(action, after=tuple(sorted(b for b in waits[turn] if of[b] != turn)))
+    apart = [_apart(actions, turns, at) for at in range(len(actions))]
+    for at, turn in enumerate(turns):
+        waits.setdefault(turn, set()).update(actions[at].after, apart[at])
+    # a node begins once all that any of its GPUs waits for has ended
+    together = [
+        {before for before in waits[turn] if turns[before] != turn}
         if turn
-        else action
-        for action, turn in zip(actions, way.groups, strict=True)
-    )
-    return Shortened(0, together, way.peak)
+        else {*actions[at].after, *apart[at]}
+        for at, turn in enumerate(turns)
+    ]
+    return Shortened(0, with_waits(actions, together), way.peak)
 
 
-def _answer(goal: Goal, actions: Sequence[Action], count: int, *, places: bool) -> Transition:
+def _apart(actions: Sequence[Action], turns: Sequence[int], at: int) -> Iterator[int]:
+    """Iterate over what comes before on a node that is drained for one of them: it stops all."""
+    for before in range(at):
+        is_drained = turns[at] or turns[before]
+        if is_drained and turns[at] != turns[before] and actions[at].node == actions[before].node:
+            yield before
+
+
+def _answer(goal: Goal, actions: Sequence[Action], spare: Spare, *, places: bool) -> Transition:
     target, stays = arrived(goal.start, goal.target, actions)
     cut = {action.gpu for action in actions if action.what is What.REWRITE}
     seen = {
@@ -236,24 +207,7 @@ def _answer(goal: Goal, actions: Sequence[Action], count: int, *, places: bool) 
     }
     target = target.with_gpus(seen)
     kept = Kept(stays, in_common(goal.start, target, places=places), Proof.CHECKED, places=places)
-    return checked(goal.start, target, goal.floors, actions, count, kept)
-
-
-def spare_needed(transition: Transition, actuator: Actuator | str) -> tuple[int, str]:
-    """Return a number of spare GPUs that every way by a tool needs, and why in words.
-
-    `Transition.spare` claims what holds for all tools; this is what cutting whole GPUs asks for
-    beyond that, proved by prices of the services (`least_spare`). 0 needs no proof.
-
-    Parameters
-    ----------
-    transition : Transition
-        By :func:`transition_of_whole_gpus`.
-    actuator : Actuator or str
-    """
-    drains = Actuator(actuator).drains_nodes
-    goal = Goal(transition.start, transition.target, transition.floors, False, drains)
-    return least_spare(goal)
+    return checked(goal.start, target, goal.floors, actions, spare, kept)
 
 
 def saved_by_parts(
@@ -264,7 +218,7 @@ def saved_by_parts(
     Parameters
     ----------
     transition : Transition
-        By :func:`transition_of_whole_gpus`.
+        By a tool that cuts whole GPUs.
     to : Wanted or Deployment
         What it was planned for.
     wishes : Wishes, optional

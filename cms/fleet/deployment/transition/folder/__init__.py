@@ -6,7 +6,7 @@ Imports the transition and the scripts of the exporters; each actuator is one fi
 
 from __future__ import annotations
 
-from .states import on_the_way, state_after, states
+from .states import on_the_way, open_starts, state_after, states
 from .steps import Part, Step, steps_of
 from .summary import Summary, summary
 from .writing import ACTUATORS, Folder, FolderOptions, actuator_of, folder_of
@@ -21,6 +21,7 @@ __all__ = [
     "actuator_of",
     "folder_of",
     "on_the_way",
+    "open_starts",
     "state_after",
     "states",
     "steps_of",

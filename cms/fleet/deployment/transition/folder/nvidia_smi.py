@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .....errors import InvalidProblem
-from ...export.export import refuse_doubtful
+from ...export.export import ExportOptions, refuse_doubtful
 from ...export.nvidia_smi import gpu_row, instance_rows
 from ...export.nvidia_smi_script import FUNCTIONS
 from ...guesses import doubtful, in_doubt
 from ...instance import Mode, Seen
 from ...model import Deployment, FleetGpu
 from ..model import Transition
-from .steps import Part
+from .chains import Place
+from .steps import Part, Step
 
-__all__ = ["library", "losses", "refuse", "refuse_guesses", "tables"]
+__all__ = ["files", "losses", "order", "refuse", "refuse_part", "tables"]
 
 _ON_GPU = r"""
 # Runs what the node's part of a step is there, by on_node of work.sh: check, apply, verify, undo
-# or places.
+# or places. Nothing is closed for it, and what stands is seen place by place.
 on_gpu() {
+    case $1 in
+    close) return 0 ;;
+    stands | undone) return 1 ;;
+    esac
     [ -n "$(gpus)" ] || return 0 # nothing is cut on this GPU
     {
         echo "node='$node' CMS_TRIES=$tries CMS_PAUSE=$pause"
@@ -37,19 +42,26 @@ on_gpu() {
         undo) echo 'change back wanted && stand_as back wanted' ;;
         places) echo "{ wanted; former; } | sort -u | while read -r index profile start size names
             do id=\$(id_of \$index \"\$names\" \$start) || exit 1
-            [ -z \"\$id\" ] || echo \"\$profile \$start\"; done" ;;
+            [ -z \"\$id\" ] || echo \"\$index \$profile \$start -\"; done" ;;
         esac
     } | on_node "$node"
 }
 """
 
 
-def library() -> dict[str, str]:
+def files(
+    transition: Transition, steps: tuple[Step, ...], options: ExportOptions
+) -> dict[str, str]:
     """Return the files that all steps share, by path."""
     return {"lib/nvidia-smi.sh": FUNCTIONS.lstrip(), "lib/on-gpu.sh": _ON_GPU.lstrip()}
 
 
-def refuse(start: Deployment) -> None:
+def order(options: ExportOptions) -> tuple[str, ...]:
+    """Return what has to be done once, before the rest: nothing."""
+    return ()
+
+
+def refuse(start: Deployment, options: ExportOptions) -> None:
     """Refuse a start of which places are not known.
 
     Raises
@@ -66,11 +78,23 @@ def refuse(start: Deployment) -> None:
             )
 
 
-def refuse_guesses(transition: Transition, part: Part) -> None:
-    """Refuse to have an instance go that may be another's."""
-    doubts = doubtful(transition.start.node(part.card.node))
+def refuse_part(transition: Transition, part: Part) -> None:
+    """Refuse to have an instance go that may be another's, and to cut a GPU as a whole.
+
+    Raises
+    ------
+    InvalidProblem
+        If it would have to.
+    """
+    if part.rewrites and (part.removes or part.adds):
+        raise InvalidProblem(
+            f"{part.where} is to be cut anew as a whole, and nvidia-smi cuts instance by instance; "
+            "expected the actuator that this was planned for: mig-parted, gpu-operator or slurm"
+        )
+    doubts = doubtful(transition.start.node(part.node))
+    removes, adds = ([place.instance for place in side] for side in (part.removes, part.adds))
     for each in in_doubt(part.card, doubts):
-        if each in part.removes and each not in part.adds:
+        if each in removes and each not in adds:
             refuse_doubtful(part.card, each, doubts)
 
 
@@ -86,21 +110,23 @@ def losses(transition: Transition) -> Iterator[str]:
     yield "Reboots: MIG instances do not survive them; observe and plan again afterwards."
 
 
-def tables(part: Part) -> dict[str, tuple[str, ...]]:
+def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     """Return the rows of each table of a part's script: gpus, wanted, former, back, others."""
     card = part.card
     changes_mode = part.mode is not part.mode_before
     if not changes_mode and part.mode is not Mode.MIG:
         return dict.fromkeys(("gpus", "wanted", "former", "back", "others"), ())
-    own = {(each.profile, each.start) for each in (*part.adds, *part.removes)}
+    own = {(p.instance.profile, p.instance.start) for p in (*part.adds, *part.removes)}
     rest = tuple(
-        each
-        for each in part.others
-        if each.start is not None and (each.profile, each.start) not in own
+        place
+        for place in part.others
+        if place.instance.start is not None
+        and (place.instance.profile, place.instance.start) not in own
     )
 
-    def rows(*instances: object) -> tuple[str, ...]:
-        held = FleetGpu(card.node, card.index, card.gpu, Mode.MIG, instances)  # type: ignore[arg-type]
+    def rows(*places: Place) -> tuple[str, ...]:
+        instances = tuple(place.instance for place in places)
+        held = FleetGpu(card.node, card.index, card.gpu, Mode.MIG, instances)
         every = (*instance_rows(held, ours=True), *instance_rows(held, ours=False))
         return tuple(dict.fromkeys(every))
 

@@ -12,6 +12,16 @@ from .summary import Summary
 __all__ = ["readme"]
 
 
+_ORDER = (
+    "Fill in `work.sh`: how work is started, drained and stopped, and how nodes are reached. Or "
+    "keep your own elsewhere: `export CMS_WORK=/path/to/work.sh`.",
+    "`./run.sh --dry-run`: what would be done, and what is in the way of the first things.",
+    "`./run.sh`: step after step; `--parallel N` for N things at once. Run it again after whatever "
+    "stopped it: what is done is seen by looking, and not done again.",
+    "`cms observe` and `cms verify ... --against` this folder, or `steps/NN` on the way.",
+)
+
+
 def readme(
     transition: Transition,
     steps: Iterable[Step],
@@ -19,6 +29,7 @@ def readme(
     losses: Iterable[str],
     back: str,
     actuator: str,
+    once: Iterable[str],
     *,
     has_picture: bool,
 ) -> str:
@@ -33,6 +44,8 @@ def readme(
     back : str
         What is known of the way back.
     actuator : str
+    once : iterable of str
+        What its tool needs first.
     has_picture : bool
         Whether ``gantt.svg`` is beside it.
     """
@@ -51,21 +64,15 @@ def readme(
         + (f": {', '.join(spare.borrowed)} are borrowed" if spare.borrowed else "")
         + (f". Fewer do not do: {spare.reason}." if spare.reason else "."),
         "## In this order",
-        "1. Fill in `work.sh`: how work is started, drained and stopped, and how nodes are "
-        "reached. Or keep your own elsewhere: `export CMS_WORK=/path/to/work.sh`.\n"
-        "2. `./run.sh --dry-run`: what would be done, and what is in the way of the first things.\n"
-        "3. `./run.sh`: step after step; `--parallel N` for N things at once. Run it again after "
-        "whatever stopped it: what is done is seen by looking, and not done again.\n"
-        "4. `cms observe` and `cms verify ... --against` this folder, or `steps/NN` on the way.",
+        "\n".join(f"{number}. {each}" for number, each in enumerate((*once, *_ORDER), 1)),
         "\n".join(_steps(transition, steps)),
         "## How to stop, and go on",
         "Ctrl-C begins nothing more and waits for what has begun. `run.sh` stops by itself at the "
         "first thing that is not there afterwards, says which and what to type. `--from N` begins "
         "with step N, `--only N` does it alone. Every state on the way is legal and above the "
         "floors, so it may also be planned anew from there:\n\n"
-        "    cms observe node-a=lgi.txt ... --plan transition.json $(./run.sh --serving) "
-        "-o now.json\n"
-        "    cms transition now.json target.json -o again",
+        f"    cms observe {_sources(actuator)} -o now.json\n"
+        f"    cms transition now.json target.json {_flag(actuator)}-o again",
         "## How to go back",
         f"`./run.sh --undo N` goes back to what was there before step N, `--undo 1` all the way, "
         f"one thing after the other. {back} What hung, drained or had not started yet does not "
@@ -77,6 +84,16 @@ def readme(
         "dcgm-exporter): restart it, and go on. Nothing is forced.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _sources(actuator: str) -> str:
+    if actuator == "gpu-operator":  # the labels of pods say what serves
+        return "cluster.json node-a=lgi.txt ... --plan transition.json"
+    return "node-a=lgi.txt ... --plan transition.json $(./run.sh --serving)"
+
+
+def _flag(actuator: str) -> str:
+    return "" if actuator == "nvidia-smi" else f"--actuator {actuator} "
 
 
 def _table(words: Summary) -> Iterable[str]:
@@ -97,8 +114,8 @@ def _steps(transition: Transition, steps: Iterable[Step]) -> Iterable[str]:
     for step in steps:
         for part in step.parts:
             does = "; ".join(
-                str(transition.actions[at]).replace(f" on {part.card.name}", "").replace("|", "\\|")
+                str(transition.actions[at]).replace(f" on {part.where}:", ":").replace("|", "\\|")
                 for at in part.positions
             )
             after = ", ".join(part.after) or "nothing"
-            yield f"| {step.number} | {part.card.name} | {does} | {after} |"
+            yield f"| {step.number} | {part.where} | {does} | {after} |"

@@ -18,7 +18,11 @@ WORK = r"""
 #   $service $model $point      chat, bert, 3g.40gb-2x8 (the label cms.point of exported pods)
 #   $processes $batch $supply   2, 8, and the items per second that are counted on
 #   $node $gpu $uuid            node-a, 3, and the GPU's UUID (- if it is not known)
-#   $profile $start             3g.40gb and its first memory slice (- on a whole GPU)
+#   $profile $start             3g.40gb and its first memory slice (- on a whole GPU, and where the
+#                               tool that cuts the GPU chooses it: mig-parted, gpu-operator, slurm)
+#   $number                     there: which of the GPU's 3g.40gb it is, from 1 on; else -
+# and, with mig-parted and slurm, call mig_uuid, which looks up the UUID of its MIG device (nothing
+# if it is not there). UUIDs change whenever a GPU is cut anew: never keep one.
 # Each may be called twice, and does nothing the second time. Standard input is empty but for
 # on_node. A function that fails (return 1) stops the step there; nothing is forced.
 
@@ -51,13 +55,14 @@ capacity() { :; }
 
 #: ``lib/step.sh``: what a step's script does, whatever cuts the GPU.
 STEP = r"""
-# What the scripts in steps/ share. Each of them sets step, node, gpu, uuid and its tables.
+# What the scripts in steps/ share. Each of them sets step, node, cuts (whether GPUs are cut anew as
+# a whole) and its tables.
 set -u
 tries=${CMS_TRIES:-10}        # looks at a listing that may lag behind
 pause=${CMS_PAUSE:-1}         # seconds between looks
 patience=${CMS_PATIENCE:-900} # looks at work that is to start or to end
 tab=$(printf '\t')
-columns='mark profile start processes batch supply point back service model'
+columns='mark gpu uuid profile start number processes batch supply point back service model'
 report() { echo "$step: $*"; }
 give_up() {
     echo "$step: $*" >&2
@@ -75,7 +80,11 @@ for_each() {
         esac
     done
 }
-described() { echo "$service ($point) on GPU $gpu, $profile@$start"; }
+described() {
+    place=$profile@$start
+    [ "$number" = - ] || place="$profile number $number"
+    echo "$service ($point) on GPU $gpu, $place"
+}
 
 # Waits until $1 says yes.
 wait_until() {
@@ -110,45 +119,63 @@ elsewhen() {
 would_end() { is_drained || report "would stop $(described)"; }
 would_begin() { is_ready || report "would start $(described)"; }
 
-# Whether a service has enough, by the user's own monitoring, to miss what this step stops.
+# Whether a service has enough, by the user's own monitoring, to miss what stops.
 enough() {
     asked=$service
-    floor_rows | while IFS=$tab read -r needed name; do
+    floor_rows | while IFS=$tab read -r floor name; do
         [ "$name" = "$asked" ] || continue
         has=$(capacity "$name" </dev/null) || exit 0
         [ -n "$has" ] || continue
-        awk -v has="$has" -v needed="$needed" 'BEGIN { exit !(has + 0 >= needed) }' ||
-            give_up "$name has $has items/s now; before $(described) stops it needs $needed"
+        awk -v has="$has" -v floor="$floor" -v less="$supply" \
+            'BEGIN { exit !(has + 0 >= floor + less) }' ||
+            give_up "$name has $has items/s now; before $(described) stops it needs $supply more" \
+                "than its floor of $floor"
     done
 }
 
 check() {
     for_each other elsewhen || return 1
-    on_gpu check && for_each stop would_end && for_each start would_begin
+    on_gpu check && for_each stop would_end && for_each again would_end &&
+        for_each start would_begin
 }
+# What is marked "again" is there before and after, and has to stop while GPUs are cut.
 apply() {
     for_each other elsewhen || return 1
-    for_each stop ending && on_gpu apply && for_each start beginning
+    if on_gpu stands >/dev/null 2>&1; then
+        for_each stop ending || return 1
+    else
+        on_gpu close && for_each stop ending && for_each again ending && on_gpu apply || return 1
+    fi
+    for_each start beginning && for_each again beginning
 }
-verify() { on_gpu verify && for_each start ready && for_each stop drained; }
+verify() {
+    on_gpu verify && for_each start ready && for_each again ready && for_each stop drained &&
+        for_each other elsewhen
+}
 undo() {
     for_each other elsewhen || return 1
-    for_each start ending && on_gpu undo && for_each stop:yes beginning
+    if on_gpu undone >/dev/null 2>&1; then
+        for_each start ending || return 1
+    else
+        on_gpu close && for_each start ending && for_each again ending && on_gpu undo || return 1
+    fi
+    for_each stop:yes beginning && for_each again:yes beginning
 }
 
 # What serves on the places of this step, as arguments of cms observe.
-serving_here() { if is_ready; then echo "--adopt $node/$gpu$at=$service@${processes}x$batch"; fi; }
+serving_here() { if is_ready; then echo "--adopt $node/$here=$service@${processes}x$batch"; fi; }
 serving() {
-    on_gpu places | while read -r profile start; do
-        at=:$start
-        [ "$start" != - ] || at=
-        here=$(here_profile=$profile here_start=$start each_here | head -n 1)
-        echo "${here:---release $node/$gpu$at}"
+    on_gpu places | while read -r index profile start number; do
+        at=$index:$start
+        [ "$start" != - ] || at=$index
+        [ "$number" = - ] || start=-
+        serves=$(here=$at place="$index $profile $start $number" each_here </dev/null | head -n 1)
+        echo "${serves:---release $node/$at}"
     done
 }
 each_here() {
     work_rows | while IFS=$tab read -r $columns; do
-        [ "$profile@$start" != "$here_profile@$here_start" ] || serving_here </dev/null
+        [ "$gpu $profile $start $number" != "$place" ] || serving_here </dev/null
     done
 }
 

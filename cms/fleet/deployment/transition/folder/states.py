@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...instance import Kind, State, Work
+from ...instance import Kind, Mode, Seen, State, Work
 from ...model import Deployment
-from ..model import Transition
+from ..model import Transition, What
+from ..whole_gpus import Actuator
 from .steps import steps_of
 
-__all__ = ["on_the_way", "state_after", "states"]
+__all__ = ["on_the_way", "open_starts", "state_after", "states"]
 
 
 def states(transition: Transition) -> tuple[Deployment, ...]:
@@ -46,27 +47,66 @@ def state_after(transition: Transition, name: str) -> Deployment | None:
         None if there is no such step.
     """
     every = states(transition)
-    for step in steps_of(transition):
-        after = every[step.number]
-        if name.isascii() and name.isdigit() and int(name) == step.number:
-            return after
-        for part in step.parts:
-            if part.name == name:
-                nodes = (
-                    replace(node, gpus=tuple(c for c in node.gpus if c.name == part.card.name))
-                    for node in after.nodes
-                    if node.name == part.card.node
-                )
-                return replace(after, nodes=tuple(nodes))
+    if name.isascii() and name.isdigit():
+        number = int(name)
+        return open_starts(transition, every[number]) if 0 < number < len(every) else None
+    for tool in (Actuator.NVIDIA_SMI, Actuator.MIG_PARTED, Actuator.SLURM):
+        for step in steps_of(transition, tool):
+            for part in step.parts:
+                if part.name == name:
+                    gpus = {card.index for card in part.cards}
+                    after = open_starts(transition, every[step.number])
+                    nodes = (
+                        replace(node, gpus=tuple(c for c in node.gpus if c.index in gpus))
+                        for node in after.nodes
+                        if node.name == part.node
+                    )
+                    return replace(after, nodes=tuple(nodes))
     return None
+
+
+def open_starts(transition: Transition, state: Deployment) -> Deployment:
+    """Return a state on the way where no starts count of what a tool chose them for.
+
+    Parameters
+    ----------
+    transition : Transition
+    state : Deployment
+        Of its GPUs.
+
+    Returns
+    -------
+    Deployment
+        GPUs that are cut anew as a whole on the way, or on the way back, are told by their counts,
+        unless one layout alone has them.
+    """
+    cut = _cut_anew(transition)
+    cards = {
+        (card.node, card.index): replace(card, seen=Seen.UNKNOWN)
+        for card in state.gpus()
+        if (card.node, card.index) in cut
+        and card.mode is Mode.MIG
+        and len(card.gpu.layouts_of(card.counts)) > 1
+    }
+    return state.with_gpus(cards)
+
+
+def _cut_anew(transition: Transition) -> set[tuple[str, int]]:
+    """Return the GPUs for which a tool chooses starts."""
+    return {
+        action.gpu
+        for action in transition.actions
+        if action.what is What.REWRITE and (action.adds or action.removes)
+    }
 
 
 def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
     """Return what is known of each place at any time, and all kinds of instances there are.
 
     A place that serves several services one after the other is left out: what it does now cannot
-    be told from its place.
+    be told from its place. So is what is on a GPU for which a tool chooses the starts.
     """
+    cut = _cut_anew(transition)
     both = _both(transition)
     cards = {(card.node, card.index): dict.fromkeys(card.instances) for card in both.gpus()}
     for action in transition.actions:
@@ -85,6 +125,7 @@ def on_the_way(transition: Transition) -> tuple[Deployment, tuple[Kind, ...]]:
             )
             for each in cards[card.node, card.index]
             if len(does[each.profile, each.start]) == 1
+            and (card.mode is not Mode.MIG or (card.node, card.index) not in cut)
         }
         known[card.node, card.index] = replace(card, instances=tuple(held.values()))
     return both.with_gpus(known), tuple(kinds)

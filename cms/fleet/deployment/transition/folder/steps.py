@@ -1,70 +1,117 @@
-"""The steps of a transition in parts: what is done on one GPU, and what has to be done before.
+"""The steps of a transition in parts: what is done at once, and what has to be done before.
 
-A step is a level of the order. A part may begin as soon as all that it waits for has ended,
-whatever becomes of the rest of its step; so parts, and not steps, can run side by side.
+A step is a level of the order. A part is what it does on one GPU, or on a node whose GPUs can only
+be cut together. It may begin as soon as all that it waits for has ended, whatever becomes of the
+rest of its step; so parts, and not steps, can run side by side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...export.export import word
-from ...instance import Instance, Mode, State
+from ...instance import Mode, State
 from ...model import FleetGpu
 from ..model import Action, Transition
 from ..order import rewrites
+from ..whole_gpus import Actuator
+from .chains import Chains, Place
 
 __all__ = ["Part", "Step", "steps_of"]
-
-_Place = tuple[str, int | None]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a step does on one GPU.
+    """What a step does on one GPU, or on one node.
 
     Attributes
     ----------
     name : str
-        ``07-node-b-gpu3``, unique in its transition.
-    card : FleetGpu
-        The GPU, with what is on it at the start.
+        ``07-node-b-gpu3``, or ``07-node-b-all`` of a node; unique in its transition.
+    cards : tuple of FleetGpu
+        The GPUs, with what is on them at the start: one, or all of the node.
+    befores, afters : tuple of FleetGpu
+        The same before and after it.
     positions : tuple of int
         Of its actions in the transition's sequence.
-    removes, adds : tuple of Instance
+    removes, adds : tuple of Place
         A place in both is restarted: its work changes, its instance stays.
-    mode, mode_before : Mode
     after : tuple of str
         The parts that must have ended before it begins; all of earlier steps.
-    others : tuple of Instance
-        What else is on this GPU at some time, each place once for each work there.
+    others : tuple of Place
+        What else is on these GPUs at some time, each place once for each work there.
     is_telling : bool
         Whether it leaves a place as it never was before: then what is there shows that it is done.
     may_be_hidden : bool
-        Whether a later part leaves a place as it was before this one: then what is there may not
-        show that it was done.
+        Whether what is there may not show that it was done, since a later part leaves a place as it
+        was before this one, or several later ones change its places.
     undoes, undone_by : tuple of str
         The parts that changed its places last, and those that change them next.
+    rewrites : bool
+        Whether GPUs are cut anew as a whole.
+    by_start : bool
+        Whether instances are told apart by their starts.
     """
 
     name: str
-    card: FleetGpu
+    cards: tuple[FleetGpu, ...]
+    befores: tuple[FleetGpu, ...]
+    afters: tuple[FleetGpu, ...]
     positions: tuple[int, ...]
-    removes: tuple[Instance, ...]
-    adds: tuple[Instance, ...]
-    mode: Mode
-    mode_before: Mode
+    removes: tuple[Place, ...]
+    adds: tuple[Place, ...]
     after: tuple[str, ...]
-    others: tuple[Instance, ...] = ()
+    others: tuple[Place, ...] = ()
     is_telling: bool = True
     may_be_hidden: bool = False
     undoes: tuple[str, ...] = ()
     undone_by: tuple[str, ...] = ()
+    rewrites: bool = False
+    by_start: bool = True
 
     @property
-    def restored(self) -> tuple[Instance, ...]:
+    def is_of_a_node(self) -> bool:
+        """Whether it is on a node whose GPUs are cut together."""
+        return self.name.endswith("-all")
+
+    @property
+    def node(self) -> str:
+        """The name of its node."""
+        return self.cards[0].node
+
+    @property
+    def where(self) -> str:
+        """``node-b/3``, or ``node-b``."""
+        return self.node if self.is_of_a_node else self.cards[0].name
+
+    @property
+    def card(self) -> FleetGpu:
+        """The GPU of a part that is on one, with what is on it at the start."""
+        (card,) = self.cards
+        return card
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of that GPU after it."""
+        return self.afters[0].mode
+
+    @property
+    def mode_before(self) -> Mode:
+        """The mode of that GPU before it."""
+        return self.befores[0].mode
+
+    def seat(self, place: Place) -> tuple[int, str, str, str]:
+        """Return what tells a place from others in scripts: GPU, profile, start, number."""
+        start = place.instance.start
+        if self.by_start:
+            return place.gpu, place.instance.profile, "-" if start is None else str(start), "-"
+        return place.gpu, place.instance.profile, "-", str(place.number)
+
+    @property
+    def restored(self) -> tuple[Place, ...]:
         """What comes back when it is undone: no more than what ran."""
-        return tuple(each for each in self.removes if each.state is State.RUNNING)
+        return tuple(each for each in self.removes if each.instance.state is State.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -87,12 +134,15 @@ class Step:
         return tuple(sorted(at for part in self.parts for at in part.positions))
 
 
-def steps_of(transition: Transition) -> tuple[Step, ...]:
+def steps_of(transition: Transition, actuator: str = Actuator.NVIDIA_SMI) -> tuple[Step, ...]:
     """Return the steps of a transition in their parts.
 
     Parameters
     ----------
     transition : Transition
+    actuator : str
+        What cuts the GPUs. Some tools drain a node for that: all that a step does on it is then one
+        part. Where a tool chooses starts itself, instances are told apart by their numbers.
 
     Raises
     ------
@@ -102,7 +152,7 @@ def steps_of(transition: Transition) -> tuple[Step, ...]:
     Examples
     --------
     >>> from cms.fleet import gpu
-    >>> from cms.fleet.deployment import Deployment, FleetNode
+    >>> from cms.fleet.deployment import Deployment, FleetNode, Instance
     >>> from cms.fleet.deployment.transition import transition
     >>> card = FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 0),))
     >>> now = Deployment((FleetNode("a", (card,)),))
@@ -114,6 +164,8 @@ def steps_of(transition: Transition) -> tuple[Step, ...]:
     """
     actions, levels = transition.actions, transition.steps
     digits = max(2, len(str(len(levels))))
+    tool = Actuator(actuator)
+    together = _together(transition, tool)
     names: dict[int, str] = {}
     parts: list[list[str]] = []
     members: dict[str, list[int]] = {}
@@ -121,107 +173,67 @@ def steps_of(transition: Transition) -> tuple[Step, ...]:
         ordered = sorted(level, key=lambda at: (actions[at].gpu, at))
         for at in ordered:
             node, index = actions[at].gpu
-            names[at] = f"{number:0{digits}}-{word(node, 'node')}-gpu{index}"
+            what = "all" if (number, node) in together else f"gpu{index}"
+            names[at] = f"{number:0{digits}}-{word(node, 'node')}-{what}"
             members.setdefault(names[at], []).append(at)
         parts.append(list(dict.fromkeys(names[at] for at in ordered)))
-    made = _parts(transition, members, names)
+    for positions in members.values():
+        positions.sort()
+    made = _parts(transition, members, names, by_start=tool is Actuator.NVIDIA_SMI)
     return tuple(
         Step(number, tuple(made[name] for name in level)) for number, level in enumerate(parts, 1)
     )
 
 
-def _parts(
-    transition: Transition, members: dict[str, list[int]], names: dict[int, str]
-) -> dict[str, Part]:
-    actions = transition.actions
-    cards = {(card.node, card.index): card for card in transition.start.gpus()}
-    on_gpu: dict[tuple[str, int], list[str]] = {}
-    for name, positions in members.items():
-        on_gpu.setdefault(actions[positions[0]].gpu, []).append(name)
-    modes = _modes(transition, members)
-    made = {}
-    for gpu, here in on_gpu.items():
-        own = {name: [actions[at] for at in members[name]] for name in here}
-        every = [*cards[gpu].instances, *(i for a in own.values() for one in a for i in one.adds)]
-        chains = _Chains(cards[gpu], own)
-        for name in here:
-            removes = tuple(each for action in own[name] for each in action.removes)
-            adds = tuple(each for action in own[name] for each in action.adds)
-            made[name] = Part(
-                name, cards[gpu], tuple(members[name]), removes, adds, *modes[name],
-                tuple(sorted({names[b] for action in own[name] for b in action.after})),
-                tuple(i for i in dict.fromkeys(every) if i not in removes and i not in adds),
-                *chains.telling(name),
-                *chains.neighbours(name),
-            )  # fmt: skip
-    return made
-
-
-def _modes(transition: Transition, members: dict[str, list[int]]) -> dict[str, tuple[Mode, Mode]]:
-    """Return the mode of its GPU after and before each part."""
+def _together(transition: Transition, tool: Actuator) -> set[tuple[int, str]]:
+    """Return steps and nodes where all GPUs of the node are cut together."""
     modes = {(card.node, card.index): card.mode for card in transition.start.gpus()}
-    found = {}
-    for name, positions in members.items():  # a change of mode is alone on its GPU at its level
-        gpu = transition.actions[positions[0]].gpu
-        before = modes[gpu]
-        for at in positions:
-            modes[gpu] = transition.actions[at].mode or modes[gpu]
-        found[name] = modes[gpu], before
+    cards = {(card.node, card.index): card.gpu for card in transition.start.gpus()}
+    found = set()
+    for number, level in enumerate(transition.steps, 1):
+        for at in level:
+            action = transition.actions[at]
+            if tool is Actuator.NVIDIA_SMI or not rewrites(action):
+                continue
+            before = modes[action.gpu]
+            modes[action.gpu] = action.mode or before
+            changes = (before is Mode.MIG) is not (modes[action.gpu] is Mode.MIG)
+            # for that mig-parted resets all GPUs of the node
+            resets = changes and cards[action.gpu].mode_change_needs_reset is not False
+            if tool.drains_nodes or resets:
+                found.add((number, action.node))
     return found
 
 
-class _Chains:
-    """What becomes of each place of a GPU, part after part."""
-
-    def __init__(self, card: FleetGpu, parts: dict[str, list[Action]]) -> None:
-        self.touched: dict[str, list[_Place]] = {}
-        self.chains: dict[_Place, list[tuple[str, frozenset[object]]]] = {}
-        held: dict[_Place, list[object]] = {}
-        for each in card.instances:
-            held.setdefault(_place(each), []).append(each.work)
-        first = {place: frozenset(works) for place, works in held.items()}
-        self.rewritten = [name for name, actions in parts.items() if any(map(rewrites, actions))]
-        self.order = list(parts)
-        for name, actions in parts.items():
-            touched = {}
-            for action in actions:
-                for each in action.removes:
-                    held[_place(each)].remove(each.work)
-                    touched[_place(each)] = True
-                for each in action.adds:
-                    held.setdefault(_place(each), []).append(each.work)
-                    touched[_place(each)] = True
-            self.touched[name] = list(touched)
-            for place in touched:
-                chain = self.chains.setdefault(place, [("", first.get(place, frozenset()))])
-                chain.append((name, frozenset(held[place])))
-
-    def telling(self, name: str) -> tuple[bool, bool]:
-        """Return whether a part shows by what is there, and whether that may be hidden later."""
-        is_telling, is_hidden = name in self.rewritten, False
-        for place in self.touched[name]:
-            chain, at = self._at(place, name)
-            former = {state for _, state in chain[:at]}
-            is_telling = is_telling or chain[at][1] not in former
-            is_hidden = is_hidden or any(state in former for _, state in chain[at + 1 :])
-        return is_telling, is_hidden
-
-    def neighbours(self, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the parts that changed its places last, and those that change them next."""
-        before: list[str] = []
-        later: list[str] = []
-        for place in self.touched[name]:
-            chain, at = self._at(place, name)
-            before += [part for part, _ in chain[at - 1 : at] if part]
-            later += [part for part, _ in chain[at + 1 : at + 2]]
-        number = self.order.index(name)
-        later += [part for part in self.order[number + 1 :] if part in self.rewritten][:1]
-        return tuple(dict.fromkeys(before)), tuple(dict.fromkeys(later))
-
-    def _at(self, place: _Place, name: str) -> tuple[list[tuple[str, frozenset[object]]], int]:
-        chain = self.chains[place]
-        return chain, next(number for number, (part, _) in enumerate(chain) if part == name)
-
-
-def _place(instance: Instance) -> _Place:
-    return instance.profile, instance.start
+def _parts(
+    transition: Transition,
+    members: Mapping[str, list[int]],
+    names: Mapping[int, str],
+    *,
+    by_start: bool,
+) -> dict[str, Part]:
+    actions = transition.actions
+    on_node: dict[str, dict[str, list[Action]]] = {}
+    for name, positions in members.items():
+        own = [actions[at] for at in positions]
+        on_node.setdefault(own[0].node, {})[name] = own
+    made = {}
+    for node, parts in on_node.items():
+        cards = transition.start.node(node).gpus
+        chains = Chains(cards, parts, by_start=by_start)
+        for name, own in parts.items():
+            indices = {action.index for action in own}
+            if name.endswith("-all"):
+                indices = {card.index for card in cards}
+            now, before, after = (
+                tuple(card for card in side if card.index in indices)
+                for side in (cards, chains.befores[name], chains.afters[name])
+            )
+            made[name] = Part(
+                name, now, before, after, tuple(members[name]),
+                chains.removes[name], chains.adds[name],
+                tuple(sorted({names[b] for action in own for b in action.after})),
+                chains.others(name), *chains.telling(name), *chains.neighbours(name),
+                rewrites=any(map(rewrites, own)), by_start=by_start,
+            )  # fmt: skip
+    return made

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from .....errors import InvalidOption, InvalidProblem
 from .....files.layout import document_text, number_to_json
 from .....values.names import nearest
+from ...export.export import ExportOptions
 from ...files import deployment_to_json
 from ...instance import State
 from ...labels import point_label
@@ -19,10 +20,10 @@ from ..durations import Durations
 from ..files import transition_to_json
 from ..model import Transition
 from ..reversal import reversal
-from . import nvidia_smi
+from . import gpu_operator, mig_parted, nvidia_smi, slurm
 from .readme import readme
 from .scripts import RUN, STEP, WORK
-from .states import states
+from .states import open_starts, states
 from .steps import Part, Step, steps_of
 from .summary import summary
 
@@ -32,28 +33,39 @@ __all__ = ["ACTUATORS", "Actuator", "Folder", "FolderOptions", "folder_of"]
 class Actuator(Protocol):
     """What cuts GPUs: a module with these; the rest of the folder is the same for all.
 
-    Its files define ``on_gpu check|apply|verify|undo|places`` in ``lib/on-gpu.sh``, which reads
-    the tables of a part's script.
+    Its files define ``on_gpu close|check|apply|verify|undo|places`` in ``lib/on-gpu.sh``, which
+    reads the tables of a part's script, and ``on_gpu stands|undone``: whether the GPUs are cut as
+    after or before the part, so that nothing has to stop for it.
     """
 
-    def library(self) -> Mapping[str, str]:
+    def files(
+        self, transition: Transition, steps: tuple[Step, ...], options: ExportOptions
+    ) -> Mapping[str, str]:
         """Return the files that all steps share, by path."""
 
-    def refuse(self, start: Deployment) -> None:
-        """Refuse a start that it cannot go from, before anything is planned."""
+    def order(self, options: ExportOptions) -> tuple[str, ...]:
+        """Say what has to be done once, before the rest."""
 
-    def refuse_guesses(self, transition: Transition, part: Part) -> None:
+    def refuse(self, start: Deployment, options: ExportOptions) -> None:
+        """Refuse a start or names that it cannot go from, before anything is planned."""
+
+    def refuse_part(self, transition: Transition, part: Part) -> None:
         """Refuse a part that it cannot do."""
 
     def losses(self, transition: Transition) -> Iterator[str]:
         """Say what its scripts cannot express, a sentence each."""
 
-    def tables(self, part: Part) -> Mapping[str, tuple[str, ...]]:
+    def tables(self, part: Part, options: ExportOptions) -> Mapping[str, tuple[str, ...]]:
         """Return the rows of each of a part's tables."""
 
 
 #: The module of each actuator.
-ACTUATORS: Mapping[str, Actuator] = {"nvidia-smi": nvidia_smi}
+ACTUATORS: Mapping[str, Actuator] = {
+    "nvidia-smi": nvidia_smi,
+    "mig-parted": mig_parted,
+    "gpu-operator": gpu_operator,
+    "slurm": slurm,
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,8 @@ class FolderOptions:
     durations : Durations, optional
     max_parallel : int, optional
         So many things at once, if run.sh is told nothing else; None is one after the other.
+    export : ExportOptions
+        What the files of a tool are told: the names of the GPU Operator's, Slurm's types and nodes.
     picture : callable, optional
         Draws ``gantt.svg``.
     """
@@ -76,6 +90,7 @@ class FolderOptions:
     floor: str = "100 %"
     durations: Durations | None = None
     max_parallel: int | None = None
+    export: ExportOptions = field(default_factory=ExportOptions)
     picture: Callable[[], str] | None = field(default=None, compare=False)
 
 
@@ -124,20 +139,23 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
     """
     options = options or FolderOptions()
     actuator = actuator_of(options.actuator)
-    actuator.refuse(transition.start)
-    steps = steps_of(transition)
+    actuator.refuse(transition.start, options.export)
+    steps = steps_of(transition, options.actuator)
+    for part in (part for step in steps for part in step.parts):
+        actuator.refuse_part(transition, part)
+    target = open_starts(transition, transition.target)
     files = {
         "transition.json": document_text(lambda: transition_to_json(transition), "transition.json"),
-        "target.json": document_text(lambda: deployment_to_json(transition.target), "target.json"),
+        "target.json": document_text(lambda: deployment_to_json(target), "target.json"),
         "work.sh": WORK.lstrip(),
         "lib/step.sh": STEP.lstrip(),
-        **actuator.library(),
+        **actuator.files(transition, steps, options.export),
         "run.sh": _run(steps, options.max_parallel),
     }
     for step in steps:
         for part in step.parts:
-            actuator.refuse_guesses(transition, part)
-            files[f"steps/{part.name}.sh"] = _script(transition, step, part, actuator)
+            tables = actuator.tables(part, options.export)
+            files[f"steps/{part.name}.sh"] = _script(transition, step, part, tables)
     files |= _documents(transition, steps)
     losses = tuple(actuator.losses(transition))
     words = summary(
@@ -148,6 +166,7 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
         files["gantt.svg"] = options.picture()
     files["README.md"] = readme(
         transition, steps, words, losses, _way_back(transition), options.actuator,
+        actuator.order(options.export),
         has_picture=options.picture is not None,
     )  # fmt: skip
     return Folder(files, losses)
@@ -200,19 +219,20 @@ def _run(steps: tuple[Step, ...], max_parallel: int | None) -> str:
     return f"#!/bin/sh\n{body}"
 
 
-def _script(transition: Transition, step: Step, part: Part, actuator: Actuator) -> str:
-    said = [f"# Step {step.number}, {part.card.name}:"]
+def _script(
+    transition: Transition, step: Step, part: Part, tables: Mapping[str, tuple[str, ...]]
+) -> str:
+    said = [f"# Step {step.number}, {part.where}:"]
     said += [f"# {' '.join(str(transition.actions[at]).split())}" for at in part.positions]
     if part.after:
         said.append(f"# It waits for {', '.join(part.after)}.")
     lines = [
         "#!/bin/sh", *said, "#",
         'folder=$(cd "$(dirname "$0")/.." && pwd) || exit 1',
-        f"step={part.name} node={part.card.node} gpu={part.card.index} "
-        f"uuid={part.card.uuid or '-'}",
+        f"step={part.name} node={part.node} cuts={'yes' if part.rewrites else 'no'}",
     ]  # fmt: skip
     tables = {
-        **actuator.tables(part),
+        **tables,
         "work_rows": tuple(_work_rows(transition, part)),
         "floor_rows": tuple(_floor_rows(transition, part)),
     }
@@ -223,47 +243,56 @@ def _script(transition: Transition, step: Step, part: Part, actuator: Actuator) 
 
 
 def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
-    """What stops, starts, and serves at other times in the same places."""
+    """What stops, starts, does both, and serves at other times in the same places."""
     models = {
         service.name: service.model
         for side in (transition.start, transition.target)
         for service in side.services
     }
-    own = {
-        (each.profile, each.start) for each in (*part.removes, *part.adds) if each.start is not None
-    }
-    works = {(each.profile, each.start, each.work) for each in (*part.removes, *part.adds)}
-    others = [
-        each
-        for each in part.others
-        if (each.profile, each.start) in own and (each.profile, each.start, each.work) not in works
-    ]
-    for mark, instances in (("stop", part.removes), ("start", part.adds), ("other", others)):
-        for each in instances:
+    uuids = {card.index: card.uuid or "-" for card in part.cards}
+    removes, adds = (
+        [(part.seat(p), p.instance.work) for p in s] for s in (part.removes, part.adds)
+    )
+    own, works = {seat for seat, _ in (*removes, *adds)}, {*removes, *adds}
+    others = (
+        place
+        for place in part.others
+        if part.seat(place) in own and (part.seat(place), place.instance.work) not in works
+    )
+    rows: dict[str, None] = {}
+    for mark, places in (("stop", part.removes), ("start", part.adds), ("other", others)):
+        for place in places:
+            each, seat = place.instance, part.seat(place)
             if each.work is None or each.state is State.HOLLOW:
                 continue
+            is_both = (seat, each.work) in removes and (seat, each.work) in adds
+            if is_both and mark == "start":
+                continue
             point = each.work.point
-            start = "-" if each.start is None else str(each.start)
-            back = "yes" if each in part.restored else "no"
-            yield "\t".join(
+            row = "\t".join(
                 (
-                    mark, each.profile, start, str(point.processes), str(point.batch),
-                    _decimal(each.work.supply_rps), point_label(each.work), back,
-                    each.work.service, models[each.work.service],
+                    "again" if is_both else mark, str(place.gpu), uuids[place.gpu],
+                    *seat[1:], str(point.processes), str(point.batch),
+                    _decimal(each.work.supply_rps), point_label(each.work),
+                    "yes" if place in part.restored else "no", each.work.service,
+                    models[each.work.service],
                 )
             )  # fmt: skip
+            rows[row] = None
+    yield from rows
 
 
 def _floor_rows(transition: Transition, part: Part) -> Iterator[str]:
-    """What a service needs before a part begins to stop some of it."""
-    gone: dict[str, Fraction] = {}
-    for each in part.removes:
-        if each.supply_rps and each.work is not None:
-            gone[each.work.service] = gone.get(each.work.service, Fraction(0)) + each.supply_rps
-    for service, rps in gone.items():
+    """The floors of what a part stops."""
+    stopped = {
+        place.instance.work.service
+        for place in part.removes
+        if place.instance.supply_rps and place.instance.work is not None
+    }
+    for service in sorted(stopped):
         floor = transition.floors.get(service)
         if floor is not None and floor.rps:
-            yield f"{_decimal(floor.rps + rps)}\t{service}"
+            yield f"{_decimal(floor.rps)}\t{service}"
 
 
 def _decimal(rps: Fraction) -> str:
@@ -284,7 +313,7 @@ def _documents(transition: Transition, steps: tuple[Step, ...]) -> dict[str, str
             "parts": [
                 {
                     "name": part.name,
-                    "gpu": part.card.name,
+                    "node" if part.is_of_a_node else "gpu": part.where,
                     "after": list(part.after),
                     "actions": [
                         {

@@ -1,0 +1,182 @@
+"""The mixes in sight, each with the part of every job's demand that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from cms.schedule.contents import Mix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cms.mixes.problem import TimeSharedProblem
+
+#: A point of a job, by the job's place and the amount.
+Pick = tuple[int, Fraction]
+
+
+class Column(NamedTuple):
+    """A mix on a type of block.
+
+    Attributes
+    ----------
+    block : int
+    mix : Mix
+    shares : tuple of (job, share)
+        Of the jobs that have a demand: which part of it this mix serves, in (0, 1].
+    """
+
+    block: int
+    mix: Mix
+    shares: tuple[tuple[int, Fraction], ...]
+
+    @property
+    def most(self) -> int:
+        """How many of it can be of use: so many serve all of its jobs."""
+        return max(ceil(1 / share) for _, share in self.shares)
+
+
+class Columns:
+    """The mixes in sight, each once, in the order in which they came.
+
+    Parameters
+    ----------
+    problem : TimeSharedProblem
+
+    Attributes
+    ----------
+    jobs : tuple of int
+        The places of the jobs that have a demand: all others are left out of mixes.
+    listed : list of Column
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
+    >>> jobs = [TimeSharedJob(name, 5, 20, {"a": [(8, 4)]}) for name in "xy"]
+    >>> columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs))
+    >>> columns.add(0, {0: Fraction(8), 1: Fraction(8)})
+    0
+    >>> columns.listed[0].shares
+    ((0, Fraction(1, 5)), (1, Fraction(1, 5)))
+    """
+
+    def __init__(self, problem: TimeSharedProblem) -> None:
+        self.problem = problem
+        self.jobs = tuple(j for j, job in enumerate(problem.jobs) if job.demand)
+        self.listed: list[Column] = []
+        self._numbers: dict[tuple[int, tuple[Pick, ...]], int] = {}
+        self._lengths = [
+            {
+                (problem.job_index(name), point.amount): point.length
+                for name, points in problem.usable_points(block).items()
+                for point in points
+                if problem.job(name).demand
+            }
+            for block in problem.blocks
+        ]
+        self._demands = [job.demand for job in problem.jobs]
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def lengths(self, block: int) -> Mapping[Pick, Fraction]:
+        """Return the lengths of a block's points that best mixes are made of."""
+        return self._lengths[block]
+
+    def add(self, block: int, amounts: Mapping[int, Fraction]) -> int | None:
+        """Take in an admitted mix of such points, by its jobs' places; None if it is there.
+
+        Returns
+        -------
+        int or None
+            Its number.
+        """
+        before = len(self.listed)
+        number = self.number(block, amounts)
+        return None if number < before else number
+
+    def number(self, block: int, amounts: Mapping[int, Fraction]) -> int:
+        """Return the number of such a mix, which is taken in if it is not there."""
+        picks = tuple(sorted(amounts.items()))
+        if (block, picks) in self._numbers:
+            return self._numbers[block, picks]
+        number = self._numbers[block, picks] = len(self.listed)
+        names = self.problem.job_names
+        mix = Mix({names[job]: amount for job, amount in picks})
+        self.listed.append(Column(block, mix, self.shares(block, picks)))
+        return number
+
+    def add_mix(self, block: int, mix: Mapping[str, Fraction]) -> int | None:
+        """Take in an admitted mix; jobs without a demand are left out of it.
+
+        Points that no best mix needs give way to better ones.
+
+        Returns
+        -------
+        int or None
+            Its number, whether it is new or not; None if no job of it has a demand.
+        """
+        amounts: dict[int, Fraction] = {}
+        for name, amount in mix.items():
+            job = self.problem.job_index(name)
+            if self._demands[job]:
+                amounts[job] = self._best_amount(block, job, amount)
+        return self.number(block, amounts) if amounts else None
+
+    def _best_amount(self, block: int, job: int, amount: Fraction) -> Fraction:
+        """Return the amount of a usable point that takes no longer and as much, or more."""
+        if (job, amount) in self._lengths[block]:
+            return amount
+        point = self.problem.jobs[job].point(self.problem.blocks[block], amount)
+        assert point is not None, "an admitted mix has measured points"
+        return max(
+            other
+            for (of, other), length in self._lengths[block].items()
+            if of == job and length <= point.length
+        )
+
+    def shares(self, block: int, picks: Sequence[Pick]) -> tuple[tuple[int, Fraction], ...]:
+        """Return which part of its demand each job of a mix is served."""
+        lengths = self._lengths[block]
+        frame = sum((lengths[pick] for pick in picks), Fraction(0))
+        return tuple(
+            (job, min(Fraction(1), amount / (frame * self._demands[job]))) for job, amount in picks
+        )
+
+    def add_alone(self) -> None:
+        """Take in each job by itself on each block that can serve it, as well as that can."""
+        for block, lengths in enumerate(self._lengths):
+            best: dict[int, Fraction] = {}
+            for (job, amount), length in lengths.items():
+                known = best.get(job)
+                if known is None or amount / length > known / lengths[job, known]:
+                    best[job] = amount
+            for job, amount in best.items():
+                self.add(block, {job: amount})
+
+
+def undominated(columns: Iterable[Column]) -> list[Column]:
+    """Return the mixes that no other on the same block equals or beats for every job.
+
+    Examples
+    --------
+    >>> half, third = Fraction(1, 2), Fraction(1, 3)
+    >>> mixes = [Mix({"x": 1}), Mix({"x": 1, "y": 1}), Mix({"x": 2})]
+    >>> shares = [((0, half),), ((0, half), (1, third)), ((0, third),)]
+    >>> [str(column.mix) for column in undominated(map(Column, (0, 0, 0), mixes, shares))]
+    ['x x 1 + y x 1']
+    """
+    kept: dict[int, list[dict[int, Fraction]]] = {}
+    found: list[Column] = []
+    # What beats another has the larger sum, or the same.
+    for column in sorted(columns, key=lambda c: -sum(share for _, share in c.shares)):
+        others = kept.setdefault(column.block, [])
+        if not any(
+            all(other.get(job, 0) >= share for job, share in column.shares) for other in others
+        ):
+            others.append(dict(column.shares))
+            found.append(column)
+    return found

@@ -1,0 +1,262 @@
+"""The linear program over the mixes and machines in sight: columns join as prices bring them up.
+
+Cheapest machines whose blocks hold the mixes, and mixes that serve every job: each job's shares of
+its demand sum to 1 at least, and for some numbers t its rounded ones, ``ceil(t share)``, to
+``ceil(t)`` (Chvatal-Gomory cuts of the job's row). The dual values are block prices and, of each
+job, a price function. Floating-point numbers all of it, so hints.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..solvers.floats import near
+from ..solvers.linear import ITERATIONS, LinearProgram
+from .knapsack import Prices
+
+if TYPE_CHECKING:
+    from cms.plugin.algorithm import Budget
+
+    from ..prices.region import Region
+    from ..solvers.linear import Answer
+    from .columns import Columns
+
+#: GLOP's parameters, tried in this order.
+_WAYS = (
+    f"{ITERATIONS} use_dual_simplex: false use_preprocessing: false",
+    f"{ITERATIONS} use_dual_simplex: true use_preprocessing: false",
+    f"{ITERATIONS} use_dual_simplex: false use_preprocessing: true",
+)
+#: A row of steps is broken where its left side falls short by more than this.
+_BROKEN = 1e-4
+#: Steps that join at a time.
+_MOST_STEPS = 40
+#: Mixes of which there are fewer count as none; denominators of steps.
+_IN_USE, _SHORT = 1e-9, 10**6
+
+
+class Step(NamedTuple):
+    """A cut of a job's row: its shares times ``times``, each rounded up."""
+
+    job: int
+    times: Fraction
+
+    def count(self, share: Fraction) -> int:
+        """Return what a mix with this share counts."""
+        return ceil(self.times * share)
+
+
+class Left(NamedTuple):
+    """What is left when some machines are there.
+
+    Attributes
+    ----------
+    parts : dict of job to Fraction
+        Of each job that is not served: which part of its demand is left, in (0, 1].
+    machines : list of int
+        The machines of each type that are there.
+    """
+
+    parts: dict[int, Fraction]
+    machines: list[int]
+
+
+class Point(NamedTuple):
+    """An optimal solution of the program.
+
+    Attributes
+    ----------
+    value : float
+        In the region's unit; with free machines the parts of demands that are not served.
+    machines : list of float
+        Of each row of the region.
+    mixes : list of float
+        Of each column.
+    blocks : array of k floats
+        Block prices, in the region's unit.
+    prices : Prices
+        Of the jobs, likewise.
+    steps : dict of Step to float
+        The heights of all steps that are not 0.
+    """
+
+    value: float
+    machines: list[float]
+    mixes: list[float]
+    blocks: list[float]
+    prices: Prices
+    steps: dict[Step, float]
+
+
+class Master:
+    """Minimise the cost of fractional machines that serve all jobs.
+
+    Parameters
+    ----------
+    columns : Columns
+    region : Region
+        With free machines what is minimised is the sum of the parts of demands that are not served.
+    left : Left, optional
+        What is left to serve; by default all.
+
+    Examples
+    --------
+    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
+    >>> from algorithms.mixes.columns import Columns
+    >>> from algorithms.prices.region import Region
+    >>> jobs = [TimeSharedJob(name, 2, 20, {"a": [(8, 4)]}) for name in "xy"]
+    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 2}), jobs=jobs)
+    >>> columns = Columns(problem)
+    >>> columns.add_alone()
+    >>> master = Master(columns, Region(problem))
+    >>> master.solve(None).value
+    1.0
+    """
+
+    def __init__(self, columns: Columns, region: Region, left: Left | None = None) -> None:
+        self._columns, self._region = columns, region
+        self._left = left or Left(dict.fromkeys(columns.jobs, Fraction(1)), [0] * len(region.names))
+        self._program = program = LinearProgram()
+        self._unit = region.unit
+        self._held = [program.row((), low=0.0) for _ in region.blocks]
+        self._limits = {
+            m: program.row((), high=near(limit - self._left.machines[m]))
+            for m, limit in enumerate(region.limits)
+            if limit is not None
+        }
+        self._served = {job: program.row((), low=1.0) for job in self._left.parts}
+        self._steps: dict[Step, int] = {}
+        self._machines: list[int] = []
+        self._mixes: list[int] = []
+        if region.free_machines:
+            for row in self._served.values():
+                program.column(1.0, [(row, 1.0)])
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The cuts that are there."""
+        return tuple(self._steps)
+
+    def _grow(self) -> None:
+        """Take in what has come in sight."""
+        region, program = self._region, self._program
+        for row in region.rows[len(self._machines) :]:
+            terms = [(self._held[i], float(n)) for i, n in enumerate(row.counts) if n]
+            if row.machine in self._limits:
+                terms.append((self._limits[row.machine], 1.0))
+            cost = near(region.costs[row.machine] / self._unit)
+            self._machines.append(program.column(cost, terms))
+        for column in self._columns.listed[len(self._mixes) :]:
+            terms = [(self._held[column.block], -1.0)]
+            parts = self._left.parts
+            terms += [
+                (self._served[job], near(min(Fraction(1), share / parts[job])))
+                for job, share in column.shares
+                if job in parts
+            ]
+            shares = dict(column.shares)
+            terms += [
+                (row, float(step.count(shares[step.job])))
+                for step, row in self._steps.items()
+                if step.job in shares
+            ]
+            self._mixes.append(program.column(0.0, terms))
+
+    def add_steps(self, steps: list[Step]) -> None:
+        """Let cuts join."""
+        for step in steps:
+            if step in self._steps:
+                continue
+            terms = [
+                (variable, float(step.count(share)))
+                for variable, column in zip(self._mixes, self._columns.listed, strict=False)
+                for job, share in column.shares
+                if job == step.job
+            ]
+            self._steps[step] = self._program.row(terms, low=float(ceil(step.times)))
+
+    def solve(self, budget: Budget | None) -> Point | None:
+        """Return an optimal solution; None if it failed or was stopped."""
+        self._grow()
+        answer = self._program.solve(budget, _WAYS)
+        return None if answer is None else self._point(answer)
+
+    def _point(self, answer: Answer) -> Point:
+        slopes = np.zeros(len(self._columns.problem.jobs))
+        for job, row in self._served.items():
+            slopes[job] = max(0.0, answer.duals[row])
+        heights = {
+            step: answer.duals[row] for step, row in self._steps.items() if answer.duals[row] > 1e-9
+        }
+        steps: dict[int, list[tuple[float, float]]] = {}
+        for step, height in heights.items():
+            steps.setdefault(step.job, []).append((near(step.times), height))
+        return Point(
+            answer.value,
+            [answer.values[variable] for variable in self._machines],
+            [answer.values[variable] for variable in self._mixes],
+            [max(0.0, answer.duals[row]) for row in self._held],
+            Prices(slopes, steps),
+            heights,
+        )
+
+
+class Cuts:
+    """Finds the steps that a fractional solution breaks.
+
+    Parameters
+    ----------
+    columns : Columns
+        With each job alone on each block that can serve it.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        alone: dict[int, set[Fraction]] = {}
+        for column in columns.listed:
+            if len(column.shares) == 1:
+                ((job, share),) = column.shares
+                alone.setdefault(job, set()).add(share)
+        self._steps = [
+            Step(job, times)
+            for job in columns.jobs
+            for times in sorted(
+                {Fraction(k) for k in range(1, 7)}
+                | {_short(k / share) for share in alone.get(job, ()) for k in range(1, 4)}
+            )
+        ]
+
+    def broken(self, point: Point) -> list[Step]:
+        """Return the steps that are broken most."""
+        used: dict[int, list[tuple[float, Fraction]]] = {}
+        for amount, column in zip(point.mixes, self._columns.listed, strict=False):
+            if amount > _IN_USE:
+                for job, share in column.shares:
+                    used.setdefault(job, []).append((amount, share))
+        found: dict[Step, float] = {}
+        for step in (*self._steps, *_fitting(used)):
+            terms = used.get(step.job, ())
+            have = sum(amount * step.count(share) for amount, share in terms)
+            need = ceil(step.times)
+            if have < need * (1 - _BROKEN):
+                found[step] = have / need
+        return sorted(found, key=lambda step: (found[step], step))[:_MOST_STEPS]
+
+
+def _fitting(used: dict[int, list[tuple[float, Fraction]]]) -> list[Step]:
+    """Return steps that count some share in use as a whole number, and no more than it is."""
+    return [
+        Step(job, _short(k / share))
+        for job, terms in used.items()
+        for share in sorted({share for _, share in terms})
+        for k in (1, 2)
+    ]
+
+
+def _short(times: Fraction) -> Fraction:
+    """Round a long fraction down: a share that it counts as a whole number it counts alike."""
+    return times if times.denominator <= _SHORT else Fraction(int(times * _SHORT), _SHORT)

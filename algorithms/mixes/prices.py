@@ -1,0 +1,180 @@
+"""The search for prices: columns join the linear program until no dearer mix is left."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cms.certificate.certificate import round_up
+
+from .bounds import Priced, Pricing
+from .knapsack import BlockKnapsack
+from .master import Cuts, Master, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.plugin.algorithm import Budget
+
+    from ..prices.region import Region
+    from .columns import Columns
+
+#: Mixes of a block that join at a time, and by how much they must be worth more than the block.
+_A_BLOCK, _MORE = 6, 1e-6
+#: What is missing to a value that rounds up as it does is nothing but digits.
+_DIGITS = Fraction(1, 10**7)
+#: Blocks are priced at most so much above what their mixes are worth.
+_MOST_SLACK = Fraction(1, 3)
+#: ... and of what the bound can lose without rounding to less.
+_OF_ROOM = Fraction(4, 5)
+#: Where the last digits are wanted it is this.
+_SETTLED = Fraction(1, 10**4)
+#: Programs in all, and with cuts without a gain worth speaking of.
+_MOST_ROUNDS, _MOST_IDLE, _GAIN = 400, 4, 1e-4
+
+
+class PriceSearch:
+    """Finds prices of blocks and jobs that prove as much as any do.
+
+    Parameters
+    ----------
+    columns : Columns
+        With each job alone; what the search meets joins them.
+    region : Region
+    knapsacks : list of BlockKnapsack
+        One a type of block.
+    budget : Budget
+
+    Attributes
+    ----------
+    columns, region, knapsacks
+        As given.
+    best : Priced or None
+        What proves most so far.
+    point : Point or None
+        The linear program's last solution.
+    rounds : int
+        Linear programs so far.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        region: Region,
+        knapsacks: list[BlockKnapsack],
+        budget: Budget,
+    ) -> None:
+        self.columns, self.region, self._budget = columns, region, budget
+        self.knapsacks = knapsacks
+        self.master = Master(columns, region)
+        self._pricing = Pricing(columns, region, lambda: budget.stopped)
+        self._cuts = Cuts(columns)
+        self._step = columns.problem.cost_step
+        self.best: Priced | None = None
+        self.point: Point | None = None
+        self.rounds = 0
+
+    @property
+    def pricing(self) -> Pricing:
+        """Who decides exactly."""
+        return self._pricing
+
+    def run(self) -> Iterator[Priced]:
+        """Look for prices without cuts, and yield those that prove more than any before.
+
+        Raises
+        ------
+        Stopped
+        """
+        yield from self._converge(always=True)
+
+    def refine(self) -> Iterator[Priced]:
+        """Go on with cuts of the jobs' rows.
+
+        Raises
+        ------
+        Stopped
+        """
+        idle, value = 0, 0.0
+        while self.point is not None and idle <= _MOST_IDLE:
+            broken = [s for s in self._cuts.broken(self.point) if s not in self.master.steps]
+            if not broken:
+                return
+            idle = 0 if self.point.value > value * (1 + _GAIN) else idle + 1
+            value = max(value, self.point.value)
+            self.master.add_steps(broken)
+            yield from self._converge(always=False)
+
+    def settle(self) -> Iterator[Priced]:
+        """Price the last solution exactly, should it prove more to the last digit."""
+        if self.point is not None:
+            yield from self._priced(self.point, _SETTLED)
+
+    def _converge(self, *, always: bool) -> Iterator[Priced]:
+        """Let columns join until none is worth more than its block.
+
+        Unless it is to be done always, exact searches are for values that could round higher.
+        """
+        while self.rounds < _MOST_ROUNDS:
+            self.rounds += 1
+            point = self.master.solve(self._budget)
+            if point is None:
+                return
+            self.point = point
+            if self._joined(point):
+                continue
+            if not always and not self._could_prove_more(point):
+                return
+            before = len(self.columns), len(self.region.rows)
+            yield from self._priced(point, self._slack(point))
+            always = False
+            if before == (len(self.columns), len(self.region.rows)):
+                return
+            if not self._could_prove_more(point):
+                return
+
+    def _joined(self, point: Point) -> bool:
+        """Let the mixes join that a knapsack finds at once, and the machines."""
+        before = len(self.columns), len(self.region.rows)
+        for i, knapsack in enumerate(self.knapsacks):
+            above = point.blocks[i] * (1 + _MORE) + _MORE
+            for guess in knapsack.guesses(point.prices, above, _A_BLOCK):
+                self.columns.add(i, guess.amounts)
+        if self.region.bounded:
+            self.region.worth([Fraction(price) for price in point.blocks])
+        return before != (len(self.columns), len(self.region.rows))
+
+    def _could_prove_more(self, point: Point) -> bool:
+        """Whether the program's value rounds up to more than what is known."""
+        if self.region.free_machines:
+            unproved = self.best is None or self.best.bound <= 0
+            return point.value > float(_DIGITS) and unproved
+        value = self._surely(Fraction(point.value) * self.region.unit)
+        known = self._budget.lower_bound
+        if self.best is not None:
+            known = max(known, round_up(self.best.bound, self._step))
+        return round_up(value, self._step) > known
+
+    def _priced(self, point: Point, slack: Fraction) -> Iterator[Priced]:
+        """Price a solution exactly; where that takes too long, without its cuts."""
+        for steps in (True, False):
+            functions = self._pricing.functions(point, steps=steps)
+            priced = self._pricing.at(functions, point, slack)
+            if priced is not None and (self.best is None or priced.bound > self.best.bound):
+                self.best = priced
+                yield priced
+            if priced is not None or not point.steps:
+                return
+
+    def _surely(self, value: Fraction) -> Fraction:
+        """Return a value less what may be nothing but digits of floats."""
+        return value - min(value, self._step * 10**4) * _DIGITS
+
+    def _slack(self, point: Point) -> Fraction:
+        """Return how much dearer blocks may be than need be, so that the bound rounds alike."""
+        value = Fraction(point.value) * self.region.unit
+        if self.region.free_machines or not self._step or value <= 0:
+            return _DIGITS
+        below = round_up(self._surely(value), self._step) - self._step
+        room = value / below - 1 if below > 0 else Fraction(1)
+        return min(_MOST_SLACK, max(Fraction(0), room) * _OF_ROOM)

@@ -1,0 +1,149 @@
+"""One run of price-and-branch where jobs share blocks in time: prices, programs, dives, a proof."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import TYPE_CHECKING
+
+from cms.certificate.certificate import round_up
+from cms.plugin.algorithm import Claim, Named
+from cms.running.stopping import Stopped
+from cms.schedule.schedule import Schedule
+
+from ..prices.region import Region
+from .closing import FEW_JOBS, Closing
+from .columns import Columns
+from .dive import Diver
+from .first_fit import FirstFit, MixFirstFit, MixFirstFitOptions
+from .hosting import Hosting
+from .knapsack import BlockKnapsack
+from .machines import schedule_of
+from .prices import PriceSearch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.mixes.problem import TimeSharedProblem
+    from cms.plugin.algorithm import Budget
+
+    from .bounds import Priced
+
+#: Orders of first fit before anything else.
+_ORDERS = 4
+
+
+def mix_claims(problem: TimeSharedProblem, budget: Budget) -> Iterator[Claim]:
+    """Yield certificates and schedules of a problem: first of all a schedule, made at once."""
+    try:
+        yield from _Run(problem, budget).claims()
+    except Stopped:
+        return
+
+
+class _Run:
+    """A run on one problem."""
+
+    def __init__(self, problem: TimeSharedProblem, budget: Budget) -> None:
+        self._problem, self._budget = problem, budget
+        self._step = problem.cost_step
+        self._columns = Columns(problem)
+        self._hosting = Hosting(problem)
+
+    def claims(self) -> Iterator[Claim]:
+        """Yield certificates and schedules."""
+        problem, budget, columns = self._problem, self._budget, self._columns
+        columns.add_alone()
+        yield from self._start()
+        self._knapsacks = [BlockKnapsack(columns, i) for i in range(len(problem.blocks))]
+        if any(machine.limit is not None for machine in problem.machine_types):
+            yield from self._ray()
+        search = PriceSearch(columns, Region(problem), self._knapsacks, budget)
+        for priced in search.run():
+            yield self._certificate(search, priced)
+        if self._met(search):
+            return
+        closing = Closing(search, budget)
+        few = len(columns.jobs) <= FEW_JOBS
+        if not few:
+            yield from self._dived(search)
+        if not self._met(search):
+            yield from closing.look(self._cost, "mixes of the linear program")
+        if self._met(search):
+            return
+        yield from self._refined(search)
+        if self._met(search):
+            return
+        yield from closing.look(self._cost, "mixes of the linear program, refined")
+        if self._met(search):
+            return
+        yield from closing.decide(self._cost, quick=True)
+        if closing.decided or self._met(search):
+            return
+        if few:
+            yield from self._dived(search)
+            if not self._met(search):
+                yield from closing.look(self._cost, "mixes of dives")
+        if not self._met(search):
+            yield from closing.decide(self._cost, quick=False)
+
+    def _refined(self, search: PriceSearch) -> Iterator[Claim]:
+        """Let cuts join, then take the last digits of what they come to."""
+        for priced in search.refine():
+            yield self._certificate(search, priced)
+            if self._met(search):
+                return
+        for priced in search.settle():
+            yield self._certificate(search, priced)
+
+    def _dived(self, search: PriceSearch) -> Iterator[Claim]:
+        """Dive for schedules until one meets the bound."""
+        diver = Diver(search, self._hosting, Random(self._budget.seed), self._budget)
+        for schedule in diver.schedules():
+            cost = self._cost
+            if cost is None or schedule.cost(self._problem) < cost:
+                yield Named(schedule, "diving")
+            if self._met(search):
+                return
+
+    def _start(self) -> Iterator[Claim]:
+        """Yield the best of a few orders of first fit, where that takes the problem."""
+        problem, budget = self._problem, self._budget
+        if budget.best is None and MixFirstFit().support(problem, MixFirstFitOptions()):
+            first_fit = FirstFit(self._hosting, Random(budget.seed), lambda: budget.stopped)
+            for _ in range(_ORDERS):
+                machines = first_fit.order(self._cost)
+                if machines is not None:
+                    yield Named(schedule_of(machines), "first fit")
+        if budget.best is not None:
+            self._take_mixes(budget.best)
+
+    def _take_mixes(self, schedule: Schedule) -> None:
+        for group in schedule.groups:
+            for block, mix in group.assignment:
+                self._columns.add_mix(self._problem.block_index[block], mix)
+
+    def _ray(self) -> Iterator[Claim]:
+        """Bring up mixes that serve all jobs within the limits, or prove that none do."""
+        region = Region(self._problem, free_machines=True)
+        search = PriceSearch(self._columns, region, self._knapsacks, self._budget)
+        for priced in search.run():
+            if priced.bound > 0:
+                yield Named(priced.leaf, f"ray, {search.rounds} programs")
+
+    def _certificate(self, search: PriceSearch, priced: Priced) -> Named:
+        cuts = ", with cuts" if any(f.steps for f in priced.functions.values()) else ""
+        return Named(priced.leaf, f"price functions, {search.rounds} programs{cuts}")
+
+    @property
+    def _cost(self) -> Fraction | None:
+        best = self._budget.best
+        return None if best is None else best.cost(self._problem)
+
+    def _met(self, search: PriceSearch) -> bool:
+        """Whether there is nothing left to look for, or no time."""
+        least = self._budget.lower_bound
+        if search.best is not None:
+            least = max(least, round_up(search.best.bound, self._step))
+        cost = self._cost
+        return self._budget.stopped or (cost is not None and cost <= least)

@@ -1,0 +1,147 @@
+"""The script that `gpu_operator` writes for a node, and the functions that it has in common.
+
+What differs from node to node stands in its head (`HEAD`, where %(name)s is filled in); what is
+done (`FUNCTIONS`) is one text, which the scripts of a transition use as well.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FUNCTIONS", "HEAD", "MAIN"]
+
+HEAD = r"""
+# Usage: %(node)s.sh [apply|verify|undo]. Run it from where kubectl reaches the cluster.
+# It stops at the first thing that fails, says so, and can be run again: what is done stays done.
+set -u
+node='%(node)s'
+wanted='%(wanted)s'
+former='%(former)s'
+tries=${CMS_TRIES:-240}
+pause=${CMS_PAUSE:-5}
+"""
+
+#: Functions of ``node``, ``tries`` and ``pause``.
+FUNCTIONS = r"""
+drain_flags=${CMS_DRAIN_FLAGS---ignore-daemonsets --timeout=600s}
+say() { echo "$node: $*"; }
+fail() {
+    echo "$node: $*" >&2
+    exit 1
+}
+
+# A field of the node, by JSONPath; empty if it is not there.
+field() {
+    kubectl get node "$node" -o "jsonpath={$1}" </dev/null ||
+        fail "kubectl could not read it; nothing was changed by this step"
+}
+config() { field '.metadata.labels.nvidia\.com/mig\.config'; }
+state() { field '.metadata.labels.nvidia\.com/mig\.config\.state'; }
+ours() { field '.metadata.labels.cms\.cordoned'; }
+closed() { field '.spec.unschedulable'; }
+
+# Whether mig-manager says that the node is cut as $1.
+is_cut() {
+    is_config=$(config) || exit 1
+    is_state=$(state) || exit 1
+    [ "$is_config" = "$1" ] && [ "$is_state" = success ]
+}
+
+# Opens the node again if a run of this script closed it.
+open_again() {
+    is_ours=$(ours) || exit 1
+    is_closed=$(closed) || exit 1
+    if [ "$is_ours" = yes ]; then
+        kubectl uncordon "$node" </dev/null ||
+            fail "it is cut as it should be, but still cordoned: kubectl uncordon $node"
+        kubectl label node "$node" cms.cordoned- </dev/null >/dev/null ||
+            fail "it is in use again; remove its label: kubectl label node $node cms.cordoned-"
+    elif [ "$is_closed" = true ]; then
+        say "somebody else has cordoned it, so it stays so"
+    fi
+}
+
+# Closes the node, so that nothing new comes, unless somebody else has.
+close_it() {
+    is_closed=$(closed) || exit 1
+    if [ "$is_closed" != true ]; then
+        kubectl label --overwrite node "$node" cms.cordoned=yes </dev/null >/dev/null ||
+            fail "kubectl could not label it; nothing has changed"
+        kubectl cordon "$node" </dev/null || fail "kubectl could not cordon it; nothing has changed"
+    fi
+}
+
+# Takes the node through all that it needs to be cut as $1 has it.
+change() {
+    if is_cut "$1"; then
+        say "it is cut as $1 has it; nothing to do"
+        open_again
+        return 0
+    fi
+    close_it
+    # shellcheck disable=SC2086 # several words on purpose
+    kubectl drain "$node" $drain_flags </dev/null ||
+        fail "it could not be drained and stays cordoned. Pods with emptyDir data go with" \
+            "CMS_DRAIN_FLAGS='--ignore-daemonsets --delete-emptydir-data'." \
+            "To give up: kubectl uncordon $node; kubectl label node $node cms.cordoned-"
+    is_config=$(config) || exit 1
+    is_state=$(state) || exit 1
+    if [ "$is_config" = "$1" ] && [ "$is_state" = failed ]; then
+        fail "mig-manager has failed with $1 and does not try again by itself. Read its log, then" \
+            "give it another label first: kubectl label --overwrite node $node" \
+            "nvidia.com/mig.config=all-disabled"
+    fi
+    if [ "$is_config" != "$1" ]; then
+        # The old state goes with the old label: it must not be taken for the answer.
+        kubectl label --overwrite node "$node" "nvidia.com/mig.config=$1" \
+            nvidia.com/mig.config.state- </dev/null >/dev/null ||
+            fail "kubectl could not label it; it is drained and cordoned, its GPUs are as before"
+    fi
+    await "$1"
+    open_again
+}
+
+# Waits until mig-manager has answered.
+await() {
+    tried=0
+    while [ "$tried" -lt "$tries" ]; do
+        is_state=$(state) || exit 1
+        case $is_state in
+        success)
+            say "it is cut as $1 has it"
+            return 0
+            ;;
+        failed)
+            fail "mig-manager has failed with $1 (its log says why; a GPU in use by another" \
+                "client may be held by the telemetry agent, DCGM). The node stays cordoned."
+            ;;
+        esac
+        sleep "$pause"
+        tried=$((tried + 1))
+    done
+    fail "mig-manager has not said success after $tries looks (its last word: '$is_state')." \
+        "The node stays cordoned; run this again to go on waiting."
+}
+"""
+
+MAIN = r"""
+apply() { change "$wanted"; }
+
+verify() {
+    is_cut "$wanted" ||
+        fail "its label is '$is_config' and its state '$is_state', not $wanted and success"
+    say "it is cut as $wanted has it"
+}
+
+undo() {
+    [ "$former" != - ] || fail "what stood before was not known when this was written"
+    change "$former"
+}
+
+case ${1-} in
+"") apply && verify ;;
+apply | verify | undo) "$1" ;;
+*)
+    echo "usage: $node.sh [apply|verify|undo]" >&2
+    exit 2
+    ;;
+esac
+"""

@@ -1,0 +1,143 @@
+"""That so few nodes will not do for what runs: prices prove it, exactly.
+
+Let so many instances have to be kept, an instance of a profile have a price, one that goes on where
+it is a price by its kind, and each that is kept a reward, none of them negative. All that is on a
+node is worth at most what the best uses of its GPUs are. Of n instances of a kind at most n are
+kept, so that the rewards beyond the kind's price are at most n times the difference. If all that is
+wanted, and the rewards for all that is to be kept, come to more than that and the best that the
+nodes to be used can be worth, they are too few; which they are does not matter. The prices are a
+linear program's, rounded, and any others would prove as much as they do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+from .keeping import Demand
+from .keeping_bound import DENOMINATORS, Prices, worth
+from .programs import Limits, Program
+from .spots import Spot
+
+__all__ = ["nodes_are_too_few"]
+
+K = TypeVar("K")
+Block = tuple[str, str]
+
+
+def nodes_are_too_few(
+    spots: Sequence[Spot], demand: Demand, least_kept: int, most: int, limits: Limits
+) -> bool:
+    """Whether it is proved that some nodes will not do.
+
+    Parameters
+    ----------
+    spots : sequence of Spot
+    demand : Demand
+    least_kept : int
+        So many instances go on where they are.
+    most : int
+        So many nodes have our work, those with instances of others left out, which count for
+        nothing.
+    limits : Limits
+    """
+    duals = _duals(spots, demand, least_kept, most, limits)
+    if duals is None:
+        return False
+    blocks, kinds, reward = duals
+    for to in DENOMINATORS:
+        prices = Prices(_rounded(kinds, to), _rounded(blocks, to), {})
+        each = Fraction(round(abs(reward) * to), to)
+        if _asked(demand, prices, each, least_kept) > _most_worth(spots, prices, most):
+            return True
+    return False
+
+
+def _rounded(duals: Mapping[K, float], to: int) -> dict[K, Fraction]:
+    return {what: Fraction(round(abs(dual) * to), to) for what, dual in duals.items()}
+
+
+def _asked(demand: Demand, prices: Prices, reward: Fraction, least_kept: int) -> Fraction:
+    """Return what all that is wanted is worth, and the rewards, less what is kept beyond prices."""
+    total = reward * least_kept
+    for number, count in enumerate(demand.counts):
+        kind = demand.kinds[number]
+        total += count * prices.blocks.get((kind.gpu, kind.profile), Fraction(0))
+        total -= count * max(Fraction(0), reward - prices.kinds.get(number, Fraction(0)))
+    return total
+
+
+def _held(spots: Sequence[Spot]) -> set[str]:
+    return {card.node for spot in spots for card in spot.cards if card.pinned}
+
+
+def _most_worth(spots: Sequence[Spot], prices: Prices, most: int) -> Fraction:
+    """Return what nodes can be worth: those with instances of others, and the best of the rest."""
+    held, total = _held(spots), Fraction(0)
+    others: Counter[str] = Counter()
+    for spot in spots:
+        each = worth(spot, prices)
+        for card in spot.cards:
+            if card.node in held:
+                total += each
+            else:
+                others[card.node] += each  # type: ignore[assignment]
+    return total + sum(sorted(others.values(), reverse=True)[:most], Fraction(0))
+
+
+def _duals(
+    spots: Sequence[Spot], demand: Demand, least_kept: int, most: int, limits: Limits
+) -> tuple[dict[Block, float], dict[int, float], float] | None:
+    """Return prices of blocks and kinds, and the reward, where parts of nodes are too few.
+
+    Of the program that lacks as little as it can on so many nodes, in parts of nodes and instances.
+    """
+    program, held = Program(), _held(spots)
+    nodes = {card.node for spot in spots for card in spot.cards} - held
+    used = {name: program.variable(1) for name in sorted(nodes)}
+    room: dict[Block, dict[int, int]] = {}
+    keeps: dict[int, dict[int, int]] = {}
+    for spot in spots:
+        for node, n in Counter(card.node for card in spot.cards).items():
+            mine = {}
+            for column in spot.columns:
+                y = program.variable(n)
+                mine[y] = 1
+                for profile, count in column.counts:
+                    room.setdefault((spot.gpu.key, profile), {})[y] = count
+                for kind, count in column.keeps:
+                    keeps.setdefault(kind, {})[y] = -count
+            if mine:
+                here = {used[node]: -n} if node in used else {}
+                program.at_most(mine | here, 0 if here else n)
+    program.at_most(dict.fromkeys(used.values(), 1), most)
+    lacks: dict[int, int] = {}
+
+    def lack(high: int) -> int:
+        lacks[variable := program.variable(high)] = -1
+        return variable
+
+    blocks: dict[Block, int] = {}
+    for block in sorted({(kind.gpu, kind.profile) for kind in demand.kinds}):
+        blocks[block] = len(program.rows)
+        wanted = demand.on(*block)
+        program.at_least(room.get(block, {}) | {lack(wanted): 1}, wanted)
+    kinds: dict[int, int] = {}
+    kept: dict[int, int] = {}
+    for kind, terms in keeps.items():
+        k = program.variable(demand.counts[kind])
+        kept[k] = 1
+        kinds[kind] = len(program.rows)
+        program.at_most({k: 1} | terms, 0)
+    last = len(program.rows)
+    program.at_least(kept | {lack(least_kept): 1}, least_kept)
+    duals = program.prices(lacks, limits)
+    if duals is None:
+        return None
+    return (
+        {what: duals[at] for what, at in blocks.items()},
+        {what: duals[at] for what, at in kinds.items()},
+        duals[last],
+    )

@@ -1,0 +1,100 @@
+"""How a search for a way ends: a transition that has passed its check, or why there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ....errors import AlgorithmError
+from ....solving.solution import Proof
+from ..instance import Instance, State
+from ..model import Deployment, FleetGpu
+from .checking import check_transition
+from .model import Action, Floor, Kept, Necessary, Spare, Transition
+from .order import temporaries
+
+__all__ = ["Impossible", "arrived", "checked"]
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """There is no transition, or none was found.
+
+    Parameters
+    ----------
+    reasons : tuple of str
+    proof : Proof
+        ``CHECKED``: the reasons prove it. ``SOLVER``: a solver says so. ``NONE``: none was found,
+        and there may be one.
+    necessity : Frozen, Exhausted or FirstCut, optional
+        What proves that the GPUs that may be used are too few, if that is why.
+    """
+
+    reasons: tuple[str, ...]
+    proof: Proof
+    necessity: Necessary | None = None
+
+    def __str__(self) -> str:
+        what = "no transition was found" if self.proof is Proof.NONE else "there is no transition"
+        return f"{what}: {'; '.join(self.reasons)}"
+
+
+def checked(
+    start: Deployment,
+    target: Deployment,
+    floors: Mapping[str, Floor],
+    actions: Sequence[Action],
+    spare: int | Spare,
+    kept: Kept,
+) -> Transition:
+    """Return a transition that has passed the check; one that has not is a defect.
+
+    Of `spare`, a number or what is proved of it, the GPUs borrowed are put in here.
+    """
+    needed = Spare(spare) if isinstance(spare, int) else spare
+    both = {c.name for c in (*start.used_gpus(), *target.used_gpus())}
+    borrowed = tuple(sorted({action.name for action in actions if action.adds} - both))
+    temporary, _ = temporaries(start, actions)
+    done = Transition(
+        start,
+        target,
+        floors,
+        tuple(replace(a, is_temporary=at in temporary) for at, a in enumerate(actions)),
+        replace(needed, borrowed=borrowed),
+        kept,
+    )
+    faults = check_transition(done)
+    if faults:
+        raise AlgorithmError("transition", f"it is refused: {'; '.join(map(str, faults[:5]))}")
+    return done
+
+
+def arrived(
+    start: Deployment, target: Deployment, actions: Sequence[Action]
+) -> tuple[Deployment, int]:
+    """Return what is there in the end, and how many instances with work were never interrupted."""
+    held = {(c.node, c.index): list(c.instances) for c in start.gpus()}
+    modes = {(c.node, c.index): c.mode for c in start.gpus()}
+    gone: Counter[tuple[tuple[str, int], Instance]] = Counter()
+    for action in actions:
+        for each in action.removes:
+            held[action.gpu].remove(each)
+            gone[action.gpu, each] += 1
+        held[action.gpu].extend(action.adds)
+        modes[action.gpu] = action.mode or modes[action.gpu]
+    kept = 0
+    cards: dict[tuple[str, int], FleetGpu] = {}
+    for card in start.gpus():
+        place = card.node, card.index
+        for each in card.instances:
+            if gone[place, each]:
+                gone[place, each] -= 1
+            elif each.is_ours and each.work is not None:
+                kept += 1
+        runs = tuple(
+            replace(each, state=State.RUNNING) if each.state is State.STARTING else each
+            for each in held[place]
+        )
+        cards[place] = replace(card, instances=runs, mode=modes[place])
+    return target.with_gpus(cards), kept

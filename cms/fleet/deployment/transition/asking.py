@@ -1,0 +1,121 @@
+"""What a transition is asked for, and what is refused before a way is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ....errors import InvalidOption, InvalidProblem
+from ....solving.solution import Proof
+from ....values.numbers import Number, shown
+from ..checking import check_deployment
+from ..model import Deployment
+from ..programs import Limits
+from ..wanted import Wanted
+from ..wishes import Wishes
+from .arriving import Impossible
+from .durations import Durations
+from .floors import floors_of
+from .model import Floor
+
+__all__ = ["Asked"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `transition` is given, whatever cuts the GPUs.
+
+    Parameters
+    ----------
+    start, to, floor, floors, spare, as_grouped, wishes, durations, max_parallel, seed, restarts
+        As there.
+    limits : Limits
+
+    Raises
+    ------
+    InvalidOption
+        If `spare` is negative.
+    InvalidProblem
+        If the start or the target cannot be as it is written, they are not of the same GPUs, or the
+        target gives less than it asks for.
+    """
+
+    start: Deployment
+    to: Wanted | Deployment
+    floor: Number
+    floors: Mapping[str, Number] | None
+    spare: int | Literal["auto"]
+    as_grouped: bool
+    wishes: Wishes | None
+    durations: Durations
+    max_parallel: int | None
+    seed: int
+    restarts: int
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        if isinstance(self.spare, int) and self.spare < 0:
+            raise InvalidOption(f"spare is {self.spare}; expected 0 or more, or 'auto'")
+        if isinstance(self.to, Deployment):
+            _require_possible(self.start, self.to)
+
+    def most_spare(self, free: int) -> int:
+        """Return how many of the GPUs that are free may be borrowed."""
+        return free if self.spare == "auto" else min(free, self.spare)
+
+    def floors_between(
+        self, start: Deployment, target: Deployment
+    ) -> Mapping[str, Floor] | Impossible:
+        """Return what services keep; impossible where the target gives less."""
+        found = floors_of(start, target, self.floor, self.floors)
+        for name, each in found.items():
+            if each.rps and (has := target.capacity(name)) < each.rps:
+                reason = f"{name} is to keep {each}, and has {shown(has)} items/s in the end"
+                return Impossible((reason,), Proof.CHECKED)
+        if isinstance(self.to, Deployment):
+            _require_enough(target)
+        return found
+
+
+def _require_enough(target: Deployment) -> None:
+    """A target gives what it asks for: that is what floors and the end are held against."""
+    for fault in check_deployment(target):
+        raise InvalidProblem(
+            f"the target gives less than it asks for: {fault}; expected instances that do, or a "
+            "lower rate there"
+        )
+
+
+def _require_possible(start: Deployment, target: Deployment) -> None:
+    """A target that is to be reached as it stands is of the same GPUs."""
+    for what, side in (("start", start), ("target", target)):
+        for fault in check_deployment(side):
+            if fault.kind != "capacity":
+                raise InvalidProblem(f"the {what} cannot be as it is written: {fault}")
+    old, new = ({card.name: card for card in side.gpus()} for side in (start, target))
+    if alone := sorted(old.keys() ^ new.keys()):
+        has, lacks = ("start", "target") if alone[0] in old else ("target", "start")
+        more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
+        raise InvalidProblem(
+            f"GPU {alone[0]} is in the {has} and not in the {lacks}{more}; expected the same GPUs "
+            "on both sides, those that stay empty as well"
+        )
+    for name in old:
+        if old[name].gpu.key != new[name].gpu.key:
+            raise InvalidProblem(
+                f"GPU {name} is {old[name].gpu.key} in the start and {new[name].gpu.key} in the "
+                "target; expected the same GPUs"
+            )
+        if None not in (uuids := (old[name].uuid, new[name].uuid)) and uuids[0] != uuids[1]:
+            raise InvalidProblem(
+                f"GPU {name} is {uuids[0]} in the start and {uuids[1]} in the target; expected the "
+                "same GPUs"
+            )
+    drivers = {node.name: node.driver for node in target.nodes}
+    for node in start.nodes:
+        if None not in (node.driver, drivers[node.name]) and node.driver != drivers[node.name]:
+            raise InvalidProblem(
+                f"node {node.name!r} has driver {node.driver} in the start and "
+                f"{drivers[node.name]} in the target; expected the same one"
+            )

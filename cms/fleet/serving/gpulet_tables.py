@@ -1,0 +1,116 @@
+"""Tables of the kind that gpulet's measurements come in: batches on shares of a GPU under MPS.
+
+S. Choi et al., Serving Heterogeneous Machine Learning Models on Multi-GPU Servers with
+Spatio-Temporal Sharing, USENIX ATC '22. A public re-implementation of its scheduler comes with
+tables of this form. They have no header and no licence, and do not name the GPU: bring your own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ...files.source import StrPath
+from ...files.tables import Cell, TableRow, read_headerless
+from ..hardware import Gpu
+from .operating_point import MPS_PREFIX, OperatingPoint
+
+__all__ = ["read_gpulet_table"]
+
+_COLUMNS = ("model", "batch", "percent", "throughput", "rate", "latency", "seconds", "flag")
+_MEASURED = "1"
+
+
+def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoint, ...]:
+    """Read batches that were measured on shares of a GPU.
+
+    Parameters
+    ----------
+    path : path
+        Rows ``model,batch,percent,throughput,X,latency,Y,flag`` without a header: the words
+        ``throughput`` and ``latency`` stand in every row, X is in items per second, Y in seconds,
+        and a flag other than 1 marks a row that is no measurement.
+    device : str or Gpu
+        The GPU they were measured on, which the table does not say.
+
+    Returns
+    -------
+    tuple of OperatingPoint
+        One process each, on the profiles ``mps:<percent>``.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text(
+    ...     "vgg16,8,40,throughput,400,latency,0.02,1\\nvgg16,16,40,throughput,0,latency,0,0\\n"
+    ... )
+    >>> print(*read_gpulet_table(path, device="a100-80gb"))
+    vgg16 on mps:40, 1 process, batch 8: 400 items/s at 20 ms
+    """
+    name = device.key if isinstance(device, Gpu) else device
+    return tuple(_points(path, name))
+
+
+def _points(path: StrPath, device: str) -> Iterator[OperatingPoint]:
+    lines: dict[tuple[str, int, int], int] = {}
+    for row in read_headerless(path, _COLUMNS):
+        require_words(row, "throughput", "latency")
+        if row["flag"].text != _MEASURED:
+            continue
+        model, batch, share = row["model"].word(), batch_of(row["batch"]), share_of(row["percent"])
+        if (model, batch, share) in lines:
+            raise row.error(
+                f"a second row for {model}, batch {batch} on {share} %; the first is line "
+                f"{lines[model, batch, share]}",
+                expected="one row a point",
+                fix="keep one of them",
+            )
+        lines[model, batch, share] = row.line
+        yield OperatingPoint(
+            model, device, f"{MPS_PREFIX}{share}", 1, batch, row["rate"].number(above=0),
+            1000 * seconds_of(row["seconds"]), origin=f"{path}:{row.line}",
+        )  # fmt: skip
+
+
+def require_words(row: TableRow, *names: str) -> None:
+    """Refuse a row in whose columns of these names other words stand.
+
+    Raises
+    ------
+    FileError
+    """
+    for name in names:
+        if row[name].text != name:
+            raise row[name].error(
+                f"this cell is {row[name].text or 'empty'!r}",
+                expected=f"the word {name}, after which its value stands",
+            )
+
+
+def batch_of(cell: Cell) -> int:
+    """Read a batch."""
+    return cell.integer(minimum=1)
+
+
+def seconds_of(cell: Cell) -> Fraction:
+    """Read a time in seconds."""
+    return cell.number(above=0)
+
+
+def share_of(cell: Cell) -> int:
+    """Read a share of a GPU in per cent.
+
+    Raises
+    ------
+    FileError
+    """
+    share = cell.integer(minimum=1)
+    if share > 100:
+        raise cell.error(f"the share is {share} %", expected="1 to 100, in per cent of a GPU")
+    return share

@@ -1,0 +1,120 @@
+"""The GPUs of a plan: which are meant, what each can be, how many there are and what one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from ...errors import InvalidOption
+from ...problem.parts import AnyConfiguration, Configuration, MachineType
+from ...values.names import nearest
+from ...values.numbers import Number
+from ..hardware import Gpu, gpu, mps_shares
+from .measurements import InstanceKind, is_called
+from .operating_point import MPS_PREFIX, mps_share
+
+__all__ = ["DEFAULT_GPU", "SPLITS", "block_prefixes", "fleet_of", "machine_types_of", "shapes"]
+
+T = TypeVar("T")
+DEFAULT_GPU = "a100-80gb"
+#: How a GPU may be shared under MPS: in any way up to 100 %, or as a whole or in two.
+SPLITS = ("any", "pairs")
+
+
+def fleet_of(gpus: str | Gpu | Sequence[str | Gpu]) -> tuple[Gpu, ...]:
+    """Look up the GPUs of a plan.
+
+    Raises
+    ------
+    InvalidOption
+        If there is none, one is not known, or one is named twice.
+    """
+    chosen = (gpus,) if isinstance(gpus, str | Gpu) else tuple(gpus)
+    fleet = tuple(one if isinstance(one, Gpu) else gpu(one) for one in chosen)
+    if not fleet:
+        raise InvalidOption(f"no GPU type to plan with; name at least one, such as {DEFAULT_GPU!r}")
+    keys = [one.key for one in fleet]
+    if len(set(keys)) < len(keys):
+        raise InvalidOption(f"a GPU type is named twice: {', '.join(keys)}; name each once")
+    return fleet
+
+
+def block_prefixes(fleet: Sequence[Gpu]) -> dict[str, str]:
+    """Return what stands before a profile in a block's name: nothing, if there is one GPU type."""
+    return {one.key: f"{one.key}:" if len(fleet) > 1 else "" for one in fleet}
+
+
+def shapes(
+    one: Gpu, used: Iterable[InstanceKind], prefix: str, splits: str = "any"
+) -> Iterable[AnyConfiguration]:
+    """Say what a GPU can be: cut up by MIG, or with MIG off shared under MPS.
+
+    Parameters
+    ----------
+    one : Gpu
+    used : iterable of InstanceKind
+        The kinds of instances that something was measured on; those of other GPUs are left aside.
+    prefix : str
+        What stands before a profile in a block's name.
+    splits : str
+        A word of :data:`SPLITS`.
+    """
+    profiles = [profile for key, profile in used if key == one.key]
+    shares = sorted(share for name in profiles if (share := mps_share(name)) is not None)
+    if mig := [name for name in profiles if mps_share(name) is None]:
+        yield from one.configurations_of(mig, prefix=prefix)
+    if shares and splits == "any":
+        yield mps_shares(shares, machine=one.key, prefix=prefix)
+    elif shares:
+        yield from _pairs(shares, one.key, prefix)
+
+
+def _pairs(shares: Sequence[int], machine: str, prefix: str) -> Iterator[Configuration]:
+    """A whole GPU, or two shares that make one; a share without its other half stays alone."""
+
+    def block(share: int) -> str:
+        return f"{prefix}{MPS_PREFIX}{share}"
+
+    for share in sorted(shares, reverse=True):
+        other = 100 - share
+        if other == share:
+            yield Configuration({block(share): 2}, machine)
+        elif other not in shares:
+            yield Configuration({block(share): 1}, machine)
+        elif share > other:
+            yield Configuration({block(share): 1, block(other): 1}, machine)
+
+
+def machine_types_of(
+    fleet: Sequence[Gpu], limits: Mapping[str, int] | None, costs: Mapping[str, Number] | None
+) -> list[MachineType]:
+    """Return a machine type a GPU, with its cost and limit.
+
+    Raises
+    ------
+    InvalidOption
+        If a limit or cost is of a GPU that is not among them, or there twice.
+    """
+    limit, cost = _by_key("limit", limits, fleet), _by_key("cost", costs, fleet)
+    return [
+        MachineType(one.key, cost=cost.get(one.key, 1), limit=limit.get(one.key)) for one in fleet
+    ]
+
+
+def _by_key(what: str, given: Mapping[str, T] | None, fleet: Sequence[Gpu]) -> dict[str, T]:
+    result: dict[str, T] = {}
+    for name, value in (given or {}).items():
+        called = [one.key for one in fleet if is_called(one, name)]
+        if not called:
+            keys = [one.key for one in fleet]
+            raise InvalidOption(
+                f"a {what} is given for the GPU {name!r}, which is not in this fleet"
+                f"{nearest(name, keys)}; "
+                f"expected one of {', '.join(keys)}"
+            )
+        if called[0] in result:
+            raise InvalidOption(
+                f"a {what} is given for {called[0]} twice, once as {name!r}; give it once"
+            )
+        result[called[0]] = value
+    return result

@@ -1,0 +1,208 @@
+"""Head-room: what is planned for is more than what is stated, since arrivals are not even.
+
+The rules of frames are exact for evenly spaced arrivals. Burstiness is a stated change of the
+input, never part of a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from ...errors import InvalidOption
+from ...files.layout import number_to_json
+from ...files.source import StrPath
+from ...files.tables import read_table
+from ...values.frozen import FrozenMap
+from ...values.names import nearest
+from ...values.numbers import Number, exact, whole
+
+__all__ = ["HEADROOMS", "Headroom", "poisson_quantile", "read_overheads"]
+
+#: The kinds of head-room there are, in words.
+HEADROOMS: Mapping[str, str] = {
+    "gpulet": "rates up to 550/s: the 99 % quantile of a Poisson count of one second, and 1; "
+    "higher ones x 1.1; lengths x 1.1",
+}
+_SHARE = Fraction(99, 100)
+_COUNTED_UP_TO = 550
+_MORE = Fraction(11, 10)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Headroom:
+    """How rates and lengths of batches are raised before a plan is made.
+
+    Parameters
+    ----------
+    name : str
+        ``gpulet``: as the published scheduler inflates its input. A rate up to 550/s becomes the
+        99 % quantile of a Poisson count of one second and 1 more, a higher one 1.1 times as much; a
+        batch takes 1.1 times as long, and an overhead.
+    overheads_ms : mapping, optional
+        ``{batch: milliseconds}``: what making up a batch takes, added to its length. Without it,
+        nothing is; with it, every batch that was measured must have one.
+
+    Raises
+    ------
+    InvalidOption
+        If there is no head-room of this name, or an overhead is wrong.
+
+    References
+    ----------
+    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
+    Servers with Spatio-Temporal Sharing, USENIX ATC 2022.
+
+    Examples
+    --------
+    >>> more = Headroom("gpulet")
+    >>> [int(more.planned_rps(Fraction(rate))) for rate in (0, 50, 100, 300, 500, 600)]
+    [0, 68, 125, 342, 554, 660]
+    >>> Headroom("gpulet", {8: "2.5"}).length_ms(Fraction(10), batch=8)
+    Fraction(27, 2)
+    """
+
+    name: str
+    overheads_ms: FrozenMap[int, Fraction] | None
+
+    def __init__(self, name: str, overheads_ms: Mapping[int, Number] | None = None) -> None:
+        if name not in HEADROOMS:
+            known = "; ".join(f"{known} ({what})" for known, what in HEADROOMS.items())
+            raise InvalidOption(
+                f"there is no head-room {name!r}; expected {known}{nearest(str(name), HEADROOMS)}"
+            )
+        object.__setattr__(self, "name", name)
+        table = None
+        if overheads_ms is not None:
+            table = FrozenMap(
+                {
+                    whole(batch, "a batch in the overheads", least=1, error=InvalidOption): exact(
+                        value, f"the overhead of a batch of {batch}", error=InvalidOption
+                    )
+                    for batch, value in overheads_ms.items()
+                }
+            )
+        object.__setattr__(self, "overheads_ms", table)
+
+    def planned_rps(self, rate: Fraction) -> Fraction:
+        """Return the rate to plan for instead of this one; 0 for 0."""
+        if not rate:
+            return rate
+        if rate > _COUNTED_UP_TO:
+            return rate * _MORE
+        return Fraction(poisson_quantile(rate, _SHARE) + 1)
+
+    def length_ms(self, length: Fraction, batch: int) -> Fraction:
+        """Return how long a batch is taken to occupy its instance.
+
+        Parameters
+        ----------
+        length : Fraction
+            As measured.
+        batch : int
+            What one process takes at a time.
+
+        Raises
+        ------
+        InvalidOption
+            If there are overheads, but not of this batch.
+        """
+        overhead = Fraction(0)
+        if self.overheads_ms is not None:
+            if batch not in self.overheads_ms:
+                known = ", ".join(map(str, self.overheads_ms)) or "none"
+                raise InvalidOption(
+                    f"there is no overhead of a batch of {batch}, which was measured; there are "
+                    f"overheads of {known}: add it to the table"
+                )
+            overhead = self.overheads_ms[batch]
+        return length * _MORE + overhead
+
+    def to_json(self) -> dict[str, Any]:
+        """The head-room as a JSON object."""
+        table = self.overheads_ms
+        overheads = table and {str(batch): number_to_json(ms) for batch, ms in table.items()}
+        return {"name": self.name, "overheads_ms": overheads}
+
+    def __str__(self) -> str:
+        more = "" if self.overheads_ms is None else ", and an overhead a batch"
+        return f"head-room {self.name!r}: {HEADROOMS[self.name]}{more}"
+
+
+def read_overheads(path: StrPath) -> dict[int, Fraction]:
+    """Read what making up a batch takes from a CSV table: columns ``batch,overhead_ms``.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "overheads.csv"
+    >>> _ = path.write_text("batch,overhead_ms\\n1,0.5\\n8,2.5\\n")
+    >>> read_overheads(path)
+    {1: Fraction(1, 2), 8: Fraction(5, 2)}
+    """
+    found: dict[int, Fraction] = {}
+    for row in read_table(path, ["batch", "overhead_ms"]):
+        batch = row["batch"].integer(minimum=1)
+        if batch in found:
+            raise row["batch"].error(
+                f"a batch of {batch} is there twice", expected="one row a batch",
+                fix="keep one of them",
+            )  # fmt: skip
+        found[batch] = row["overhead_ms"].number()
+    return found
+
+
+def poisson_quantile(mean: Fraction, share: Fraction) -> int:
+    """Return the least count that a Poisson count exceeds with a probability below 1 - share.
+
+    Parameters
+    ----------
+    mean : Fraction
+        > 0, at most some thousands.
+    share : Fraction
+        Between 0 and 1.
+
+    Notes
+    -----
+    Exact: the sum of mean^i / i! is compared with share x e^mean, in as many digits as it takes to
+    tell them apart; e^mean is irrational, so they differ.
+
+    Examples
+    --------
+    >>> poisson_quantile(Fraction(50), Fraction(99, 100))
+    67
+    >>> poisson_quantile(Fraction(1, 200), Fraction(99, 100))
+    0
+    """
+    digits = 60
+    while (found := _quantile(mean, share, digits)) is None:
+        digits *= 2
+    return found
+
+
+def _quantile(mean: Fraction, share: Fraction, digits: int) -> int | None:
+    """The quantile; None if so many digits do not tell."""
+    with localcontext() as context:
+        context.prec = digits
+        value = Decimal(mean.numerator) / mean.denominator
+        wanted = value.exp() * share.numerator / share.denominator
+        term = total = Decimal(1)
+        # each step is off by less than 2 units of the last digit of a sum of positive terms, and
+        # e^mean by the error of the mean as well
+        doubt = wanted * (10 + value).scaleb(6 - digits)
+        count = 0
+        while abs(total - wanted) > doubt * (1 + count):
+            if total > wanted:
+                return count
+            count += 1
+            term = term * value / count
+            total += term
+    return None

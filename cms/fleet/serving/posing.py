@@ -1,0 +1,209 @@
+"""The door from services and operating points to a problem, and to what its parts stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias, overload
+
+from ...errors import InvalidOption
+from ...mixes.frames import FrameRule
+from ...values.numbers import Number, exact
+from ..hardware import Gpu
+from .asked import Asked, require_processes, unique
+from .gpus_used import DEFAULT_GPU, fleet_of
+from .headroom import Headroom
+from .load_curve import LoadCurve, PointKey
+from .measurements import measurements, only_device
+from .operating_point import OperatingPoint
+from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
+from .service import Service
+from .serving_problem import ServingProblem, alone
+from .time_sharing import DEFAULT_FRAME_RULE, SharedServing, TimeSharing, shared
+
+__all__ = ["AnyServing", "as_problem"]
+
+#: What :func:`as_problem` returns, whatever a block serves at a time.
+AnyServing: TypeAlias = ServingProblem | SharedServing
+
+
+@overload
+def as_problem(
+    services: Iterable[Service],
+    operating_points: Iterable[OperatingPoint],
+    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    *,
+    rule: str | QueueingRule | None = None,
+    load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    rate_margin: Number = 0,
+    max_processes: int | None = None,
+    limits: Mapping[str, int] | None = None,
+    costs: Mapping[str, Number] | None = None,
+    mps: bool = True,
+    sharing: None = None,
+) -> ServingProblem: ...
+
+
+@overload
+def as_problem(
+    services: Iterable[Service],
+    operating_points: Iterable[OperatingPoint],
+    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    *,
+    rule: str | FrameRule | None = None,
+    load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    rate_margin: Number = 0,
+    max_processes: int | None = None,
+    limits: Mapping[str, int] | None = None,
+    costs: Mapping[str, Number] | None = None,
+    mps: bool = True,
+    sharing: Literal["time"],
+    max_services: int | None = None,
+    splits: str | None = None,
+    headroom: str | Headroom | None = None,
+) -> SharedServing: ...
+
+
+def as_problem(
+    services: Iterable[Service],
+    operating_points: Iterable[OperatingPoint],
+    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    *,
+    rule: str | QueueingRule | FrameRule | None = None,
+    load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    rate_margin: Number = 0,
+    max_processes: int | None = None,
+    limits: Mapping[str, int] | None = None,
+    costs: Mapping[str, Number] | None = None,
+    mps: bool = True,
+    sharing: str | None = None,
+    max_services: int | None = None,
+    splits: str | None = None,
+    headroom: str | Headroom | None = None,
+) -> AnyServing:
+    """Turn services and measured operating points into a problem.
+
+    Each GPU may take a maximal multiset of the MIG profiles that were measured for one of the
+    services and that it allows, or be shared under MPS as a whole where shares were measured. An
+    instance serves a service at the admissible operating point with the largest supply.
+
+    Parameters
+    ----------
+    services : iterable of Service
+    operating_points : iterable of OperatingPoint
+        Those of models that no service runs and of other GPUs than `gpus` are left aside.
+    gpus : str, Gpu or a sequence of them, optional
+        Keys or aliases of the catalogue, or a user's own (:func:`cms.fleet.read_gpu`). By default
+        the one GPU that all points were measured on.
+    rule : str or QueueingRule, optional
+        What an instance counts for; see :data:`cms.fleet.serving.RULES`; by default ``"capacity"``.
+        Where services share instances in time, when their limits are kept: ``"round_robin"``, the
+        default, or ``"collect_then_run"``; see :class:`cms.FrameRule`.
+    load_curves : mapping, optional
+        Load curves of operating points (:func:`cms.fleet.read_load_curves`), which go before the
+        table of the rule ``capacity``.
+    rate_margin : number, default 0
+        Plan for rates that are higher by this share: 0.1 for 10 %. Rates are those of the busiest
+        window of about a minute, never a daily mean.
+    max_processes : int, optional
+        Leave out operating points with more processes in an instance.
+    limits : mapping, optional
+        ``{gpu: number there are}``; without an entry, any number.
+    costs : mapping, optional
+        ``{gpu: cost of one}``; without an entry, 1.
+    mps : bool, default True
+        Whether points measured under MPS shares of a whole GPU (``mps:40``) may be used.
+    sharing : {"time"}, optional
+        Let services share an instance in time: it serves a batch of each of them in turn. Then
+        every service needs a latency limit, and any measured batch may be used.
+    max_services : int, optional
+        With sharing, how many services one instance may have; None for no cap.
+    splits : str, optional
+        With sharing, how a GPU is shared under MPS: in ``"pairs"`` that make it up (the default),
+        or in ``"any"`` way up to 100 %, as without sharing.
+    headroom : str or Headroom, optional
+        With sharing, what is planned for instead of the stated rates and lengths: ``"gpulet"``.
+
+    Returns
+    -------
+    ServingProblem or SharedServing
+
+    Raises
+    ------
+    InvalidProblem
+        If a service or point is there twice, or a model, device or profile is not known or was not
+        measured; the message has the nearest name.
+    InvalidOption
+        If there is no such GPU or rule, the points are of several GPUs and `gpus` is left open, or
+        an option is given that does not go with the kind of sharing.
+
+    Examples
+    --------
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> points = [
+    ...     OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, "74.408", 13),
+    ...     OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "202.1", 10),
+    ... ]
+    >>> serving = as_problem([service], points)
+    >>> serving.problem.jobs[0]
+    Job(name='chat', demand=Fraction(100, 1), demand_function=DemandFunction({'1g.10gb': \
+Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
+    >>> print(*serving.points["chat", "3g.40gb"])
+    bert on 3g.40gb, 1 process, batch 2: 202.1 items/s at 10 ms
+
+    A share of a GPU that serves two services in turn, in a frame of 20 ms:
+
+    >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
+    >>> points = [
+    ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10),
+    ...     OperatingPoint("bert", "a100-80gb", "mps:50", 1, 4, 400, 10),
+    ... ]
+    >>> shared = as_problem(services, points, sharing="time", max_services=2)
+    >>> shared.problem.frame("mps:50", {"chat": 8, "search": 4}).length
+    Fraction(1, 50)
+    """
+    operating_points = tuple(operating_points)
+    if gpus is None:
+        gpus = only_device(operating_points) or DEFAULT_GPU
+    fleet = fleet_of(gpus)
+    terms = None
+    how = DEFAULT_RULE if rule is None else rule
+    if sharing is not None:
+        _require_shared(sharing, load_curves)
+        how = DEFAULT_FRAME_RULE if rule is None else rule
+        terms = TimeSharing(how, max_services, splits or "pairs", headroom)
+    else:
+        _require_unshared(rule, max_services=max_services, splits=splits, headroom=headroom)
+        how = queueing_rule(how)
+    margin = exact(rate_margin, "the rate margin", error=InvalidOption)
+    require_processes(max_processes)
+    wanted = unique(services)
+    known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
+    asked = Asked(wanted, fleet, known, margin, max_processes, limits, costs)
+    return alone(asked, how, load_curves) if terms is None else shared(asked, terms)
+
+
+def _require_shared(sharing: str, load_curves: Mapping[PointKey, LoadCurve] | None) -> None:
+    if sharing != "time":
+        raise InvalidOption(
+            f"sharing is {sharing!r}; expected None (an instance serves one service) or 'time' (it "
+            "serves a batch of each of several in turn)"
+        )
+    if load_curves is not None:
+        raise InvalidOption(
+            "load curves are given, which the rules of frames do not ask for; leave them out, or "
+            "plan without sharing"
+        )
+
+
+def _require_unshared(rule: str | QueueingRule | FrameRule | None, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidOption(
+                f"{name} is {value!r} and nothing is shared; leave it out, or share instances in "
+                "time: sharing='time'"
+            )
+    if isinstance(rule, str) and rule in [known.value for known in FrameRule]:
+        raise InvalidOption(
+            f"the rule {str(rule)!r} is for instances that services share in time; add "
+            "sharing='time', or take one of cms.fleet.serving.RULES"
+        )

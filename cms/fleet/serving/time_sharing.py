@@ -1,0 +1,343 @@
+"""Services that share an instance in time: the door from measurements to mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...errors import InvalidOption
+from ...mixes.frames import FrameRule
+from ...mixes.model import TimeSharedJob
+from ...mixes.problem import TimeSharedProblem
+from ...problem.parts import Block
+from ...schedule.contents import Content
+from ...values.frozen import FrozenMap
+from ...values.names import nearest
+from ...values.numbers import shown, whole
+from .asked import Asked, warnings_of
+from .gpus_used import SPLITS, block_prefixes, machine_types_of, shapes
+from .headroom import Headroom
+from .latency_rule import short
+from .measurements import InstanceKind, points_for
+from .operating_point import OperatingPoint
+from .posed import Posed, Served
+from .queueing import RULES, QueueingRule
+from .service import Service
+
+__all__ = ["DEFAULT_FRAME_RULE", "SharedServing", "TimeSharing", "amount_of", "shared", "slot_ms"]
+
+DEFAULT_FRAME_RULE = FrameRule.ROUND_ROBIN
+#: What is said of the rules in messages and help.
+_RULES = {
+    FrameRule.ROUND_ROBIN: "a frame and its own batch within the limit",
+    FrameRule.COLLECT_THEN_RUN: "two frames within the limit",
+}
+_APART = Fraction(1, 100)  # measured latencies that differ by more from what follows
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class TimeSharing:
+    """On which terms services share instances in time.
+
+    Parameters
+    ----------
+    rule : str or FrameRule, default ``"round_robin"``
+        When a mix keeps its services' limits; or ``"collect_then_run"``.
+    max_services : int, optional
+        Of one instance; None for no cap.
+    splits : str, default ``"pairs"``
+        How a GPU is shared under MPS: as a whole or in two shares that make it up, as the published
+        scheduler has it, or with ``"any"`` in all ways up to 100 %.
+    headroom : str or Headroom, optional
+        What is planned for instead of the stated rates and lengths.
+
+    Raises
+    ------
+    InvalidOption
+        Naming the option, what was expected and the nearest name.
+
+    Examples
+    --------
+    >>> print(TimeSharing(max_services=3))
+    blocks shared in time, round_robin: a frame and its own batch within the limit; at most 3 \
+services in a block
+    """
+
+    rule: FrameRule
+    max_services: int | None
+    splits: str
+    headroom: Headroom | None
+
+    def __init__(
+        self,
+        rule: str | FrameRule | QueueingRule = DEFAULT_FRAME_RULE,
+        max_services: int | None = None,
+        splits: str = "pairs",
+        headroom: str | Headroom | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "rule", _frame_rule(rule))
+        if max_services is not None:
+            what = "max_services, of one instance,"
+            max_services = whole(max_services, what, least=1, error=InvalidOption)
+        put(self, "max_services", max_services)
+        if splits not in SPLITS:
+            raise InvalidOption(
+                f"splits is {splits!r}; expected 'pairs' (a whole GPU, or two shares that make it "
+                f"up) or 'any' (every multiset of shares up to 100 %)"
+            )
+        put(self, "splits", splits)
+        if not (headroom is None or isinstance(headroom, str | Headroom)):
+            raise InvalidOption(
+                f"the head-room is {headroom!r}; expected None, a name such as 'gpulet', or a "
+                "Headroom"
+            )
+        put(self, "headroom", Headroom(headroom) if isinstance(headroom, str) else headroom)
+
+    def planned_rps(self, rate: Fraction) -> Fraction:
+        """Return the rate that is planned for instead of this one."""
+        return rate if self.headroom is None else self.headroom.planned_rps(rate)
+
+    def length_ms(self, point: OperatingPoint) -> Fraction:
+        """Return how long a batch is planned to occupy its instance."""
+        length = slot_ms(point)
+        return length if self.headroom is None else self.headroom.length_ms(length, point.batch)
+
+    def __str__(self) -> str:
+        cap = self.max_services
+        most = "" if cap is None else f"; at most {cap} services in a block"
+        return f"blocks shared in time, {self.rule}: {_RULES[self.rule]}{most}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class SharedServing(Posed[TimeSharedProblem]):
+    """A problem of blocks that services share in time, and what its jobs and blocks stand for.
+
+    Its unit of time is the second: demands are rates, limits and lengths are seconds, and the
+    amount of a point is what all processes of the instance take together.
+
+    Parameters
+    ----------
+    problem, services, gpus, warnings, unservable, max_processes, rate_margin
+        As for :class:`Posed`.
+    points : FrozenMap
+        ``{(service, block): (OperatingPoint, ...)}``: one for each amount, by rising amount. Of two
+        with the same amount it is the one that takes less long.
+    sharing : TimeSharing
+
+    Examples
+    --------
+    >>> from cms.fleet import as_problem
+    >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
+    >>> points = [OperatingPoint("m", "a100-80gb", "mps:60", 1, 8, 800, 10)]
+    >>> serving = as_problem(services, points, sharing="time")
+    >>> print(serving)
+    2 services on a100-80gb, rule 'round_robin'
+    1 blocks in 1 configurations, 2 operating points in use
+    >>> from cms import Mix
+    >>> [str(one.rate_rps) for one in serving.served(Mix({"a": 8, "b": 8}), "mps:60")]
+    ['400', '400']
+    """
+
+    sharing: TimeSharing = field(default_factory=TimeSharing)
+
+    @property
+    def rule_name(self) -> str:
+        """The name of the rule of frames."""
+        return self.sharing.rule.value
+
+    def planned_rps(self, service: Service) -> Fraction:
+        """Return the service's rate with margin and head-room."""
+        return self.sharing.planned_rps(service.rate_rps * (1 + self.rate_margin))
+
+    @property
+    def splits(self) -> str:
+        """How a GPU is shared under MPS."""
+        return self.sharing.splits
+
+    def can_serve(self, service: str) -> bool:
+        """Whether some batch of it keeps its limit alone on some block."""
+        job, rule = self.problem.job(service), self.sharing.rule
+        return any(
+            rule.admits(point.length, point.length, job.limit)
+            for points in job.points.values()
+            for point in points
+        )
+
+    def served(self, content: Content, block: Block) -> tuple[Served, ...]:
+        """Return what a mix gives each of its services, in the order of the services.
+
+        Raises
+        ------
+        InvalidSchedule
+            If the mix has a service or an amount that was not measured there.
+        """
+        if isinstance(content, str):
+            return ()
+        frame = self.problem.frame(block, content)
+        found = []
+        for name in sorted(content, key=self.problem.job_index):
+            point = self.point(name, block, content[name])
+            length = self.sharing.length_ms(point)
+            found.append(Served(name, point, frame.rates[name], 1000 * frame.slack[name], length))
+        return tuple(found)
+
+    def point(self, service: str, block: Block, amount: Fraction) -> OperatingPoint:
+        """Return the operating point of an amount; KeyError if none was measured there."""
+        for point in self.points.get((service, block), ()):
+            if amount_of(point) == amount:
+                return point
+        raise KeyError((service, block, amount))
+
+
+def shared(asked: Asked, sharing: TimeSharing) -> SharedServing:
+    """Pose the problem in which services share blocks in time.
+
+    Raises
+    ------
+    InvalidProblem, InvalidOption
+        As :func:`as_problem` says.
+    """
+    prefix = block_prefixes(asked.fleet)
+    points: dict[tuple[str, Block], tuple[OperatingPoint, ...]] = {}
+    unservable: dict[str, str] = {}
+    used: dict[InstanceKind, None] = {}
+    jobs = []
+    for service in asked.services:
+        limit = service.latency_limit_ms
+        if limit is None:
+            raise service.fault(
+                f"service {service.name!r} has no latency limit, so that nothing bounds the frame "
+                "it could share; give it one, or plan without sharing"
+            )
+        candidates = points_for(service, asked.known, asked.fleet)
+        used.update(dict.fromkeys(candidates))
+        own = {prefix[key] + profile: _amounts(on) for (key, profile), on in candidates.items()}
+        points |= {(service.name, block): listed for block, listed in own.items()}
+        lengths = {
+            block: [(amount_of(point), sharing.length_ms(point) / 1000) for point in listed]
+            for block, listed in own.items()
+        }
+        planned = sharing.planned_rps(service.rate_rps * (1 + asked.margin))
+        jobs.append(TimeSharedJob(service.name, planned, limit / 1000, lengths))
+        if service.rate_rps and (why := _why_unservable(service, limit, own, sharing)):
+            unservable[service.name] = why
+    problem = TimeSharedProblem(
+        configurations=[
+            shape
+            for one in asked.fleet
+            for shape in shapes(one, used, prefix[one.key], sharing.splits)
+        ],
+        jobs=jobs,
+        machine_types=machine_types_of(asked.fleet, asked.limits, asked.costs),
+        rule=sharing.rule,
+        max_jobs=sharing.max_services,
+    )
+    return SharedServing(
+        problem=problem,
+        services=asked.services,
+        gpus=asked.fleet,
+        points=FrozenMap(points),
+        warnings=(
+            *warnings_of(asked, batches=False),
+            *_length_warnings(asked.points),
+            *_wish_warnings(asked.services),
+        ),
+        unservable=FrozenMap(unservable),
+        max_processes=asked.max_processes,
+        rate_margin=asked.margin,
+        sharing=sharing,
+    )
+
+
+def amount_of(point: OperatingPoint) -> Fraction:
+    """Return what an instance takes at a time: a batch of each of its processes."""
+    return Fraction(point.processes * point.batch)
+
+
+def slot_ms(point: OperatingPoint) -> Fraction:
+    """Return how long such a batch occupies its instance, in milliseconds.
+
+    It follows from the throughput; where the latency differs from that by more than 1 %, it is the
+    longer of the two.
+
+    Examples
+    --------
+    >>> slot_ms(OperatingPoint("bert", "a100-80gb", "mps:40", 1, 8, 800, 11))
+    Fraction(11, 1)
+    """
+    computed, measured = point.computed_batch_ms, point.latency_ms
+    return max(computed, measured) if _differs(point) else computed
+
+
+def _differs(point: OperatingPoint) -> bool:
+    computed = point.computed_batch_ms
+    return abs(point.latency_ms - computed) > _APART * computed
+
+
+def _amounts(points: Sequence[OperatingPoint]) -> tuple[OperatingPoint, ...]:
+    """Keep one point an amount: the one that takes least long, then with fewest processes."""
+    found: dict[Fraction, OperatingPoint] = {}
+    for point in sorted(points, key=lambda point: (slot_ms(point), point.processes)):
+        found.setdefault(amount_of(point), point)
+    return tuple(found[amount] for amount in sorted(found))
+
+
+def _frame_rule(rule: str | FrameRule | QueueingRule) -> FrameRule:
+    known = ", ".join(f"{name} ({what})" for name, what in _RULES.items())
+    if isinstance(rule, str):
+        if rule in [known.value for known in FrameRule]:
+            return FrameRule(rule)
+        hint = nearest(rule, [known.value for known in FrameRule])
+        if rule not in RULES:
+            raise InvalidOption(f"there is no rule of frames {rule!r}; expected {known}{hint}")
+    name = rule if isinstance(rule, str) else getattr(rule, "name", rule)
+    raise InvalidOption(
+        f"the queueing rule {name!r} knows no frames, so it cannot say what a block that is shared "
+        f"in time counts for; expected {known}, or plan without sharing"
+    )
+
+
+def _why_unservable(
+    service: Service,
+    limit: Fraction,
+    points: Mapping[Block, Iterable[OperatingPoint]],
+    sharing: TimeSharing,
+) -> str:
+    """Name the point that comes nearest to the limit and the limit it needs; empty if one fits."""
+    nearest_one = min(
+        (point for own in points.values() for point in own),
+        key=lambda point: (sharing.length_ms(point), -point.throughput_rps),
+    )
+    length = sharing.length_ms(nearest_one)
+    needed = sharing.rule.needed(length, length)
+    if needed <= limit:
+        return ""
+    return (
+        f"{service.name}: no batch fits into {shown(limit)} ms even alone, under the rule "
+        f"'{sharing.rule}'; best: {nearest_one.setting}: {short(length)} ms a batch, which needs a "
+        f"limit of {short(needed)} ms"
+    )
+
+
+def _length_warnings(points: Sequence[OperatingPoint]) -> tuple[str, ...]:
+    apart = [point for point in points if _differs(point)]
+    if not apart:
+        return ()
+    return (
+        f"{len(apart)} of {len(points)} operating points: the latency and processes x batch / "
+        "throughput differ by more than 1 %; the longer of the two counts as the batch's length; "
+        f"for example: {apart[0]}",
+    )
+
+
+def _wish_warnings(services: Iterable[Service]) -> tuple[str, ...]:
+    own = [each.name for each in services if each.late_share is not None or each.queue is not None]
+    if not own:
+        return ()
+    return (
+        f"late_share and queue have no effect where blocks are shared in time (given for {own[0]}"
+        f"{' and others' if len(own) > 1 else ''}): the rules of frames are for evenly spaced "
+        "arrivals",
+    )

@@ -1,0 +1,189 @@
+"""The exact method on blocks shared in time: held against the image in plain CMS, and itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from algorithms.gpulet import Gpulet, GpuletGuided, GpuletSbp
+from algorithms.mixes.first_fit import MixFirstFit
+from algorithms.solvers.simplex import cheapest
+from cms import (
+    Configuration,
+    MachineType,
+    Mix,
+    SizeBoundedConfigurations,
+    Solution,
+    TimeSharedJob,
+    TimeSharedProblem,
+    check,
+    solve,
+)
+from cms.mixes.dearest import dearest_mix
+from cms.mixes.functions import PriceFunction
+from cms.mixes.offers import offers_of
+from instances.families.time_sharing import larger_mix, random_mix, scenario_3
+from tests.references.mixes import expanded, serves, time_shared_toy
+from tests.samples import few
+
+RULES = ("round_robin", "collect_then_run")
+
+
+def history(solution: Solution) -> list[tuple[object, ...]]:
+    """All of it but the seconds."""
+    return [tuple(line)[1:] for line in solution.history]
+
+
+@pytest.mark.parametrize("seed", few(40, range(1_000)))
+def test_the_answer_is_that_of_the_image_in_plain_cms(seed: int) -> None:
+    problem = time_shared_toy(Random(seed))
+    image = solve(expanded(problem), method="cp_sat", time_limit=None)
+    solution = solve(problem, method="price_and_branch", time_limit=None)
+    assert (solution.status, solution.cost) == (image.status, image.cost)
+    assert solution.cost is None or serves(problem, solution.schedule)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rate", few(1, [1200, 50, 300, 600, 900, 2400, 5000]))
+def test_three_services_are_planned_with_a_checked_proof(rate: int, rule: str) -> None:
+    problem = scenario_3(rate, rule=rule)
+    solution = solve(problem, time_limit=None)
+    assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
+    for method in (MixFirstFit(), Gpulet(), GpuletSbp(), GpuletGuided()):
+        other = solve(problem, method=method, time_limit=None)
+        assert other.cost is not None
+        assert other.cost >= solution.lower_bound
+
+
+@pytest.mark.parametrize("seed", few(3, range(200)))
+def test_a_random_mix_is_planned_with_a_checked_proof(seed: int) -> None:
+    problem = random_mix(seed, rule=RULES[seed % 2], max_jobs=(None, 2, 3)[seed % 3])
+    solution = solve(problem, time_limit=None)
+    assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
+    assert not check(problem, solution.schedule)
+
+
+def test_one_job_a_block_is_plain_cms() -> None:
+    shared = random_mix(3, max_jobs=1)
+    plain, solution = solve(shared.unshared(), time_limit=None), solve(shared, time_limit=None)
+    assert solution.cost == plain.cost
+    assert solution.lower_bound == plain.lower_bound
+    assert solution.certificate == plain.certificate
+    assert [line.source for line in solution.history] == [line.source for line in plain.history]
+    assert all(len(mix) == 1 for g in solution.schedule.groups for _, mix in g.assignment)
+
+
+def test_one_job_a_block_goes_on_from_a_schedule() -> None:
+    shared = random_mix(3, max_jobs=1)
+    start = solve(shared, method=MixFirstFit(), options={"orders": 1}).schedule
+    solution = solve(shared, start=start, time_limit=None)
+    assert solution.status.value == "optimal"
+
+
+@pytest.mark.parametrize("seed", few(1, range(10)))
+def test_a_larger_cap_and_a_looser_rule_never_hurt(seed: int) -> None:
+    costs = [
+        solve(random_mix(seed, most=5, rule=rule, max_jobs=cap), time_limit=None).cost
+        for rule in reversed(RULES)
+        for cap in (1, 2, 3, None)
+    ]
+    assert all(cost is not None for cost in costs)
+    for of_rule in (costs[:4], costs[4:]):
+        assert of_rule == sorted(of_rule, reverse=True)  # type: ignore[type-var]
+
+
+def test_runs_are_the_same_twice() -> None:
+    problem = larger_mix(6, seed=2)
+    first, second = (solve(problem, seed=5, time_limit=None) for _ in range(2))
+    assert history(first) == history(second)
+    assert first.schedule == second.schedule
+    assert first.certificate == second.certificate
+
+
+def test_a_run_without_time_ends_with_what_it_has() -> None:
+    solution = solve(larger_mix(30, seed=1), time_limit=0.05)
+    assert solution.stop_reason.value == "time_limit"
+
+
+def linear_bound(
+    problem: TimeSharedProblem,
+) -> tuple[Fraction, dict[str, PriceFunction], list[Fraction]]:
+    """The untruncated linear bound without sharing, its slopes, and what the blocks are worth."""
+    shapes, rows = problem.listed_configurations, problem.unshared().rows
+    jobs, k = range(problem.n_jobs), len(problem.blocks)
+    places = [(i, j) for i in range(k) for j in jobs if rows.row(j).supply[i]]
+    table = [
+        [shape.blocks.get(block, 0) for shape in shapes] + [-(i == p) for p, _ in places]
+        for i, block in enumerate(problem.blocks)
+    ]
+    table += [
+        [0] * len(shapes) + [rows.row(j).supply[p] if j == own else 0 for p, own in places]
+        for j in jobs
+    ]
+    costs = [Fraction(1)] * len(shapes) + [Fraction(0)] * len(places)
+    found = cheapest(costs, table, [0] * k + [rows.row(j).demand for j in jobs])
+    assert found is not None
+    slopes = [found.prices[k + j] * rows.row(j).demand for j in jobs]
+    names = problem.job_names
+    functions = {names[j]: PriceFunction(slope) for j, slope in enumerate(slopes) if slope}
+    return found.cost, functions, found.prices[:k]
+
+
+@pytest.mark.parametrize("seed", few(6, range(500)))
+def test_sharing_leaves_the_untruncated_linear_bound_as_it_is(seed: int) -> None:
+    problem = random_mix(seed, rule=RULES[seed % 2], max_jobs=None)
+    bound, functions, blocks = linear_bound(problem)
+    # With demands so large no rate is cut at its demand; the bound grows with them.
+    many = [TimeSharedJob(j.name, j.demand * 10**6, j.limit, j.points) for j in problem.jobs]
+    vast = problem.replace(jobs=many)
+    for block, price in zip(problem.blocks, blocks, strict=True):
+        offers = offers_of(
+            vast, block, {n: f.scaled(Fraction(10**6)) for n, f in functions.items()}
+        )
+        assert not dearest_mix(offers, above=price).mixes
+    cost = solve(problem, time_limit=None).cost
+    assert cost is not None
+    assert cost <= -(-bound // 1) + problem.n_jobs - 1
+
+
+def test_machines_of_a_set_and_their_limits_are_kept() -> None:
+    points = {f"s{n}": [(1, Fraction(3, n)), (4, Fraction(9, n))] for n in (1, 2, 3)}
+    problem = TimeSharedProblem(
+        configurations=[
+            SizeBoundedConfigurations({"s1": 1, "s2": 2, "s3": 3}, 4, "small"),
+            Configuration({"s3": 2}, "large"),
+        ],
+        jobs=[TimeSharedJob(name, "5/6", 30, points) for name in "xyz"],
+        machine_types=[MachineType("small", limit=1), MachineType("large", cost="5/4")],
+    )
+    solution = solve(problem, time_limit=None)
+    assert solution.status.value == "optimal"
+    assert not check(problem, solution.schedule)
+
+
+def test_limits_that_no_schedule_keeps_are_proved() -> None:
+    jobs = [TimeSharedJob(name, 1, 12, {"a": [(2, 3)]}) for name in "xyz"]
+    problem = TimeSharedProblem(
+        configurations=Configuration({"a": 2}),
+        jobs=jobs,
+        machine_types=[MachineType("machine", limit=1)],
+    )
+    solution = solve(problem, time_limit=None)
+    assert (solution.status.value, solution.proof.value) == ("infeasible", "checked")
+
+
+def test_nobody_takes_a_turn_that_can_be_done_without() -> None:
+    problem = random_mix(7, max_jobs=None)
+    solution = solve(problem, time_limit=None)
+    served = dict.fromkeys(problem.job_names, Fraction(0))
+    turns: list[tuple[str, Mix]] = []
+    for group in solution.schedule.groups:
+        for (block, mix), count in group.assignment.items():
+            turns.append((block, mix))
+            for name, rate in problem.frame(block, mix).rates.items():
+                served[name] += rate * count * group.count
+    for block, mix in turns:
+        for name, rate in problem.frame(block, mix).rates.items():
+            assert served[name] - rate < problem.job(name).demand

@@ -1,0 +1,120 @@
+"""What the exact method on shared blocks is made of: guesses, programs, dives, tidying."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+
+from algorithms.closing.shapes import Shapes
+from algorithms.mixes.columns import Columns
+from algorithms.mixes.dive import Diver
+from algorithms.mixes.hosting import Hosting
+from algorithms.mixes.knapsack import BlockKnapsack, Prices
+from algorithms.mixes.prices import PriceSearch
+from algorithms.mixes.program import MixProgram, Rules, schedule_of
+from algorithms.mixes.tidy import smaller_mixes, tidied
+from algorithms.prices.region import Region
+from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
+from cms.solving.driver import RunBudget
+from cms.solving.ledger import Ledger
+from instances.families.time_sharing import random_mix
+from tests.samples import few
+
+
+def unlimited(problem: TimeSharedProblem) -> RunBudget:
+    ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
+    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+
+
+def searched(problem: TimeSharedProblem) -> PriceSearch:
+    columns = Columns(problem)
+    columns.add_alone()
+    knapsacks = [BlockKnapsack(columns, i) for i in range(len(problem.blocks))]
+    search = PriceSearch(columns, Region(problem), knapsacks, unlimited(problem))
+    for priced in search.run():
+        assert priced.leaf.bound(problem) == priced.bound
+    return search
+
+
+@pytest.mark.parametrize("cap", [None, 2])
+def test_guesses_are_admitted_and_worth_what_they_say(cap: int | None) -> None:
+    problem = random_mix(4, most=6, max_jobs=cap)
+    columns = Columns(problem)
+    slopes = np.linspace(0.5, 1.5, problem.n_jobs)
+    prices = Prices(slopes, {0: [(2.0, 0.25)]})
+    for i, block in enumerate(problem.blocks):
+        guesses = BlockKnapsack(columns, i).guesses(prices, 0.0, 50)
+        assert guesses
+        for guess in guesses:
+            number = columns.add(i, guess.amounts)
+            assert number is not None
+            mix = columns.listed[number].mix
+            assert problem.frame(block, mix).admitted
+            assert cap is None or len(mix) <= cap
+            worth = sum(
+                float(prices.worth(job, np.array([float(share)]))[0])
+                for job, share in columns.listed[number].shares
+            )
+            assert guess.worth == pytest.approx(worth)
+
+
+@pytest.mark.parametrize("seed", few(1, range(20)))
+def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
+    problem = random_mix(seed, most=4, max_jobs=None)
+    search = searched(problem)
+    diver = Diver(search, Hosting(problem), Random(0), unlimited(problem))
+    schedules = list(diver.schedules())
+    assert schedules
+    assert search.best is not None
+    for schedule in schedules:
+        assert not check(problem, schedule)
+        assert schedule.cost(problem) >= search.best.bound
+
+
+def test_shares_a_hair_short_of_a_demand_are_neither_found_nor_ruled_out_wrongly() -> None:
+    for hair, needed in ((Fraction(0), 1), (Fraction(1, 10**12), 2)):
+        jobs = [TimeSharedJob("x", Fraction(2, 3) + hair, 20, {"a": [(2, 3)]})]
+        problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+        columns = Columns(problem)
+        columns.add_alone()
+        shapes = Shapes(problem, Region(problem).rows)
+        budget = unlimited(problem)
+        inner = MixProgram(columns.listed, shapes, Rules(Fraction(0), None))
+        found, _ = inner.solve(budget, effort=1.0)
+        assert found is not None
+        assert found.cost == needed
+        assert not check(problem, schedule_of(shapes, columns.listed, found))
+        outer = Rules(Fraction(0), Fraction(needed - 1), outer=True)
+        _, outcome = MixProgram(columns.listed, shapes, outer).solve(budget, effort=1.0)
+        # A share a hair short, rounded up, is a whole one: then nothing is said.
+        assert outcome.status == "infeasible" or hair
+        assert solve(problem, time_limit=None).cost == needed
+
+
+def test_tidying_leaves_every_job_served() -> None:
+    problem = random_mix(5, most=5, max_jobs=None)
+    columns = Columns(problem)
+    columns.add_alone()
+    search = searched(problem)
+    counts = dict.fromkeys(range(len(search.columns)), 3)
+    listed = search.columns.listed
+    kept = tidied(search.columns, counts)
+    served = dict.fromkeys(search.columns.jobs, Fraction(0))
+    for number, count in kept.items():
+        for job, share in listed[number].shares:
+            served[job] += count * share
+    assert all(part >= 1 for part in served.values())
+    before = sum(count * len(listed[n].shares) for n, count in counts.items())
+    assert sum(count * len(listed[n].shares) for n, count in kept.items()) < before
+
+
+def test_all_parts_of_a_small_mix_are_taken_into_account() -> None:
+    jobs = [TimeSharedJob(name, 1, 20, {"a": [(2, 1)]}) for name in "xyz"]
+    problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+    columns = Columns(problem)
+    whole = columns.number(0, dict.fromkeys(range(3), Fraction(2)))
+    found = {str(columns.listed[number].mix) for number in smaller_mixes(columns, [whole])}
+    assert len(found) == 7

@@ -1,0 +1,99 @@
+"""Frames replayed: limits kept by evenly spaced arrivals, exactly, and what random ones do."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms import FrameRule, TimeSharedProblem, solve
+from cms.errors import InvalidOption, UnsupportedProblem
+from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
+from cms.fleet.simulation import latencies, replay_frames, simulate
+from instances.families.time_sharing import random_mix
+from tests.fleet.mixes import plan
+from tests.fleet.plans import A100, mixed_plan
+
+LENGTHS = st.fractions(min_value=Fraction(1, 10), max_value=20, max_denominator=12)
+
+
+@given(
+    rule=st.sampled_from(FrameRule), length=LENGTHS, others=LENGTHS, before=st.booleans(),
+    amount=st.integers(1, 9), phase=LENGTHS, slower=st.fractions(1, 3, max_denominator=7),
+)  # fmt: skip
+def test_evenly_spaced_requests_take_no_longer_than_the_rule_needs(
+    rule: FrameRule, length: Fraction, others: Fraction, before: bool, amount: int,
+    phase: Fraction, slower: Fraction,
+) -> None:  # fmt: skip
+    frame = length + others
+    gap = slower * frame / amount
+    arrivals = [phase + nth * gap for nth in range(60)]
+    offset = others if before else Fraction(0)
+    took = latencies(arrivals, rule, frame, length, offset, amount)
+    assert len(took) == 60
+    assert max(took) <= rule.needed(frame, length)
+
+
+@given(st.lists(st.integers(0, 200), max_size=40), st.integers(1, 4), st.sampled_from(FrameRule))
+def test_slots_take_requests_in_order_and_never_too_many(
+    arrivals: list[int], amount: int, rule: FrameRule
+) -> None:
+    arrivals.sort()
+    took = latencies(arrivals, rule, 10, 4, 3, amount)
+    ends = [at + ms for at, ms in zip(arrivals, took, strict=True)]
+    assert ends == sorted(ends)
+    assert all((end - 7) % 10 == 0 for end in ends)
+    assert all(ends.count(end) <= amount for end in ends)
+    assert all(ms >= 4 for ms in took)
+
+
+@pytest.mark.parametrize("rule", list(FrameRule))
+def test_a_plan_keeps_every_limit_with_evenly_spaced_arrivals(rule: FrameRule) -> None:
+    chat, see = replay_frames(plan(rule=rule), requests=500)
+    assert (chat.late, see.late) == (0, 0)
+    assert chat.longest_ms <= 60
+
+
+def serving_of(problem: TimeSharedProblem, **terms: object) -> Plan:
+    """The plan of a made-up problem, whose jobs become services of models of their own."""
+    services = [Service(job.name, job.name, job.demand, 1000 * job.limit) for job in problem.jobs]
+    points = [
+        OperatingPoint(
+            job.name, A100, block, 1, int(point.amount), point.amount / point.length,
+            1000 * point.length,
+        )
+        for job in problem.jobs
+        for block, own in job.points.items()
+        for point in own
+    ]  # fmt: skip
+    posed = as_problem(services, points, A100, sharing="time", **terms)  # type: ignore[call-overload]
+    return Plan(posed, solve(posed.problem, "mix_first_fit", options={"orders": 1}))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rule", list(FrameRule))
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_ten_mixed_plans_keep_every_limit_with_evenly_spaced_arrivals(
+    seed: int, rule: FrameRule
+) -> None:
+    made = serving_of(random_mix(seed, most=6), rule=rule.value)
+    assert [each.late for each in replay_frames(made, requests=2000)] == [0] * len(made.services)
+
+
+def test_head_room_makes_fewer_random_requests_late() -> None:
+    full, easy = (
+        sum(each.late for each in replay_frames(plan(), arrivals="poisson", rate=rate))
+        for rate in (Fraction(23, 10), 1)
+    )
+    assert easy < full
+
+
+def test_what_cannot_be_replayed_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="frames are replayed of plans whose services share"):
+        replay_frames(mixed_plan())
+    with pytest.raises(InvalidOption, match="arrivals is 'odd'; expected 'even' or 'poisson'"):
+        replay_frames(plan(), arrivals="odd")
+    with pytest.raises(UnsupportedProblem, match="the simulator of queues takes plans"):
+        simulate(plan())

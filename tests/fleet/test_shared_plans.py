@@ -1,0 +1,273 @@
+"""Plans whose services share instances in time: read back, contradicted, reported, drawn."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.errors import FileError, UnsupportedProblem
+from cms.fleet.deployment import wanted_of
+from cms.fleet.report.services import tightest_line
+from cms.fleet.report.svg import plan_picture
+from cms.fleet.report.terminal import plan_report
+from cms.fleet.serving import Headroom, plan_from_json, plan_to_json, read_plan, write_plan
+from tests.files.test_schemas import require_valid
+from tests.fleet.mixes import plan
+from tests.fleet.plans import mixed_plan, printed
+
+TERMS: list[dict[str, Any]] = [
+    {},
+    {"rule": "collect_then_run", "max_services": 2},
+    {"splits": "any", "rate_margin": "0.05"},
+]
+
+
+# -- what a plan says ----------------------------------------------------------------------------
+
+
+def test_a_plan_says_what_each_service_gets_of_which_frames() -> None:
+    made = plan()
+    chat, see = made.services
+    assert [(use.block, use.count, use.frame_ms, use.length_ms) for use in chat.uses] == [
+        ("mps:40", 1, 12, 12), ("mps:60", 1, 22, 12),
+    ]  # fmt: skip
+    assert chat.provided_rps == Fraction(4000, 12) + Fraction(8000, 22)
+    assert (see.instances, see.provided_rps) == (2, Fraction(4000, 22) + 800)
+    (whole,), cut = made.groups[1].instances, made.groups[0].instances
+    assert whole.frame_ms == 10
+    assert [str(each) for each in cut] == ["1 x mps:40 -> chat", "1 x mps:60 -> chat + see"]
+    assert str(made).splitlines()[2] == (
+        "chat: 23000/33 items/s by 1 x mps:40, 1 x mps:60, wanted 300"
+    )
+
+
+def test_a_plan_of_mixes_is_no_deployment_yet() -> None:
+    with pytest.raises(UnsupportedProblem, match=r"a deployment takes plans .* share instances"):
+        wanted_of(plan())
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_a_plan_is_read_back_as_it_was(terms: dict[str, Any], tmp_path: Path) -> None:
+    made = plan(**terms)
+    write_plan(made, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == made
+
+
+def test_head_room_with_its_overheads_is_read_back() -> None:
+    made = plan(headroom=Headroom("gpulet", {4: "0.5", 8: 1}))
+    # the schedule is too small for the higher rates, which is another matter
+    document = plan_to_json(made)
+    assert document["sharing"]["headroom"] == {
+        "name": "gpulet", "overheads_ms": {"4": "0.5", "8": 1},
+    }  # fmt: skip
+    assert document["services"][0]["planned_rps"] == 342
+
+
+def test_the_document_says_frames_lengths_and_planned_rates() -> None:
+    document = json.loads(json.dumps(plan_to_json(plan())))
+    assert document["rule"] is None
+    assert document["sharing"] == {
+        "kind": "time", "rule": "round_robin", "max_services": None, "splits": "pairs",
+        "headroom": None,
+    }  # fmt: skip
+    (cut, whole) = document["groups"]
+    assert cut["instances"][1] == {
+        "block": "mps:60", "profile": "mps:60", "count": 1, "frame_ms": 22,
+        "serves": [
+            {"service": "chat", "processes": 1, "batch": 8, "length_ms": 12,
+             "rate_rps": "4000/11", "slack_ms": 26},
+            {"service": "see", "processes": 1, "batch": 4, "length_ms": 10,
+             "rate_rps": "2000/11", "slack_ms": 48},
+        ],
+    }  # fmt: skip
+    assert {point["supply_rps"] for point in document["operating_points"]} == {None}
+    assert whole["instances"][0]["frame_ms"] == 10
+
+
+Change = Callable[[dict[str, Any]], object]
+#: What is changed in a valid document, and what the error says of it.
+CONTRADICTIONS: dict[str, tuple[Change, str]] = {
+    "another rule": (
+        lambda d: d["sharing"].update(rule="collect_then_run"),
+        r"sharing\.rule is .*expected .*round_robin.*, as in the problem",
+    ),
+    "another cap": (
+        lambda d: d["sharing"].update(max_services=1),
+        r"sharing\.max_services is 1, expected null, as max_jobs in the problem",
+    ),
+    "other splits": (
+        lambda d: d["sharing"].update(splits="any"),
+        r"what the device a100-80gb allows",
+    ),
+    "no such splits": (lambda d: d["sharing"].update(splits="x"), r"sharing\.splits is \"x\""),
+    "no such kind": (lambda d: d["sharing"].update(kind="space"), r"sharing\.kind is \"space\""),
+    "head-room that was not used": (
+        lambda d: d["sharing"].update(headroom={"name": "gpulet", "overheads_ms": None}),
+        r"planned_rps is 300, expected 342, by the margin and the head-room 'gpulet'",
+    ),
+    "head-room that is none": (
+        lambda d: d["sharing"].update(headroom={"name": "x", "overheads_ms": None}),
+        r"there is no head-room 'x'",
+    ),
+    "an overhead of no batch": (
+        lambda d: d["sharing"].update(headroom={"name": "gpulet", "overheads_ms": {"a": 1}}),
+        r"overheads_ms has the key 'a', expected a batch",
+    ),
+    "no word of sharing": (
+        lambda d: d.update(sharing=None),
+        r"services\[0\]|in problem jobs share blocks in time",
+    ),
+    "a queueing rule": (
+        lambda d: d.update(rule={"name": "half"}),
+        r"rule is .*expected null, since the rule of frames stands in sharing",
+    ),
+    "a promise": (
+        lambda d: d.update(promise={"late_share": "0.01"}),
+        r"promise is .*expected null, since the rules of frames",
+    ),
+    "another planned rate": (
+        lambda d: d["services"][0].update(planned_rps=299),
+        r"services\[0\]\.planned_rps is 299, expected 300, as in the problem",
+    ),
+    "another stated rate": (
+        lambda d: d["services"][0].update(rate_rps=299),
+        r"planned_rps is 300, expected 299, by the margin",
+    ),
+    "another limit": (
+        lambda d: d["services"][1].update(latency_limit_ms=81),
+        r"services\[1\]\.latency_limit_ms is 81, expected 80, as in the problem",
+    ),
+    "no limit": (
+        lambda d: d["services"][1].update(latency_limit_ms=None),
+        r"services\[1\]\.latency_limit_ms is null, expected 80",
+    ),
+    "another length": (
+        lambda d: d["operating_points"][0].update(length_ms=9),
+        r"operating_points\[0\]\.length_ms is 9, expected .*, as in the problem",
+    ),
+    "another throughput": (
+        lambda d: d["operating_points"][0].update(throughput_rps=100),
+        r"length_ms is 12, expected 40, by throughput, latency and head-room",
+    ),
+    "a point less": (
+        lambda d: d["operating_points"].pop(),
+        r"there is no point of service 'see' on mps:\d+ that takes \d requests",
+    ),
+    "a point twice": (
+        lambda d: d["operating_points"].append(d["operating_points"][-1]),
+        r"takes \d requests at a time, after one of \d .*expected one point an amount",
+    ),
+    "a batch that the problem has not": (
+        lambda d: d["operating_points"][-1].update(batch=16),
+        r"the problem has no point of 'see' on mps:\d+ that takes 16",
+    ),
+    "a supply of one point": (
+        lambda d: d["operating_points"][0].update(supply_rps=10),
+        r"supply_rps is 10, expected null, since what a batch counts for depends on the mix",
+    ),
+    "another model": (
+        lambda d: d["operating_points"][0].update(model="vgg"),
+        r"model is \"vgg\", expected \"bert\"",
+    ),
+    "another frame": (
+        lambda d: d["groups"][0]["instances"][1].update(frame_ms=21),
+        r"groups\[0\]\.instances\[1\]\.frame_ms is 21, expected 22, as the solution has",
+    ),
+    "another slot": (
+        lambda d: d["groups"][0]["instances"][1]["serves"][0].update(length_ms=11),
+        r"serves\[0\]\.length_ms is 11, expected 12, as the solution has",
+    ),
+    "another slack": (
+        lambda d: d["groups"][0]["instances"][1]["serves"][0].update(slack_ms=27),
+        r"slack_ms is 27, expected 26, as the solution has",
+    ),
+    "more served": (
+        lambda d: d["services"][0].update(provided_rps=700),
+        r"provided_rps is 700, expected .*, what its instances supply",
+    ),
+    "a service that can be served": (
+        lambda d: d["unservable"].update(chat="no"),
+        r"names 'chat', expected services that no block serves",
+    ),
+    "a batch that breaks a limit": (
+        lambda d: d["problem"]["jobs"][0].update(limit="0.01"),
+        r"latency_limit_ms is 60, expected 10, as in the problem",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_parts_that_contradict_each_other_are_refused(case: str) -> None:
+    change, message = CONTRADICTIONS[case]
+    document = json.loads(json.dumps(plan_to_json(plan())))
+    changed = copy.deepcopy(document)
+    change(changed)
+    assert changed != document
+    with pytest.raises(FileError, match=message):
+        plan_from_json(changed)
+
+
+# -- reports and pictures ------------------------------------------------------------------------
+
+
+def test_a_report_splits_a_share_by_the_slots_of_its_frame() -> None:
+    text = printed(plan_report(plan(), "two", 100))
+    lines = text.splitlines()
+    assert "2 services on a100-80gb, blocks shared in time, round_robin: a frame and its" in text
+    assert re.search(r"│ mps:60 frame 22 ms +│ mps:40 p=1 b=4", text)
+    (slots,) = [line for line in lines if "┊" in line and "│" in line]
+    chat, see = slots.split("│")[1].split("┊")
+    assert chat.strip() == "1 chat b=8"
+    assert see.strip() == "2 see b=4"
+    assert len(chat) / (len(chat) + len(see) + 1) == pytest.approx(12 / 22, abs=0.02)
+    assert "1 x mps:60 b=8 / 22 ms 363.6/s" in text
+    wide = printed(plan_report(plan(), "two", 130), 130)
+    assert "1 x mps:60 (b=8 of a 22 ms frame, 363.6/s, 26 ms to spare)" in wide
+    assert "1 x mps:40 (b=4 alone, 12 ms, 333.3/s, 36 ms to spare)" in wide
+    assert "tightest frame: 22 ms on mps:60, 26 ms to spare within the 60 ms of chat" in text
+    assert "kept under the rule round_robin: every limit" in text
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_report_with_head_room_has_stated_and_planned_rates() -> None:
+    text = printed(plan_report(plan(headroom="gpulet"), "two", 120))
+    assert re.search(r"stated/s +planned/s +served/s", text)
+    assert re.search(r"1 chat +60 ms +300 +342 ", text)
+    assert "planned rates" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_narrow_terminals_cut_labels_and_not_lines(width: int) -> None:
+    text = printed(plan_report(plan(), "two", width), width)
+    assert max(map(len, text.splitlines())) <= max(width, 57)
+    assert "chat" in text
+
+
+def test_a_picture_draws_each_slot_in_its_services_colour() -> None:
+    picture = plan_picture(plan(), "two <b>")
+    assert "<title>mps:60: chat b=8 | see b=4, frame 22 ms</title>" in picture
+    assert "mps:60, frame 22 ms" in picture
+    assert "tightest frame: 22 ms" in picture
+    assert "<b>" not in picture
+
+
+def test_a_plan_without_sharing_has_no_tightest_frame() -> None:
+    assert tightest_line(mixed_plan()) == ""
+
+
+# -- the schema ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("terms", [*TERMS, {"headroom": Headroom("gpulet", {4: 1, 8: "1.5"})}])
+def test_the_document_keeps_its_schema(terms: dict[str, Any]) -> None:
+    require_valid("plan", plan_to_json(plan(**terms)))
