@@ -37,11 +37,10 @@ class _OnShares:
         general = in_pairs(problem)
         if not general:
             return general
-        seen = _Seen(problem, options)
-        if seen.unservable:
-            return Support(True)
         try:
-            self._count(seen, options)
+            seen = _Seen(problem, options)
+            if not seen.unservable:
+                self._count(seen, options)
         except UnsupportedProblem as refusal:
             return Support(False, str(refusal))
         return Support(True)
@@ -79,8 +78,8 @@ class Gpulet(_OnShares):
     Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
     Servers with Spatio-Temporal Sharing, USENIX ATC '22, 199-216 (arXiv:2109.01611), sections 4.1
     to 4.3. Rebuilt from its description; where the published program does otherwise, an option
-    says so. It models no interference. No theorem of ours is about it, so nothing in
-    ``proofs_checks`` is either.
+    says so. It models no interference, and does not merge two partly used shares of one service.
+    No theorem of ours is about it, so nothing in ``proofs_checks`` is either.
 
     Examples
     --------

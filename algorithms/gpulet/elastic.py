@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..mixes.hosting import Hosting
-    from ..mixes.machines import Loaded, Machine
+    from ..mixes.machines import Machine
     from .options import GpuletOptions
 
 #: Shares are asked for one by one.
@@ -76,7 +76,7 @@ class Elastic:
         for (low, before), (high, rate) in pairwise(rates):
             if self._options.short_scan and high == WHOLE and knee is not None:
                 break
-            if rate <= before * (1 + _LEAST_GAIN):
+            if rate < before * (1 + _LEAST_GAIN):
                 continue
             slope = (rate - before) / (high - low)
             if slope > steepest:
@@ -102,7 +102,7 @@ class Elastic:
 
     def place(self, number: int, stopped: Callable[[], bool]) -> Sequence[Machine] | None:
         """Place all requests on so many GPUs; None if one cannot be placed, or if stopped."""
-        gpus = Gpus(self._shares, number)
+        gpus = Gpus(self._hosting, self._shares, number)
         bearable = {job: (1 - self._options.enough) * d for job, d in self.demands.items()}
         for request in self.requests:
             if stopped():
@@ -115,12 +115,7 @@ class Elastic:
     def _rest(self, gpus: Gpus, request: Request) -> Fraction:
         """Place a request; return the rate that is left."""
         job, rest = request.job, request.rate
-
-        def serves(loaded: Loaded) -> bool:
-            loaded.hosted = self._hosting.host(loaded.block, {job: rest})
-            return loaded.hosted is not None
-
-        if gpus.best_fit(request.share, serves, uncut_first=self._options.uncut_first):
+        if gpus.best_fit(request.share, {job: rest}, uncut_first=self._options.uncut_first):
             return Fraction(0)
         for _, loaded in gpus.all_free():
             most = self._hosting.saturated[job].get(loaded.block)

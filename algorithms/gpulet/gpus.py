@@ -11,9 +11,11 @@ from cms.problem.parts import Configuration
 from ..mixes.machines import Loaded, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from cms.mixes.problem import TimeSharedProblem
+
+    from ..mixes.hosting import Hosting, Rates
 
 #: A whole GPU, in the per cent in which shares are counted.
 WHOLE = 100
@@ -127,13 +129,15 @@ class Gpus:
 
     Parameters
     ----------
+    hosting : Hosting
+        Of the problem that they serve.
     shares : Shares
     number : int or None
         How many there are; None for as many as are asked for.
     """
 
-    def __init__(self, shares: Shares, number: int | None = None) -> None:
-        self._shares, self._left = shares, number
+    def __init__(self, hosting: Hosting, shares: Shares, number: int | None = None) -> None:
+        self._hosting, self._shares, self._left = hosting, shares, number
         self.machines: list[Machine] = []
         self._free: dict[int, list[Loaded]] = {share: [] for share in shares.blocks}
         self._occupied: dict[int, list[Loaded]] = {share: [] for share in shares.blocks}
@@ -176,35 +180,34 @@ class Gpus:
         del blocks[next(at for at, other in enumerate(blocks) if other is loaded)]
         self._occupied[share].append(loaded)
 
-    def best_fit(
-        self, share: int, serves: Callable[[Loaded], bool], *, uncut_first: bool = False
-    ) -> Loaded | None:
-        """Have a block of at least some size serve, the one that leaves least; say which.
+    def best_fit(self, share: int, rates: Rates, *, uncut_first: bool = False) -> bool:
+        """Have a block of at least some size serve some rates, the one that leaves least.
 
         Parameters
         ----------
         share : int
-        serves : callable
-            Has a block serve what is asked for, if it can, and says whether it does.
+        rates : dict of str to Fraction
         uncut_first : bool, default False
             Whether a GPU is cut though a free block would do.
 
         Returns
         -------
-        Loaded or None
-            None if there is no such block, and no GPU to cut.
+        bool
+            False if there is no such block, and no GPU to cut.
         """
-        if not (uncut_first and self.uncut):
-            for _, loaded in self.free(share):
-                if serves(loaded):
-                    self.occupy(loaded)
-                    return loaded
-        if self.uncut:
-            loaded = self.cut(share)
-            if serves(loaded):
-                self.occupy(loaded)
-                return loaded
-        return None
+        if not (uncut_first and self.uncut) and any(
+            self._serves(loaded, rates) for _, loaded in self.free(share)
+        ):
+            return True
+        return self.uncut and self._serves(self.cut(share), rates)
+
+    def _serves(self, loaded: Loaded, rates: Rates) -> bool:
+        """Have a free block serve some rates, if it can; whether it does."""
+        loaded.hosted = self._hosting.host(loaded.block, rates)
+        if loaded.hosted is None:
+            return False
+        self.occupy(loaded)
+        return True
 
 
 def _size(loaded: Loaded) -> int:

@@ -10,10 +10,9 @@ from .gpus import Gpus, Shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from fractions import Fraction
 
     from ..mixes.hosting import Hosting
-    from ..mixes.machines import Loaded, Machine
+    from ..mixes.machines import Machine
 
 
 def guided_requests(hosting: Hosting, shares: Shares) -> list[Request]:
@@ -48,18 +47,9 @@ def guided(
     hosting: Hosting, shares: Shares, stopped: Callable[[], bool]
 ) -> Sequence[Machine] | None:
     """Place each request where it leaves least, the largest first; None if stopped."""
-    gpus = Gpus(shares)
+    gpus = Gpus(hosting, shares)
     for request in sorted(guided_requests(hosting, shares), key=lambda one: -one.share):
         if stopped():
             return None
-        gpus.best_fit(request.share, _server(hosting, request))
+        gpus.best_fit(request.share, {request.job: request.rate})
     return gpus.machines
-
-
-def _server(hosting: Hosting, request: Request) -> Callable[[Loaded], bool]:
-    def serves(loaded: Loaded) -> bool:
-        rates: dict[str, Fraction] = {request.job: request.rate}
-        loaded.hosted = hosting.host(loaded.block, rates)
-        return loaded.hosted is not None
-
-    return serves

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING
 
+from cms.errors import UnsupportedProblem
 from cms.mixes.model import Point, TimeSharedJob
 from cms.values.fields import CheckedFields
+from cms.values.numbers import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cms.mixes.problem import TimeSharedProblem
+
+#: Batches of a job on a share, which are listed one by one.
+_MOST_BATCHES = 10_000
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class PublishedOptions(CheckedFields):
     limit_slack : number, default 0
         The part by which latency limits are taken longer than they are; 1/20 as published.
     interpolate : bool, default False
-        Whether batches between two measured ones count as measured, on a straight line.
+        Whether batches between two measured ones count as measured, on a straight line; at most
+        10,000 of a job on a share.
     skipped_amount : number, default 0
         A batch that is never used; 32 as published, by a slip in a binary search. 0 is none.
 
@@ -53,6 +60,11 @@ class PublishedOptions(CheckedFields):
 
     def applied(self, problem: TimeSharedProblem) -> TimeSharedProblem:
         """Return the problem as the published program sees it; itself where nothing deviates.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If too many batches lie between measured ones.
 
         Examples
         --------
@@ -129,11 +141,22 @@ def interpolated(points: Sequence[Point]) -> list[Point]:
     ----------
     points : sequence of Point
         By rising amount.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If these are more than 10,000.
     """
     added = list(points)
     for low, high in pairwise(points):
         slope = (high.length - low.length) / (high.amount - low.amount)
-        first, last = int(low.amount) + 1, -int(-high.amount // 1) - 1
+        first, last = int(low.amount) + 1, ceil(high.amount) - 1
+        if len(added) + last - first >= _MOST_BATCHES:
+            raise UnsupportedProblem(
+                f"batches of {shown(low.amount)} and {shown(high.amount)} were measured, and all "
+                f"between them would count; at most {_MOST_BATCHES} of a job on a share do: leave "
+                "out interpolate"
+            )
         added += [
             Point(Fraction(amount), low.length + slope * (amount - low.amount))
             for amount in range(first, last + 1)

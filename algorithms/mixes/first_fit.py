@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Blocks of a machine, which are looked at one by one.
 _MOST_BLOCKS = 1_000
-#: A job that fills more machines than this has all but these filled at once, by itself.
+#: A job that fills at least two machines more than this has all but these filled at once.
 _BY_DRAW = 4
 #: No machine is drawn that gives a job less than this part, for its cost, of what the best does.
 _LEAST_PART = Fraction(1, 8)
@@ -59,8 +59,8 @@ class MixFirstFit:
     the rest; where no block can take anything, a machine is opened, cut in one of its ways at
     random. What a block can take is decided exactly. Each order that ends with a cheaper schedule
     is a claim; none follows one that costs no more than a bound by what jobs get alone. Of a job
-    that would fill more than four machines by itself, all but the last four are filled at once, in
-    the way that gives it most for their cost.
+    that would fill six machines or more by itself, all but the last four are filled at once, in the
+    way that gives it most for their cost.
 
     Notes
     -----

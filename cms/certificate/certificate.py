@@ -19,7 +19,7 @@ from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block
 from ..values.frozen import FrozenMap
 from ..values.names import checked_names
-from ..values.numbers import Number, exact, format_exact, whole
+from ..values.numbers import Number, exact, json_number, whole
 from .conditions import Condition, Worth
 from .leaf_proofs import CheckStopped, LeafProofs, Proved, cheapest_options
 from .quantity import Quantity
@@ -158,9 +158,9 @@ class Leaf(Certificate):
     def to_json(self) -> dict[str, Any]:
         """Return the prices as plain JSON values."""
         return {
-            "prices": {name: _number(price) for name, price in self.prices.items()},
-            "limit_prices": {name: _number(price) for name, price in self.limit_prices.items()},
-            "multipliers": [_number(multiplier) for multiplier in self.multipliers],
+            "prices": {name: json_number(price) for name, price in self.prices.items()},
+            "limit_prices": {name: json_number(price) for name, price in self.limit_prices.items()},
+            "multipliers": [json_number(multiplier) for multiplier in self.multipliers],
             **({"proper": dict(self.proper)} if self.proper else {}),
         }
 
@@ -409,7 +409,3 @@ def _named_numbers(
     except InvalidProblem as fault:
         raise InvalidCertificate(str(fault)) from None
     return zip(names, table.values(), strict=True)
-
-
-def _number(value: Fraction) -> int | str:
-    return value.numerator if value.denominator == 1 else format_exact(value)

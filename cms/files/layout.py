@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import FileError
-from ..values.numbers import LARGEST_DIGITS, format_exact, has_too_many_digits, shown
+from ..values.numbers import LARGEST_DIGITS, has_too_many_digits, json_number, shown
 from .source import StrPath, write_bytes
 
 
@@ -41,7 +41,7 @@ def number_to_json(value: Fraction | int) -> int | str:
             expected=f"numbers of at most {LARGEST_DIGITS} digits, as readers take them",
             fix="choose a larger unit",
         )
-    return int(value) if value.denominator == 1 else format_exact(value)
+    return json_number(value)
 
 
 def lay_out(document: Any) -> str:

@@ -104,7 +104,9 @@ def content_from_json(node: Node) -> Content:
     FileError
         If it is neither.
     """
-    if not isinstance(node.value, dict):
+    if not isinstance(node.value, dict | str):
+        raise node.wrong("the name of a job, or an object with the amount of each job of a mix")
+    if isinstance(node.value, str):
         return node.name("job")
     amounts = {name: _positive(amount) for name, amount in node.names("job")}
     if not amounts:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
 
 from ..errors import InvalidCertificate
-from ..values.numbers import Number, exact, format_exact, shown_object
+from ..values.numbers import Number, exact, json_number, shown_object
+
+#: Steps of one function: each is a number for every point of a job when a certificate is checked.
+LARGEST_STEPS = 1_000
 
 
 class Step(NamedTuple):
@@ -38,7 +41,7 @@ class PriceFunction:
     slope : number, default 0
         What the whole demand is worth but for the steps, >= 0.
     steps : iterable of (times, height), optional
-        Chvatal-Gomory cuts of the job's row: ``times`` > 0, ``height`` >= 0.
+        Chvatal-Gomory cuts of the job's row: ``times`` > 0, ``height`` >= 0. At most 1,000.
 
     Attributes
     ----------
@@ -48,7 +51,7 @@ class PriceFunction:
     Raises
     ------
     InvalidCertificate
-        If a number is none, or negative, or a ``times`` is 0.
+        If a number is none, or negative, or a ``times`` is 0, or there are too many steps.
 
     Notes
     -----
@@ -72,6 +75,9 @@ class PriceFunction:
         heights: dict[Fraction, Fraction] = {}
         for times, height in _pairs(steps):
             heights[times] = heights.get(times, Fraction(0)) + height
+        what = "the sum of the heights of a price function's steps of one width"
+        for height in heights.values():
+            exact(height, what, error=InvalidCertificate)
         rising = sorted((times, height) for times, height in heights.items() if height)
         object.__setattr__(self, "steps", tuple(Step(*step) for step in rising))
 
@@ -99,8 +105,8 @@ class PriceFunction:
         >>> PriceFunction("1/3", [("1/600", "1/20")]).to_json()
         {'slope': '1/3', 'steps': [['1/600', '0.05']]}
         """
-        steps = [[_number(times), _number(height)] for times, height in self.steps]
-        return {"slope": _number(self.slope), "steps": steps}
+        steps = [[json_number(times), json_number(height)] for times, height in self.steps]
+        return {"slope": json_number(self.slope), "steps": steps}
 
 
 def functions_table(given: Mapping[str, Any] | None) -> dict[str, PriceFunction]:
@@ -126,7 +132,12 @@ def functions_table(given: Mapping[str, Any] | None) -> dict[str, PriceFunction]
 
 
 def _pairs(steps: object) -> Iterator[tuple[Fraction, Fraction]]:
-    for pair in _listed(steps, "steps of a price function", "a list of pairs (times, height)"):
+    listed = _listed(steps, "steps of a price function", "a list of pairs (times, height)")
+    if len(listed) > LARGEST_STEPS:
+        raise InvalidCertificate(
+            f"a price function has {len(listed)} steps; expected {LARGEST_STEPS} at most"
+        )
+    for pair in listed:
         step = _listed(pair, "a step of a price function", "a pair (times, height)")
         if len(step) != 2:
             raise InvalidCertificate(
@@ -141,10 +152,6 @@ def _pairs(steps: object) -> Iterator[tuple[Fraction, Fraction]]:
 
 
 def _listed(given: object, what: str, expected: str) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, str | Mapping | Set) or not isinstance(given, Iterable):
         raise InvalidCertificate(f"{what} is {shown_object(given)}; expected {expected}")
     return tuple(given)
-
-
-def _number(value: Fraction) -> int | str:
-    return value.numerator if value.denominator == 1 else format_exact(value)

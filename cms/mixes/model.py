@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -114,11 +114,11 @@ def undominated(points: Iterable[Point]) -> tuple[Point, ...]:
 
 def _points(given: Any, which: str) -> tuple[Point, ...]:
     expected = "expected a list of pairs (amount, length)"
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InvalidProblem(f"points {which} is {given!r}; {expected}")
     found: dict[Fraction, Point] = {}
     for pair in given:
-        if isinstance(pair, str) or not isinstance(pair, Iterable):
+        if isinstance(pair, str | Mapping | Set) or not isinstance(pair, Iterable):
             raise InvalidProblem(f"a point {which} is {pair!r}; {expected}")
         parts = tuple(pair)
         if len(parts) != 2:

@@ -36,8 +36,8 @@ _NEVER = -(2**61)
 _LARGEST_COUNT = 2**20
 #: Trials of k at once, around the best of those before.
 _AT_ONCE, _ROUNDS = 7, 3
-#: Numbers of one kind in memory at once.
-_TOGETHER = 100_000
+#: Numbers of one kind in memory at once, and those of all steps.
+_TOGETHER, _TOGETHER_OF_STEPS = 100_000, 2_000_000
 
 
 class Interval(NamedTuple):
@@ -154,7 +154,8 @@ class Relaxation:
             Whether mixes worth as much do not count.
         """
         found: list[Cell] = []
-        together = max(1, _TOGETHER // (self._shape[0] * self._shape[1]))
+        points, steps = self._shape[0] * self._shape[1], max(1, len(self._height))
+        together = max(1, min(_TOGETHER, _TOGETHER_OF_STEPS // steps) // points)
         for start in range(0, len(intervals), together):
             part = intervals[start : start + together]
             scaled = [(each, max(0, each.hi.bit_length() - self._bits)) for each in part]

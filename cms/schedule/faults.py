@@ -134,7 +134,8 @@ def _unknown_names(
         for e in np.flatnonzero(positions[entries] < 0).tolist():
             g = int(np.searchsorted(columns.entry_start, e, side="right")) - 1
             name = names[int(entries[e])]
-            yield Violation(kind, f"group {g}", f"the {kind} {name!r}", f"a {kind} of the problem")
+            has = f"the {kind} {name!r}" if isinstance(name, str) else shown_content(name)
+            yield Violation(kind, f"group {g}", has, f"a {kind} of the problem")
 
 
 def _group_of_entries(columns: Columns) -> NDArray[np.int64]:

@@ -22,8 +22,7 @@ from ..values.frozen import FrozenMap
 from ..values.numbers import shown
 from .edge_problems import CROWDS, EDGE_PROBLEMS
 from .observation import Observation, observe
-from .shared_gpus import SHARED_GPU_PROBLEMS, TIME_SHARED_CROWDS
-from .time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
+from .time_shared_edges import TIME_SHARED_CROWDS, TIME_SHARED_EDGE_PROBLEMS
 
 Faults: TypeAlias = Iterator[str]
 
@@ -36,9 +35,8 @@ class Laboratory:
     algorithm : str or Algorithm
         A name is looked up in the registry, which also says whether it is trusted.
     problems : sequence of NamedProblem, optional
-        By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS`,
-        :data:`cms.testing.time_shared_edges.TIME_SHARED_EDGE_PROBLEMS` and
-        :data:`cms.testing.shared_gpus.SHARED_GPU_PROBLEMS` of the kinds it takes.
+        By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS` and
+        :data:`cms.testing.time_shared_edges.TIME_SHARED_EDGE_PROBLEMS` of the kinds it takes.
     seeds : sequence of int
     time_limit : float
         Seconds for each run that is not about time.
@@ -58,7 +56,7 @@ class Laboratory:
         self.algorithm, self.trusted = algorithm_of(algorithm)
         self.kinds = kinds_taken(self.algorithm)
         if problems is None:
-            every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS, *SHARED_GPU_PROBLEMS)
+            every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS)
             problems = [named for named in every if isinstance(named.make(), self.kinds)]
         self.problems = tuple(problems)
         self.seeds, self.time_limit, self.options = tuple(seeds), time_limit, options

@@ -1,9 +1,13 @@
-"""Small problems whose blocks jobs share in time, at the edges of the model, with known optima."""
+"""Problems whose blocks jobs share in time: small ones at the edges of the model, and a large one.
+
+Most have machines as gpulet knows them, GPUs whole or cut into two shares, with its names of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 from ..mixes.model import TimeSharedJob
@@ -11,34 +15,21 @@ from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import NamedProblem
 from ..problem.parts import Configuration, MachineType, SizeBoundedConfigurations
 from ..values.numbers import Number
+from .edge_problems import edge
 
 _Points = Sequence[tuple[Number, Number]]
-
-
-def _edge(
-    name: str,
-    title: str,
-    make: Callable[[], TimeSharedProblem],
-    optimum: int | Fraction | None = None,
-) -> NamedProblem:
-    return NamedProblem(
-        name=f"time_shared_{name}",
-        title=title,
-        source="the conformance suite of cms; by hand",
-        make=make,
-        optimum=None if optimum is None else Fraction(optimum),
-        infeasible=optimum is None,
-    )
+_GPU = "mps:100"
+_WHOLE = Configuration({_GPU: 1})
 
 
 def _one_block(
     *jobs: tuple[Number, Number, _Points], limit: int | None = None, **more: Any
 ) -> TimeSharedProblem:
-    """Machines of one block; jobs of (demand, latency limit, points)."""
+    """GPUs that are not cut; jobs of (demand, latency limit, points)."""
     return TimeSharedProblem(
-        configurations=Configuration({"b": 1}),
+        configurations=_WHOLE,
         jobs=[
-            TimeSharedJob(f"j{at}", demand, own, {"b": points})
+            TimeSharedJob(f"j{at}", demand, own, {_GPU: points})
             for at, (demand, own, points) in enumerate(jobs)
         ],
         machine_types=[MachineType("machine", limit=limit)],
@@ -47,13 +38,12 @@ def _one_block(
 
 
 def _shares(
-    points: Mapping[str, _Points], demands: Sequence[Number], limit: Number, **more: Any
+    points: Mapping[str, _Points], demands: Sequence[Number], limit: Number
 ) -> TimeSharedProblem:
     """GPUs whole or in two unequal parts; jobs of the same points and latency limit."""
     return TimeSharedProblem(
-        configurations=[Configuration({"100": 1}), Configuration({"60": 1, "40": 1})],
+        configurations=[_WHOLE, Configuration({"mps:60": 1, "mps:40": 1})],
         jobs=[TimeSharedJob(f"j{at}", d, limit, points) for at, d in enumerate(demands)],
-        **more,
     )
 
 
@@ -83,87 +73,192 @@ def _two_costs() -> TimeSharedProblem:
     )
 
 
+def _backwards() -> TimeSharedProblem:
+    return TimeSharedProblem(
+        configurations=[_WHOLE, Configuration({"mps:80": 1, "mps:20": 1})],
+        jobs=[
+            TimeSharedJob(
+                "x", 2, 8, {"mps:20": [(4, 2), (1, 3)], "mps:80": [(4, 5)], "mps:100": [(4, 4)]}
+            )
+        ],
+    )
+
+
+def _odd_names() -> TimeSharedProblem:
+    names = ("mönster größe, 猫; a=b/c", '<b>&"')
+    return TimeSharedProblem(
+        configurations=Configuration({_GPU: 1}, machine="GPU №1"),
+        jobs=[TimeSharedJob(name, "1/4", 12, {_GPU: [(2, 4)]}) for name in names],
+        machine_types=[MachineType("GPU №1")],
+    )
+
+
+def _crowd(jobs: int) -> TimeSharedProblem:
+    random = Random(jobs)
+    shares = (20, 40, 50, 60, 80, 100)
+
+    def points(speed: float) -> dict[str, list[tuple[int, Fraction]]]:
+        return {
+            f"mps:{share}": [
+                (2**b, Fraction(round(1000 + speed * 2**b * 100 / share), 10**6)) for b in range(7)
+            ]
+            for share in shares
+        }
+
+    return TimeSharedProblem(
+        configurations=[
+            _WHOLE,
+            *(Configuration({f"mps:{p}": 1, f"mps:{100 - p}": 1}) for p in (20, 40)),
+            Configuration({"mps:50": 2}),
+        ],
+        jobs=[
+            TimeSharedJob(
+                f"j{j}",
+                30 + int(random.random() * 500),
+                Fraction(50 + int(random.random() * 150), 1000),
+                points(200 + 600 * random.random()),
+            )
+            for j in range(jobs)
+        ],
+    )
+
+
 _EIGHT = (4, 3, [(8, 1)])  # of two such jobs a block gives each all it wants, in frames of 2
 
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
 TIME_SHARED_EDGE_PROBLEMS = (
-    _edge("no_jobs", "nothing to do: 0 machines", _one_block, 0),
-    _edge("zero_demands", "demands of 0 only: 0 machines", lambda: _one_block((0, 9, [])), 0),
-    _edge(
-        "zero_beside",
+    edge("time_shared_no_jobs", "nothing to do: 0 machines", _one_block, 0),
+    edge(
+        "time_shared_zero_demands",
+        "demands of 0 only: 0 machines",
+        lambda: _one_block((0, 9, [])),
+        0,
+    ),
+    edge(
+        "time_shared_zero_beside",
         "one job beside one that wants nothing and could not get it: 1 machine",
         lambda: _one_block(_EIGHT, (0, 1, [(1, 1)])),
         1,
     ),
-    _edge("one_job", "8 a second: 1 machine", lambda: _one_block((8, 2, [(8, 1)])), 1),
-    _edge("shared", "two jobs in turn on one block", lambda: _one_block(_EIGHT, _EIGHT), 1),
-    _edge(
-        "unshared",
+    edge("time_shared_one_job", "8 a second: 1 machine", lambda: _one_block((8, 2, [(8, 1)])), 1),
+    edge(
+        "time_shared_shared", "two jobs in turn on one block", lambda: _one_block(_EIGHT, _EIGHT), 1
+    ),
+    edge(
+        "time_shared_unshared",
         "two jobs that may not share: 2 machines",
         lambda: _one_block(_EIGHT, _EIGHT, max_jobs=1),
         2,
     ),
-    _edge(
-        "capped",
+    edge(
+        "time_shared_capped",
         "three jobs that fit into a frame of 3, but two may share: 2 machines",
         lambda: _one_block(*[(2, 4, [(8, 1)])] * 3, max_jobs=2),
         2,
     ),
-    _edge(
-        "at_the_limit",
+    edge(
+        "time_shared_at_the_limit",
         "a frame of 3 keeps limits of 4 and 5 exactly",
         lambda: _one_block(("8/3", 4, [(8, 1)]), ("8/3", 5, [(8, 2)])),
         1,
     ),
-    _edge(
-        "above_the_limit",
+    edge(
+        "time_shared_above_the_limit",
         "a frame of 3 breaks a limit by a ten-millionth: 2 machines",
         lambda: _one_block(("8/3", "3.9999999", [(8, 1)]), ("8/3", 5, [(8, 2)])),
         2,
     ),
-    _edge(
-        "collecting",
+    edge(
+        "time_shared_collecting",
         "two frames of 2 break limits of 3, which a frame and a slot keep: 2 machines",
         lambda: _one_block(_EIGHT, _EIGHT, rule="collect_then_run"),
         2,
     ),
-    _edge(
-        "short_rate",
+    edge(
+        "time_shared_short_rate",
         "a frame of 2 gives 4, a billionth less than is wanted: 2 machines",
         lambda: _one_block(("4.000000001", 3, [(8, 1)]), _EIGHT),
         2,
     ),
-    _edge(
-        "odd_points",
+    edge(
+        "time_shared_odd_points",
         "a larger batch that is quicker, and one that is too slow",
         lambda: _one_block((4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT),
         1,
     ),
-    _edge(
-        "split",
+    edge(
+        "time_shared_split",
         "12 and 4: one share gives 8 to the first alone, the other 4 to each: 1 machine",
-        lambda: _shares({"60": [(8, 1)], "40": [(8, 1)]}, [12, 4], 3),
+        lambda: _shares({"mps:60": [(8, 1)], "mps:40": [(8, 1)]}, [12, 4], 3),
         1,
     ),
-    _edge("halves", "four jobs in two halves of a machine", _half_and_half, 1),
-    _edge(
-        "huge_demand",
+    edge("time_shared_halves", "four jobs in two halves of a machine", _half_and_half, 1),
+    edge(
+        "time_shared_huge_demand",
         "10^12 at 7 a second: the quotient rounded up",
         lambda: _one_block((10**12, 2, [(7, 1)])),
         142_857_142_858,
     ),
-    _edge(
-        "fractional_costs",
+    edge(
+        "time_shared_fractional_costs",
         "5 jobs, two to a block: 3 blocks, two for 3/4 and one for 1/2",
         _two_costs,
         Fraction(5, 4),
     ),
-    _edge("too_slow", "no batch keeps the limit", lambda: _one_block((1, 1, [(1, 1)]))),
-    _edge("unmeasured", "a job that nobody measured", lambda: _one_block((1, 1, []))),
-    _edge("lost_block", "a job whose only block is on no machine", _lost_block),
-    _edge(
-        "too_few_machines",
+    edge(
+        "time_shared_thirds",
+        "three times a third, each in turns of a third, in a frame of 1: 1",
+        lambda: _one_block(*[("1/3", 2, [("1/3", "1/3")])] * 3),
+        1,
+    ),
+    edge(
+        "time_shared_wide_numbers",
+        "2^70 at 2^69 a machine, and a job of 3^-30 that finds no time beside it: 3",
+        lambda: _one_block((2**70, 8, [(2**71, 4)]), (Fraction(1, 3**30), 8, [(1, 4)])),
+        3,
+    ),
+    edge(
+        "time_shared_both_shares",
+        "3/4 by shares of 60 (1/2) and 40 (1/4) of one GPU: 1",
+        lambda: _shares({"mps:60": [(4, 8)], "mps:40": [(4, 16)]}, ["3/4"], 32),
+        1,
+    ),
+    edge(
+        "time_shared_backwards",
+        "the smallest share and the larger batch are the fastest: 2 on a share of 20: 1",
+        _backwards,
+        1,
+    ),
+    edge(
+        "time_shared_odd_names",
+        "names with blanks, quotes and other alphabets: 1",
+        _odd_names,
+        1,
+    ),
+    edge(
+        "time_shared_free",
+        "machines that cost nothing: 0",
+        lambda: _one_block((5, 8, [(2, 4)])).replace(
+            machine_types=[MachineType("machine", cost=0)]
+        ),
+        0,
+    ),
+    edge("time_shared_too_slow", "no batch keeps the limit", lambda: _one_block((1, 1, [(1, 1)]))),
+    edge("time_shared_unmeasured", "a job that nobody measured", lambda: _one_block((1, 1, []))),
+    edge("time_shared_lost_block", "a job whose only block is on no machine", _lost_block),
+    edge(
+        "time_shared_too_few_machines",
         "3 jobs, two to a block, and one machine",
         lambda: _one_block(*[_EIGHT] * 3, limit=1),
+    ),
+)
+
+#: Large ones, to stop in the middle of.
+TIME_SHARED_CROWDS = (
+    NamedProblem(
+        name="time_shared_crowd",
+        title="80 jobs on GPUs cut in two",
+        source="the conformance suite of cms; random, seeded",
+        make=lambda: _crowd(80),
     ),
 )

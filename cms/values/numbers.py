@@ -118,6 +118,17 @@ def format_exact(value: Fraction | int) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
+def json_number(value: Fraction | int) -> int | str:
+    """Return a rational as JSON has it, exactly: an integer, or else text.
+
+    Examples
+    --------
+    >>> json_number(Fraction(4, 2)), json_number(Fraction(5, 2)), json_number(Fraction(1, 3))
+    (2, '2.5', '1/3')
+    """
+    return value.numerator if value.denominator == 1 else format_exact(value)
+
+
 def shown(value: Fraction | int, longest: int = _LONGEST_SHOWN) -> str:
     """Write a number for a message: exactly, or in round figures where that would be too long.
 

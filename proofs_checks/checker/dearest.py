@@ -50,6 +50,8 @@ from .reading import ZERO, Fault, common_step
 
 # In so many steps of the search it must be decided; ten million take some ten seconds.
 _MOST_STEPS = 20_000_000
+# Jobs of a mix, each of which is a call within the one before it; Python allows a thousand.
+_DEEPEST = 400
 # Intervals within a twentieth are searched; those that take more steps than this are split again,
 # until they are within a 500th.
 _NARROW, _NARROWEST, _FEW_STEPS = 20, 500, 100
@@ -113,7 +115,7 @@ def dearer_mix(jobs: Sequence[Offered], price: Fraction, most_jobs: int | None) 
     Raises
     ------
     Fault
-        If it takes too many steps.
+        If it takes too many steps, or mixes of too many jobs.
     """
     able = []
     for job in jobs:
@@ -348,6 +350,11 @@ class _Building:
             if found is not None:
                 return found
         left = search._most_jobs - len(picks)
+        if left and len(picks) == _DEEPEST:
+            raise Fault(
+                f"whether a mix of more than {_DEEPEST} jobs is worth more than its block is not "
+                "decided"
+            )
         for at in range(start, len(rows) if left else start):
             if value + top[min(len(rows), at + left)] - top[at] <= needed:
                 break

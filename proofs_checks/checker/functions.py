@@ -18,6 +18,9 @@ from .mixes import Sharing
 from .problem import Problem
 from .reading import ZERO, Fault, as_a, number, record, show, table_over
 
+# Steps of one function; docs/files.md says so.
+_MOST_STEPS = 1_000
+
 
 def read_functions(value: object, problem: Problem) -> dict[str, Function]:
     """Read the price functions of a leaf."""
@@ -33,7 +36,10 @@ def _read_function(value: object, job: str, demand: Fraction) -> Function:
         raise Fault(f"there is a price function of job {show(job)}, which has no demand")
     slope = number(fields["slope"], "the slope of the price function of job", job)
     steps = []
-    for step in as_a(list, fields.get("steps", []), "the steps of the price function of job", job):
+    listed = as_a(list, fields.get("steps", []), "the steps of the price function of job", job)
+    if len(listed) > _MOST_STEPS:
+        raise Fault(f"the price function of job {show(job)} has more than {_MOST_STEPS} steps")
+    for step in listed:
         if not isinstance(step, list) or len(step) != 2:
             raise Fault(f"job {show(job)} has the step {show(step)}, not [times, height]")
         times = number(step[0], "the times of a step of the price function of job", job)

@@ -158,8 +158,8 @@ def test_what_is_no_problem_is_refused_at_the_place_by_both(
         ({"a": 0}, "groups[0].assignment[0][1].a is 0, expected a number > 0"),
         ({"a": -1}, "groups[0].assignment[0][1].a is -1, expected a number >= 0"),
         ({"": 1}, "groups[0].assignment[0][1]: job name is ''; expected a text"),
-        (["a", 8], "groups[0].assignment[0][1] is an array, expected a text"),
-        (None, "groups[0].assignment[0][1] is null, expected a text"),
+        (["a", 8], "groups[0].assignment[0][1] is an array, expected the name of a job, or"),
+        (None, "groups[0].assignment[0][1] is null, expected the name of a job, or an"),
     ],
 )
 def test_what_is_no_content_is_refused_at_the_place_by_both(content: Any, message: str) -> None:

@@ -143,7 +143,6 @@ def test_collecting_asks_for_two_frames() -> None:
     job = TimeSharedJob("x", 1, 20, {"b": [(8, 4)]})
     other = TimeSharedJob("y", 1, 100, {"b": [(8, 7)]})
     shape = Configuration({"b": 1}, "machine")
-    schedule = Schedule([MachineGroup(shape, {("b", Mix({"x": 8, "y": 8})): 2}, 1)])
     schedule = Schedule([MachineGroup(shape, {("b", Mix({"x": 8, "y": 8})): 1}, 2)])
     for rule, faults in (("round_robin", 0), ("collect_then_run", 1)):
         problem = TimeSharedProblem(configurations=shape, jobs=[job, other], rule=rule)
@@ -153,7 +152,7 @@ def test_collecting_asks_for_two_frames() -> None:
 def test_a_mix_serves_nobody_in_a_problem_without_sharing() -> None:
     problem = Problem(configurations=PAIR, jobs=[Job("a", 1, {"60": 1})])
     faults = both_say(problem, given_to(Mix({"a": 1})))
-    assert faults[0] == "group 0 has the job Mix(a x 1), needs a job of the problem"
+    assert faults[0] == "group 0 has the mix 'a x 1', needs a job of the problem"
 
 
 def test_limits_of_machines_hold_for_mixes() -> None:

@@ -13,6 +13,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
+from cms.mixes import relaxation
 from cms.mixes.dearest import Search, dearest_mix, mixes_worth
 from cms.mixes.functions import PriceFunction
 from cms.mixes.offers import Choice, ExactMixes, Offer, Pick
@@ -290,6 +291,28 @@ def test_the_checker_gives_up_with_a_fault(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(checker, "_MOST_STEPS", 2)
     with pytest.raises(ValueError, match="not decided in 2 steps"):
         by_the_checker(offers, best)
+
+
+def test_a_mix_of_hundreds_of_jobs_is_not_decided() -> None:
+    """Each job is a call within the one before it, of which Python allows a thousand."""
+    each = PriceFunction("1e-9", [("1e-6", 1)])
+    point = Choice(Fraction(1), Fraction(1), Fraction(10**6))
+    offers = [Offer(f"j{at}", Fraction(1), each, NOTHING, (point,)) for at in range(1100)]
+    assert not dearest_mix(offers, above=Fraction(1099)).decided
+    with pytest.raises(ValueError, match="a mix of more than 400 jobs"):
+        by_the_checker(offers, Fraction(1099))
+
+
+def test_how_many_intervals_are_looked_at_together_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(5)
+    cases = [random_offers(rng, 3) for _ in range(6)]
+    found = [dearest(offers, NOTHING) for offers in cases]
+    for name in ("_TOGETHER", "_TOGETHER_OF_STEPS"):
+        with monkeypatch.context() as changed:
+            changed.setattr(relaxation, name, 1)
+            assert [dearest(offers, NOTHING) for offers in cases] == found
 
 
 def test_a_search_is_stopped_from_outside() -> None:

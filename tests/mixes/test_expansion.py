@@ -13,16 +13,13 @@ from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import kinds_taken
 from cms.plugin.registry import NamedProblem, load_algorithm
 from cms.referee.check import referee_of
-from cms.testing.shared_gpus import SHARED_GPU_PROBLEMS
 from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
 from tests.oracle import optimum
 from tests.references.mixes import expanded, random_schedule, time_shared_toy
 from tests.samples import few, refusal
 
 LISTED = [
-    named
-    for named in (*TIME_SHARED_EDGE_PROBLEMS, *SHARED_GPU_PROBLEMS)
-    if not named.make().size_bounded_configurations
+    named for named in TIME_SHARED_EDGE_PROBLEMS if not named.make().size_bounded_configurations
 ]
 
 

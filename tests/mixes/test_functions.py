@@ -68,7 +68,13 @@ def test_nobody_pays_for_no_demand() -> None:
         ((0, [(1, -1)]), "height of a price function's step is -1; expected a number >= 0"),
         ((0, [(1, 2, 3)]), "a step of a price function is (1, 2, 3); expected a pair"),
         ((0, [5]), "a step of a price function is 5; expected a pair (times, height)"),
+        (
+            (0, [(1, Fraction(1, 10**4299 + odd)) for odd in (1, 3)]),
+            "the sum of the heights of a price function's steps of one width has more than 4300",
+        ),
+        ((0, [{1, 2}]), "a step of a price function is {1, 2}; expected a pair (times, height)"),
         ((0, ["ab"]), "a step of a price function is 'ab'; expected a pair (times, height)"),
+        ((0, [(1, 1)] * 1001), "a price function has 1001 steps; expected 1000 at most"),
         ((0, 5), "steps of a price function is 5; expected a list of pairs (times, height)"),
     ],
 )

@@ -37,6 +37,8 @@ def test_points_are_exact_and_sorted_by_amount() -> None:
         ({"points": [(1, 1)]}, "points of job 'x' is [(1, 1)]; expected a mapping of blocks"),
         ({"points": {"": []}}, "block name is ''; expected a text that is not empty"),
         ({"points": {"b": 3}}, "points of job 'x' on block 'b' is 3; expected a list of pairs"),
+        ({"points": {"b": {8: "0.1"}}}, "points of job 'x' on block 'b' is {8: '0.1'}; expected a"),
+        ({"points": {"b": [{1, 2}]}}, "a point of job 'x' on block 'b' is {1, 2}; expected a list"),
         ({"points": {"b": "ab"}}, "points of job 'x' on block 'b' is 'ab'; expected a list of"),
         ({"points": {"b": ["ab"]}}, "a point of job 'x' on block 'b' is 'ab'; expected a list"),
         ({"points": {"b": [7]}}, "a point of job 'x' on block 'b' is 7; expected a list of pairs"),

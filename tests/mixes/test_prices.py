@@ -294,6 +294,7 @@ def test_a_breach_names_the_block_the_mix_its_worth_and_the_price() -> None:
         ({"vgg": {"slope": 1, "steps": [[1, -1]]}}, "functions.vgg.steps[0][1] is -1"),
         ({"vgg": {"slope": 1, "steps": [[1]]}}, "functions.vgg.steps[0] "),
         ({"vgg": {"slope": 1, "steps": {}}}, "functions.vgg.steps is an object"),
+        ({"vgg": {"slope": 1, "steps": [[1, 0]] * 1001}}, "a price function has 1001 steps"),
         ({"vgg": 1}, "functions.vgg is 1, expected an object"),
         ([], "functions is an array, expected an object"),
     ],

@@ -26,8 +26,8 @@ def test_the_knee_is_the_top_of_the_steepest_step() -> None:
 
 
 def test_a_step_that_gains_less_than_a_twentieth_does_not_count() -> None:
-    """The step from 49 to 50 per cent is the steepest, and counts if it gains more than 5 %."""
-    for rate, knee in (("1.05", 49), ("1.06", 50)):
+    """The step from 49 to 50 per cent is the steepest, and counts if it gains 5 %."""
+    for rate, knee in (("1.049", 49), ("1.05", 50)):
         problem = serving(("x", 1, {49: 1, 50: rate, 51: rate}), shares=(49, 50, 51))
         assert elastic(problem).knee("x") == knee
 
@@ -168,6 +168,12 @@ def test_a_batch_between_measured_ones_is_refused() -> None:
     assert cms.solve(problem, "gpulet").machine_count == 2
     with pytest.raises(AlgorithmError, match="an amount that was measured there: 1, 5"):
         cms.solve(problem, "gpulet", options={"interpolate": True})
+
+
+def test_batches_without_end_between_measured_ones_are_refused() -> None:
+    problem = whole(("1", 10**14, [(1, 1), (10**12, 10**13)]))
+    said = refusal(UnsupportedProblem, cms.solve, problem, "gpulet", options={"interpolate": True})
+    assert "batches of 1 and 1000000000000 were measured" in said
 
 
 def test_a_batch_can_be_left_out() -> None:

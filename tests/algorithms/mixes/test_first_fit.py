@@ -16,7 +16,6 @@ from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.machines import schedule_of
 from algorithms.mixes.saturated import Saturated, least_cost
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
-from cms.testing.shared_gpus import SHARED_GPU_PROBLEMS
 from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import larger_mix, pairs, random_mix, scenario_3
 from tests.samples import few, refusal
@@ -83,10 +82,7 @@ def test_without_sharing_the_plain_optimum_is_a_bound(problem: TimeSharedProblem
         assert plain.cost <= found.cost
 
 
-EDGES = (*TIME_SHARED_EDGE_PROBLEMS, *SHARED_GPU_PROBLEMS)
-
-
-@pytest.mark.parametrize("named", EDGES, ids=lambda named: named.name)
+@pytest.mark.parametrize("named", TIME_SHARED_EDGE_PROBLEMS, ids=lambda named: named.name)
 def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
     problem = named.make()
     for method, options in METHODS.items():
