@@ -29,6 +29,7 @@ from cms.fleet.deployment.transition.folder import (
     states,
     steps_of,
 )
+from cms.values.frozen import FrozenMap
 
 from .acting_whole import WholeSite, adopted, lowest_of
 from .cases import A30, A100, Pair, work
@@ -124,7 +125,7 @@ def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> N
     assert ran.code == 1
     assert "has: CPUs=64 NodeName=n and would have: NodeName=n (cms transition" in ran.error
     assert (site.slurm.log, line.read_text("utf-8")) == ([], before)
-    told = ExportOptions(slurm_nodes={"n": "CPUs=64"})
+    told = ExportOptions(slurm_nodes=FrozenMap({"n": "CPUs=64"}))
     ran = site.run(site.write(found, "told", export=told))
     assert (ran.code, ran.error) == (0, ""), ran
     assert line.read_text("utf-8").endswith(" CPUs=64\n")
