@@ -74,7 +74,7 @@ def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Vio
     >>> both = {("mps:50", Mix({"a": 8})): 2}
     >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
     >>> print(*neighbour_faults(serving, schedule))
-    demand: job 'a': 1066.6666666666666666... of its demand served, needs 1200
+    job 'a' has 3200/3 of its demand served, needs 1200
     """
     problem = serving.solo.problem
     served = dict.fromkeys(problem.job_names, Fraction(0))
