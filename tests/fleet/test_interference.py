@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from cms import Configuration, MachineGroup, Mix, Schedule, check, solve
-from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, InvalidSchedule
+from cms.errors import (
+    CmsError,
+    FileError,
+    InvalidOption,
+    InvalidProblem,
+    InvalidSchedule,
+    UnsupportedProblem,
+)
 from cms.fleet import gpu
 from cms.fleet.serving import (
     Interference,
@@ -19,9 +26,11 @@ from cms.fleet.serving import (
     NeighbourServing,
     OperatingPoint,
     Pair,
+    Plan,
     Service,
     as_problem,
     neighbour_faults,
+    plan_to_json,
     read_gpulet_pairs,
     read_gpulet_table,
     read_interference,
@@ -168,6 +177,12 @@ def test_the_exact_check_refuses_what_it_cannot_judge() -> None:
         schedule = Schedule([MachineGroup(Configuration({here: 1}, A100), {(here, content): 1}, 1)])
         with pytest.raises(InvalidSchedule, match=message):
             neighbour_faults(serving(), schedule)
+
+
+def test_no_document_is_written_that_would_be_silent_about_interference() -> None:
+    posed = serving()
+    with pytest.raises(UnsupportedProblem, match="plan documents say nothing of interference"):
+        plan_to_json(Plan(posed, solve(posed.problem)))
 
 
 def test_mig_instances_do_not_slow_one_another() -> None:
