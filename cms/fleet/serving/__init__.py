@@ -5,11 +5,15 @@ from __future__ import annotations
 from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
 from .fills import FillTimes
-from .gpulet_tables import read_gpulet_table
+from .gpulet_tables import read_gpulet_pairs, read_gpulet_table
 from .headroom import Headroom
+from .interference import Interference, Pair, read_interference
 from .latency_rule import LatencyRule
+from .linear_slowdown import LinearSlowdown, read_utilisations
 from .load_curve import LoadCurve, read_load_curves
 from .loads import sustainable_load
+from .neighbour_check import neighbour_faults
+from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
@@ -32,6 +36,9 @@ __all__ = [
     "read_parvagpu_profiles",
     "read_parvagpu_slo",
     "read_gpulet_table",
+    "read_gpulet_pairs",
+    "LinearSlowdown",
+    "read_utilisations",
     "PARVAGPU_MODELS",
     "QueueingRule",
     "LatencyRule",
@@ -48,6 +55,11 @@ __all__ = [
     "SharedServing",
     "TimeSharing",
     "Headroom",
+    "Interference",
+    "Pair",
+    "read_interference",
+    "NeighbourServing",
+    "neighbour_faults",
     "Scenario",
     "Plan",
     "ServicePlan",

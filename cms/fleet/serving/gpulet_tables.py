@@ -7,18 +7,24 @@ tables of this form. They have no header and no licence, and do not name the GPU
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_headerless
 from ..hardware import Gpu
+from .interference import Interference, Pair
 from .operating_point import MPS_PREFIX, OperatingPoint
 
-__all__ = ["read_gpulet_table"]
+__all__ = ["read_gpulet_pairs", "read_gpulet_table"]
 
 _COLUMNS = ("model", "batch", "percent", "throughput", "rate", "latency", "seconds", "flag")
+_PAIR_COLUMNS = (
+    "model", "batch", "percent", "beside_model", "beside_batch", "throughput", "rate", "latency",
+    "seconds", "flag",
+)  # fmt: skip
 _MEASURED = "1"
+_PLACES = 4  # of a slowdown: latencies are measured in three digits
 
 
 def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoint, ...]:
@@ -55,6 +61,69 @@ def read_gpulet_table(path: StrPath, *, device: str | Gpu) -> tuple[OperatingPoi
     """
     name = device.key if isinstance(device, Gpu) else device
     return tuple(_points(path, name))
+
+
+def read_gpulet_pairs(
+    path: StrPath, alone: Iterable[OperatingPoint], *, device: str | Gpu
+) -> Interference:
+    """Read what batches take beside others, as slowdowns against what they take alone.
+
+    Parameters
+    ----------
+    path : path
+        Rows ``model,batch,percent,beside_model,beside_batch,throughput,X,latency,Y,flag`` without a
+        header, as of :func:`read_gpulet_table`; the other model is on the rest of the GPU.
+    alone : iterable of OperatingPoint
+        The same batches alone, as :func:`read_gpulet_table` reads them.
+    device : str or Gpu
+        The GPU they were measured on.
+
+    Returns
+    -------
+    Interference
+        Latency over latency alone, to four decimal places.
+
+    Raises
+    ------
+    FileError
+        With file, line and column; also if a batch was not measured alone.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = path.write_text("vgg16,8,40,bert,4,throughput,320,latency,0.025,1\\n")
+    >>> alone = [OperatingPoint("vgg16", "a100-80gb", "mps:40", 1, 8, 400, 20)]
+    >>> dict(read_gpulet_pairs(path, alone, device="a100-80gb").pairs).popitem()[1]
+    Fraction(5, 4)
+    """
+    name = device.key if isinstance(device, Gpu) else device
+    took = {(p.model, p.batch, p.profile): p.latency_ms for p in alone}
+    lines: dict[Pair, int] = {}
+    found: dict[Pair, Fraction] = {}
+    for row in read_headerless(path, _PAIR_COLUMNS):
+        require_words(row, "throughput", "latency")
+        if row["flag"].text != _MEASURED:
+            continue
+        model, batch = row["model"].word(), batch_of(row["batch"])
+        profile = f"{MPS_PREFIX}{share_of(row['percent'], most=99)}"
+        other = row["beside_model"].word(), batch_of(row["beside_batch"])
+        pair = Pair(model, name, profile, batch, *other)
+        if pair in lines:
+            raise row.error(
+                f"a second row for {pair}; the first is line {lines[pair]}",
+                expected="one row a pair",
+                fix="keep one of them",
+            )
+        if (model, batch, profile) not in took:
+            raise row.error(
+                f"{model} on {profile}, batch {batch}, was not measured alone",
+                expected="an operating point of it, against which it is slowed",
+            )
+        lines[pair] = row.line
+        seconds = seconds_of(row["seconds"])
+        found[pair] = round(1000 * seconds / took[model, batch, profile], _PLACES)
+    return Interference(found)
 
 
 def _points(path: StrPath, device: str) -> Iterator[OperatingPoint]:
@@ -103,7 +172,7 @@ def seconds_of(cell: Cell) -> Fraction:
     return cell.number(above=0)
 
 
-def share_of(cell: Cell) -> int:
+def share_of(cell: Cell, *, most: int = 100) -> int:
     """Read a share of a GPU in per cent.
 
     Raises
@@ -111,6 +180,6 @@ def share_of(cell: Cell) -> int:
     FileError
     """
     share = cell.integer(minimum=1)
-    if share > 100:
-        raise cell.error(f"the share is {share} %", expected="1 to 100, in per cent of a GPU")
+    if share > most:
+        raise cell.error(f"the share is {share} %", expected=f"1 to {most}, in per cent of a GPU")
     return share

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import UnsupportedProblem
 from ...files.documents import head
 from ...files.layout import number_to_json, write_document
 from ...files.problems import problem_to_json
@@ -17,6 +18,7 @@ from ...files.solutions import solution_to_json
 from ...files.source import StrPath
 from ...problem.parts import Block
 from ...shortages.shortage import Shortage
+from .neighbours import NeighbourServing
 from .part_files import (
     device_to_json,
     evidence_to_json,
@@ -71,6 +73,11 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     shortage : Shortage, optional
         What would do, where there is no schedule; it goes into the solution.
 
+    Raises
+    ------
+    UnsupportedProblem
+        If the plan is one under interference, of which no document tells yet.
+
     Examples
     --------
     >>> from cms import load_instance, solve
@@ -81,6 +88,11 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     ('cms-plan', 2)
     """
     serving = plan.serving
+    if isinstance(serving, NeighbourServing):
+        raise UnsupportedProblem(
+            "plan documents say nothing of interference, so that nobody could check this plan "
+            "against its pairs; keep the table, and solve problem and outer of as_problem anew"
+        )
     shared = isinstance(serving, SharedServing)
     return {
         **head("cms-plan"),

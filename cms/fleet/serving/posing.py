@@ -12,8 +12,10 @@ from ..hardware import Gpu
 from .asked import Asked, require_processes, unique
 from .gpus_used import DEFAULT_GPU, fleet_of
 from .headroom import Headroom
+from .interference import Interference
 from .load_curve import LoadCurve, PointKey
 from .measurements import measurements, only_device
+from .neighbours import NeighbourServing, beside
 from .operating_point import OperatingPoint
 from .queueing import DEFAULT_RULE, QueueingRule, queueing_rule
 from .service import Service
@@ -60,7 +62,31 @@ def as_problem(
     max_services: int | None = None,
     splits: str | None = None,
     headroom: str | Headroom | None = None,
+    interference: None = None,
+    classes: None = None,
 ) -> SharedServing: ...
+
+
+@overload
+def as_problem(
+    services: Iterable[Service],
+    operating_points: Iterable[OperatingPoint],
+    gpus: str | Gpu | Sequence[str | Gpu] | None = None,
+    *,
+    rule: str | FrameRule | None = None,
+    load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    rate_margin: Number = 0,
+    max_processes: int | None = None,
+    limits: Mapping[str, int] | None = None,
+    costs: Mapping[str, Number] | None = None,
+    mps: bool = True,
+    sharing: Literal["time"],
+    max_services: int | None = None,
+    splits: str | None = None,
+    headroom: str | Headroom | None = None,
+    interference: Interference,
+    classes: int | None = None,
+) -> NeighbourServing: ...
 
 
 def as_problem(
@@ -79,6 +105,8 @@ def as_problem(
     max_services: int | None = None,
     splits: str | None = None,
     headroom: str | Headroom | None = None,
+    interference: Interference | None = None,
+    classes: int | None = None,
 ) -> AnyServing:
     """Turn services and measured operating points into a problem.
 
@@ -122,10 +150,17 @@ def as_problem(
         or in ``"any"`` way up to 100 %, as without sharing.
     headroom : str or Headroom, optional
         With sharing, what is planned for instead of the stated rates and lengths: ``"gpulet"``.
+    interference : Interference, optional
+        With sharing in pairs: how much longer batches take beside others on the same GPU. Then the
+        problem's solutions keep every limit beside their neighbours, and a lower bound is that of
+        ``outer``.
+    classes : int, optional
+        With interference: into how many classes batches are cut by how much they slow others;
+        3 by default. More of them bring plan and bound nearer to each other and take longer.
 
     Returns
     -------
-    ServingProblem or SharedServing
+    ServingProblem, SharedServing or NeighbourServing
 
     Raises
     ------
@@ -169,17 +204,27 @@ Fraction(51341, 1000), '3g.40gb': Fraction(176837, 1000)}))
     how = DEFAULT_RULE if rule is None else rule
     if sharing is not None:
         _require_shared(sharing, load_curves)
+        if classes is not None and interference is None:
+            raise InvalidOption(
+                f"classes is {classes!r} and there is no interference; leave it out, or give both"
+            )
         how = DEFAULT_FRAME_RULE if rule is None else rule
         terms = TimeSharing(how, max_services, splits or "pairs", headroom)
     else:
-        _require_unshared(rule, max_services=max_services, splits=splits, headroom=headroom)
+        _require_unshared(
+            rule, max_services=max_services, splits=splits, headroom=headroom,
+            interference=interference, classes=classes,
+        )  # fmt: skip
         how = queueing_rule(how)
     margin = exact(rate_margin, "the rate margin", error=InvalidOption)
     require_processes(max_processes)
     wanted = unique(services)
     known = measurements(operating_points, fleet, mps=mps, max_processes=max_processes)
     asked = Asked(wanted, fleet, known, margin, max_processes, limits, costs)
-    return alone(asked, how, load_curves) if terms is None else shared(asked, terms)
+    if terms is None:
+        return alone(asked, how, load_curves)
+    solo = shared(asked, terms)
+    return solo if interference is None else beside(solo, interference, classes)
 
 
 def _require_shared(sharing: str, load_curves: Mapping[PointKey, LoadCurve] | None) -> None:

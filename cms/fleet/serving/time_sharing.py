@@ -179,7 +179,8 @@ class SharedServing(Posed[TimeSharedProblem]):
         found = []
         for name in sorted(content, key=self.problem.job_index):
             point = self.point(name, block, content[name])
-            length = self.sharing.length_ms(point)
+            slot = self.problem.job(name).point(block, content[name])
+            length = None if slot is None else 1000 * slot.length
             found.append(Served(name, point, frame.rates[name], 1000 * frame.slack[name], length))
         return tuple(found)
 

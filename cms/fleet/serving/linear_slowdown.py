@@ -1,0 +1,192 @@
+"""gpulet's model of interference: linear in how much of cache and memory two batches use alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from ...errors import InvalidOption
+from ...files.source import StrPath
+from ...files.tables import read_table
+from .interference import Interference, Pair
+from .operating_point import MPS_PREFIX, mps_share
+
+__all__ = ["Batch", "LinearSlowdown", "Utilisation", "Utilisations", "read_utilisations"]
+
+_PLACES = 9  # of a coefficient: a fit is no better than its measurements
+
+
+class Batch(NamedTuple):
+    """A batch of a model on a share of a GPU."""
+
+    model: str
+    device: str
+    profile: str
+    batch: int
+
+
+class Utilisation(NamedTuple):
+    """What a batch uses alone, both in the same unit, such as per cent of the whole GPU."""
+
+    l2: Fraction
+    dram: Fraction
+
+
+Utilisations: TypeAlias = Mapping[Batch, Utilisation]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSlowdown:
+    """A slowdown of ``c1 l2(own) + c2 l2(other) + c3 dram(own) + c4 dram(other) + c5``, >= 1.
+
+    Coefficients do not carry over from one GPU to another: fit them on pairs of your own. What they
+    say is a prediction, and a plan made with it keeps limits as far as that holds.
+
+    Parameters
+    ----------
+    c1, c2, c3, c4, c5 : Fraction
+
+    References
+    ----------
+    Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine Learning Models on Multi-GPU
+    Servers with Spatio-Temporal Sharing, USENIX ATC 2022.
+
+    Examples
+    --------
+    >>> model = LinearSlowdown(*map(Fraction, ("0", "0.01", "0", "0.02", "0.9")))
+    >>> busy, idle = Utilisation(Fraction(30), Fraction(20)), Utilisation(Fraction(1), Fraction(1))
+    >>> model.factor(idle, busy), model.factor(busy, idle)
+    (Fraction(8, 5), Fraction(1, 1))
+    """
+
+    c1: Fraction
+    c2: Fraction
+    c3: Fraction
+    c4: Fraction
+    c5: Fraction
+
+    @classmethod
+    def fit(cls, table: Interference, used: Utilisations) -> LinearSlowdown:
+        """Fit the coefficients to measured pairs: least squares, exact but for 9 decimal places.
+
+        Parameters
+        ----------
+        table : Interference
+        used : Utilisations
+            Of both batches of every pair.
+
+        Raises
+        ------
+        InvalidOption
+            If a batch of a pair has no utilisation, or the pairs do not tell five coefficients.
+        """
+        rows, values = [], []
+        for pair, slowdown in table.pairs.items():
+            own = _known(used, Batch(*pair[:4]), pair)
+            rows.append(_features(own, _known(used, _beside(pair), pair)))
+            values.append(slowdown)
+        squares = [[_dot(rows, values, i, j) for j in range(6)] for i in range(5)]
+        return cls(*(round(value, _PLACES) for value in _solved(squares, len(rows))))
+
+    def factor(self, own: Utilisation, other: Utilisation) -> Fraction:
+        """Return by which factor a batch takes longer beside another one."""
+        coefficients = self.c1, self.c2, self.c3, self.c4, self.c5
+        terms = zip(coefficients, _features(own, other), strict=True)
+        return max(Fraction(1), sum((c * value for c, value in terms), Fraction(0)))
+
+    def table(self, used: Utilisations) -> Interference:
+        """Return the slowdowns of all pairs of these batches that can be on one GPU."""
+        rest: dict[tuple[str, str], list[Batch]] = {}
+        for batch in used:
+            rest.setdefault((batch.device, batch.profile), []).append(batch)
+        found = {}
+        for batch in used:
+            if (profile := _rest(batch.profile)) is None:
+                continue
+            for other in rest.get((batch.device, profile), ()):
+                pair = Pair(*batch, other.model, other.batch)
+                found[pair] = self.factor(used[batch], used[other])
+        return Interference(found)
+
+
+def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:
+    """Read what batches use from a CSV table.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``model,device,profile,batch,l2_util,dram_util``; other columns are left aside.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+    """
+    found: dict[Batch, Utilisation] = {}
+    names = ("model", "device", "profile", "batch", "l2_util", "dram_util")
+    for row in read_table(path, names):
+        batch = Batch(
+            row["model"].word(),
+            row["device"].word(),
+            row["profile"].word(),
+            row["batch"].integer(minimum=1),
+        )
+        if batch in found:
+            raise row.error(
+                f"a second row for {batch.model} on {batch.device}, {batch.profile}, batch "
+                f"{batch.batch}",
+                expected="one row a batch",
+                fix="keep one of them",
+            )
+        found[batch] = Utilisation(row["l2_util"].number(), row["dram_util"].number())
+    return found
+
+
+def _features(own: Utilisation, other: Utilisation) -> tuple[Fraction, ...]:
+    return own.l2, other.l2, own.dram, other.dram, Fraction(1)
+
+
+def _rest(profile: str) -> str | None:
+    """The share beside this one; None if there is none."""
+    share = mps_share(profile)
+    return None if share in (None, 100) else f"{MPS_PREFIX}{100 - (share or 0)}"
+
+
+def _beside(pair: Pair) -> Batch:
+    return Batch(pair.beside_model, pair.device, _rest(pair.profile) or "", pair.beside_batch)
+
+
+def _known(used: Utilisations, batch: Batch, pair: Pair) -> Utilisation:
+    if batch not in used:
+        raise InvalidOption(
+            f"there is no utilisation of {batch.model} on {batch.device}, {batch.profile}, batch "
+            f"{batch.batch}, which the pair {pair} needs; add it, or leave the pair out"
+        )
+    return used[batch]
+
+
+def _dot(
+    rows: Sequence[tuple[Fraction, ...]], values: Sequence[Fraction], i: int, j: int
+) -> Fraction:
+    """The product of two columns, the last of which is that of the values."""
+    ends = (row[j] if j < 5 else value for row, value in zip(rows, values, strict=True))
+    return sum((row[i] * end for row, end in zip(rows, ends, strict=True)), Fraction(0))
+
+
+def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:
+    """Solve five equations in five unknowns, exactly."""
+    for i in range(5):
+        pivot = next((r for r in range(i, 5) if rows[r][i]), None)
+        if pivot is None:
+            raise InvalidOption(
+                f"{pairs} pairs do not tell the five coefficients of the linear model; expected "
+                "pairs of at least five batches whose utilisations are not in proportion"
+            )
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for r in range(5):
+            if r != i and rows[r][i]:
+                rows[r] = [a - rows[r][i] * b for a, b in zip(rows[r], rows[i], strict=True)]
+    return [row[5] for row in rows]

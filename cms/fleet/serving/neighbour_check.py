@@ -1,0 +1,169 @@
+"""What is wrong with a schedule if every batch is as slow as what is beside it makes it: exactly.
+
+It knows the pairs and the points, and nothing of classes or of what was allowed for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from ...errors import InvalidSchedule
+from ...mixes.frames import Frame, frame_of
+from ...mixes.model import Point
+from ...problem.parts import Block, Configuration
+from ...schedule.contents import Mix, shown_content
+from ...schedule.faults import Violation
+from ...schedule.schedule import MachineGroup, Schedule
+from ...values.numbers import shown
+from .classes import Kind, kind_of, pair_of
+from .interference import Slowdowns
+from .neighbours import NeighbourServing, plain_block
+from .time_sharing import SharedServing
+
+__all__ = ["Held", "frame_beside", "neighbour_faults"]
+
+
+class Held(NamedTuple):
+    """A share of a GPU and the mix that it serves.
+
+    Attributes
+    ----------
+    block : str
+        A block of the problem without interference.
+    mix : Mix
+    """
+
+    block: Block
+    mix: Mix
+
+    def __str__(self) -> str:
+        return f"{shown_content(self.mix)} on {self.block}"
+
+
+def neighbour_faults(serving: NeighbourServing, schedule: Schedule) -> tuple[Violation, ...]:
+    """Say where a schedule breaks a limit or a demand beside its neighbours.
+
+    A slot takes its length without interference times the largest factor that a batch of the mix on
+    the other share causes, or 1 if that share idles.
+
+    Parameters
+    ----------
+    serving : NeighbourServing
+    schedule : Schedule
+        Valid for one of its problems but perhaps for lengths, rates and limits; what blocks say of
+        classes is left aside.
+
+    Raises
+    ------
+    InvalidSchedule
+        If a block holds what is no mix, or a point was not measured.
+    InvalidProblem
+        If a pair was not measured.
+
+    Examples
+    --------
+    >>> from cms import Configuration, MachineGroup, Mix
+    >>> from cms.fleet.serving import Interference, OperatingPoint, Pair, Service, as_problem
+    >>> services = [Service("a", "m", 1200, 60)]
+    >>> points = [OperatingPoint("m", "a100-80gb", "mps:50", 1, 8, 800, 10)]
+    >>> table = Interference({Pair("m", "a100-80gb", "mps:50", 8, "m", 8): "1.5"})
+    >>> serving = as_problem(services, points, sharing="time", interference=table)
+    >>> both = {("mps:50", Mix({"a": 8})): 2}
+    >>> schedule = Schedule([MachineGroup(Configuration({"mps:50": 2}, "a100-80gb"), both, 1)])
+    >>> print(*neighbour_faults(serving, schedule))
+    job 'a' has 3200/3 of its demand served, needs 1200
+    """
+    problem = serving.solo.problem
+    served = dict.fromkeys(problem.job_names, Fraction(0))
+    slowdowns = {one.key: serving.interference.on(one) for one in serving.gpus}
+    found = []
+    for g, group in enumerate(schedule.groups):
+        machine = slowdowns[serving.gpu_of(group.configuration.machine).key]
+        for held, other in _held(group):
+            frame = frame_beside(serving, machine, held, other)
+            late = [name for name, slack in frame.slack.items() if slack < 0]
+            found += [_late(f"group {g}", held, other, name, frame) for name in late]
+            for name, rate in frame.rates.items():
+                served[name] += rate * group.count
+    for job in problem.jobs:
+        if served[job.name] < job.demand:
+            has = f"{shown(served[job.name])} of its demand served"
+            found.append(Violation("demand", f"job {job.name!r}", has, shown(job.demand)))
+    return tuple(found)
+
+
+def frame_beside(
+    serving: NeighbourServing, slowdowns: Slowdowns, held: Held, other: Held | None
+) -> Frame:
+    """Return the frame of a mix on a share, beside another mix on the rest of its GPU.
+
+    Parameters
+    ----------
+    serving : NeighbourServing
+    slowdowns : Slowdowns
+        Of the GPU.
+    held : Held
+    other : Held or None
+        None if nothing is beside it.
+
+    Raises
+    ------
+    InvalidSchedule
+        If a point was not measured.
+    InvalidProblem
+        If a pair was not measured.
+    """
+    solo, profile = serving.solo, serving.solo.profile_of(held.block)
+    kinds = [] if other is None else [_kind(solo, other, name) for name in other.mix]
+    points = {}
+    for name, amount in held.mix.items():
+        model, batch = _kind(solo, held, name)
+        factors = [slowdowns.factor(model, profile, batch, *kind) for kind in kinds]
+        alone = solo.problem.job(name).point(held.block, amount)
+        assert alone is not None  # it has a kind
+        points[name] = Point(amount, alone.length * max(factors, default=Fraction(1)))
+    limits = {name: solo.problem.job(name).limit for name in points}
+    return frame_of(solo.problem.rule, points, limits)
+
+
+def _kind(solo: SharedServing, held: Held, name: str) -> Kind:
+    if name not in solo.problem.job_names:
+        raise InvalidSchedule(f"{held} has the service {name!r}, which the plan does not have")
+    try:
+        return kind_of(solo, name, held.block, held.mix[name])
+    except KeyError:
+        raise InvalidSchedule(
+            f"{held} takes {shown(held.mix[name])} of {name!r} at a time, which was not measured "
+            "there"
+        ) from None
+
+
+def _held(group: MachineGroup) -> Iterator[tuple[Held, Held | None]]:
+    """Iterate over what the shares of one machine hold, and what is beside each."""
+    held = []
+    for (block, content), count in group.assignment.items():
+        if not isinstance(content, Mix):
+            raise InvalidSchedule(f"block {block!r} is given to {content!r}; expected a Mix")
+        held += [Held(plain_block(block), content)] * count
+    plain = Counter[Block]()
+    for block, count in group.configuration.blocks.items():
+        plain[plain_block(block)] += count
+    if pair_of(Configuration(plain)) is None:
+        yield from ((one, None) for one in held)
+    elif len(held) <= 2:
+        yield from zip(held, reversed(held) if len(held) == 2 else [None], strict=True)
+    else:
+        raise InvalidSchedule(f"a GPU in two has {len(held)} shares: {', '.join(map(str, held))}")
+
+
+def _late(where: str, held: Held, other: Held | None, name: str, frame: Frame) -> Violation:
+    near = "nothing" if other is None else str(other)
+    return Violation(
+        "frame",
+        where,
+        f"{held} beside {near}, in a frame of {shown(frame.length)}",
+        f"{shown(-frame.slack[name])} less for the limit of {name!r}",
+    )
