@@ -28,7 +28,8 @@ SERVICES = [Service("chat", "bert", 300, 60), Service("see", "vgg", 250, 80)]
 
 
 def serving(**terms: Any) -> SharedServing:
-    return as_problem(SERVICES, POINTS, A100, sharing="time", **terms)
+    posed: SharedServing = as_problem(SERVICES, POINTS, A100, sharing="time", **terms)
+    return posed
 
 
 def plan(**terms: Any) -> Plan:

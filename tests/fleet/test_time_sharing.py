@@ -9,7 +9,14 @@ import pytest
 
 from cms import Mix, SizeBoundedConfigurations, check
 from cms.errors import CmsError, InvalidOption, InvalidProblem
-from cms.fleet.serving import Headroom, OperatingPoint, Service, TimeSharing, as_problem
+from cms.fleet.serving import (
+    Headroom,
+    OperatingPoint,
+    Service,
+    SharedServing,
+    TimeSharing,
+    as_problem,
+)
 from cms.fleet.serving.time_sharing import slot_ms
 from instances import published
 from tests.fleet.mixes import POINTS, SERVICES, plan, serving, share
@@ -17,7 +24,9 @@ from tests.fleet.plans import A100
 
 
 def lengths(point: OperatingPoint, **terms: Any) -> Fraction:
-    posed = as_problem([Service("s", "bert", 1, 1000)], [point], A100, sharing="time", **terms)
+    posed: SharedServing = as_problem(
+        [Service("s", "bert", 1, 1000)], [point], A100, sharing="time", **terms
+    )
     ((only,),) = posed.problem.jobs[0].points.values()
     return 1000 * only.length
 
