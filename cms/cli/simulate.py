@@ -12,7 +12,7 @@ import typer
 from cms.errors import CmsError
 from cms.values.names import nearest
 
-from . import options
+from . import framed, options
 from .progress import RequestsProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
@@ -39,7 +39,8 @@ _Arrivals = Annotated[
     typer.Option(
         "--arrivals", metavar="HOW",
         help="poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a trace FILE.csv; with 'service=' "
-        "before it for one service; may be repeated.  [default: poisson]",
+        "before it for one service; may be repeated; where services share instances in time, "
+        "poisson or even.  [default: poisson]",
     ),
 ]  # fmt: skip
 _Column = Annotated[
@@ -130,18 +131,29 @@ def simulate(
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((plan, "plan.json"), (events, "--events"))
     with session.interrupts.abortable():
-        from cms.fleet.serving import read_plan
+        from cms.fleet.serving import SharedServing, read_plan
+        from cms.fleet.simulation.run import REQUESTS
 
         replayed = read_plan(plan)
         if replayed.solution.cost is None:
             session.warn("the plan has no schedule, so nothing can be replayed")
             return session.code_of(replayed.solution)
-        how: dict[str, Any] = {
-            "arrivals": _arrivals(arrivals, column, service_column, as_recorded, replayed),
-            "routing": routing, "seconds": seconds, "requests": requests,
-            "events": _events(events, surge), "rate": rate, "on_failure": on_failure, "seed": seed,
-            "threads": threads, "cancel": session.interrupts.cancel,
-        }  # fmt: skip
+        how: dict[str, Any] = {"rate": rate, "seed": seed, "cancel": session.interrupts.cancel}
+        if isinstance(replayed.serving, SharedServing):
+            queues = {
+                "--column": column, "--service-column": service_column,
+                "--as-recorded": as_recorded, "--seconds": seconds, "--events": events,
+                "--surge": surge, "--threads": threads,
+                "--routing": routing != "weighted_random", "--on-failure": on_failure != "retry",
+            }  # fmt: skip
+            how["arrivals"] = framed.arguments(arrivals, queues)
+            how["requests"] = REQUESTS if requests is None else requests
+        else:
+            how |= {
+                "arrivals": _arrivals(arrivals, column, service_column, as_recorded, replayed),
+                "routing": routing, "seconds": seconds, "requests": requests,
+                "events": _events(events, surge), "on_failure": on_failure, "threads": threads,
+            }  # fmt: skip
     found = _replayed(session, replayed, how)
     for warning in found.warnings:
         session.warn(warning)
@@ -175,8 +187,11 @@ def simulate(
 
 def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
     """Simulate in a thread of its own, so that this one hears Ctrl-C also while code compiles."""
-    from cms.fleet.simulation import simulate as replay
+    from cms.fleet.serving import SharedServing
+    from cms.fleet.simulation import replay_frames
+    from cms.fleet.simulation import simulate as replay_queues
 
+    replay = replay_frames if isinstance(plan.serving, SharedServing) else replay_queues
     progress = RequestsProgress(None if session.quiet else sys.stderr)
     try:
         return heard(
@@ -230,6 +245,7 @@ def _arrivals(
         except CmsError as fault:
             raise options.usage_error(str(fault), "--arrivals") from None
         if found is None:
+            framed.refuse_even(value)
             if not value.endswith(".csv") and not Path(value).exists():
                 raise options.usage_error(
                     f"{text!r}: expected poisson, gamma:CV2, bursts:RATIO,SHARE,SECONDS or a file "

@@ -12,7 +12,10 @@ import pytest
 
 from cms.cli.app import run
 from cms.cli.progress import RequestsProgress
+from cms.fleet.serving import write_plan
+from cms.fleet.simulation import read_simulation
 from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, error_of
+from tests.fleet.mixes import plan as mixed
 
 QUICK = ["--requests", "1500"]
 
@@ -229,3 +232,55 @@ def test_ctrl_c_prints_what_is_known_and_exits_with_130(plan: str) -> None:
     assert process.returncode == 130, err
     assert "stopped before the end" in " ".join(out.split())
     assert "Traceback" not in err
+
+
+@pytest.fixture(scope="module")
+def framed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("framed") / "plan.json"
+    write_plan(mixed(), path)
+    return str(path)
+
+
+def test_frames_are_replayed_where_services_share_instances(
+    framed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "sim.json"
+    more = ["--requests", "1500", "--arrivals", "even"]
+    assert run(["simulate", framed, *more, "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "2 of 2 limits kept under evenly spaced arrivals, proportional routing" in said
+    document = json.loads(out.read_text())
+    assert (document["rule"], document["promised"], document["kept"]) == ("round_robin", True, 2)
+    assert read_simulation(out).services[0].requests == 1500
+
+
+def test_frames_that_are_overloaded_break_limits(
+    framed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", framed, "--rate", "4", "--requests", "3000"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "BROKEN" in out
+    assert "requests/s at most" in out
+    assert "this plan promised its limits to evenly spaced arrivals only" in out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--routing", "two_choices"], ["--on-failure", "lose"], ["--seconds", "9"],
+        ["--events", "e.csv"], ["--surge", "2@4+1"], ["--threads", "2"], ["--column", "TIMESTAMP"],
+        ["--service-column", "app"], ["--as-recorded"], ["--arrivals", "gamma:4"],
+        ["--arrivals", "chat=poisson"],
+    ],
+)  # fmt: skip
+def test_what_frames_do_not_heed_is_refused_by_name(
+    framed: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", framed, *options]) == 2
+    assert f"{options[0]}: " in (error := error_of(capsys))
+    assert "share instances in time, whose frames are replayed" in error
+
+
+def test_even_arrivals_are_for_frames(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", plan, "--arrivals", "even"]) == 2
+    assert "evenly spaced arrivals are for plans whose services share" in error_of(capsys)

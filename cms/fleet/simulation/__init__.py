@@ -16,7 +16,7 @@ from .files import (
     write_simulation,
 )
 from .fluid import Surge, surge
-from .frames import FrameResult, latencies, replay_frames
+from .frames import FRAME_ARRIVALS, latencies, replay_frames
 from .model import ModelledInstance, ModelledService
 from .plan_model import services_of
 from .result import Recovery, ServiceResult, Simulation, Timeline
@@ -55,7 +55,7 @@ __all__ = [
     "services_of",
     # services that share instances in time
     "replay_frames",
-    "FrameResult",
+    "FRAME_ARRIVALS",
     "latencies",
     # files
     "read_simulation",

@@ -7,7 +7,12 @@ slot as long as its batch, at one place of every frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import math
+import threading
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
@@ -15,40 +20,43 @@ import numpy as np
 
 from ...errors import InvalidOption
 from ...mixes.frames import FrameRule
-from ...values.numbers import Number, exact, whole
-from ..serving.plan import Plan
+from ...values.numbers import Number, exact, shown, whole
+from ..serving.plan import Plan, ServicePlan
 from ..serving.posed import Served
 from ..serving.time_sharing import SharedServing, amount_of
+from .judging import short, tells_too_little, works_off
+from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND
+from .plan_model import LATE_SHARE
+from .result import ServiceResult, Simulation
+from .statistics import Interval, Tally, Verdict, requests_needed
 
-__all__ = ["FrameResult", "latencies", "replay_frames"]
+__all__ = ["FRAME_ARRIVALS", "latencies", "replay_frames"]
 
 T = TypeVar("T", int, Fraction)
-_REQUESTS = 10_000
-_NANOSECONDS = 10**6  # a millisecond
+#: How requests of an instance that turns by a frame may come, and what reports call it.
+FRAME_ARRIVALS = {"poisson": "Poisson", "even": "evenly spaced"}
+_REQUESTS = 20_000
+_MILLISECOND = 10**6
 
 
-class FrameResult(NamedTuple):
-    """What was found of one service.
+class _Slot(NamedTuple):
+    """A slot of a service's, in so many instances that are alike."""
 
-    Attributes
-    ----------
-    service : str
-    requests, late : int
-        All of them, and those beyond the limit.
-    limit_ms, longest_ms : Fraction
-        The limit, and the longest latency: exact for evenly spaced arrivals, else in nanoseconds.
-    """
+    offset: Fraction
+    length: Fraction
+    frame: Fraction
+    amount: int
+    rate: Fraction  # requests a second that one of them gets
+    instances: int
 
-    service: str
-    requests: int
-    late: int
-    limit_ms: Fraction
-    longest_ms: Fraction
 
-    @property
-    def late_share(self) -> Fraction:
-        """How many of the requests were late."""
-        return Fraction(self.late, self.requests) if self.requests else Fraction(0)
+class _Batch(NamedTuple):
+    """The requests that one slot takes: those from `first` on, and when it ends."""
+
+    first: int
+    taken: int
+    waiting: int  # when the slot closes, itself among them
+    ends: int | Fraction
 
 
 def replay_frames(
@@ -58,7 +66,9 @@ def replay_frames(
     rate: Number = 1,
     requests: int = _REQUESTS,
     seed: int = 0,
-) -> tuple[FrameResult, ...]:
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Simulation:
     """Replay a plan whose services share instances in time, at the stated rates.
 
     Parameters
@@ -66,28 +76,36 @@ def replay_frames(
     plan : Plan
         Its services share instances in time.
     arrivals : {"even", "poisson"}
-        Whether the requests of an instance are evenly spaced, or come as a Poisson stream.
+        Whether the requests of an instance are evenly spaced, or come as a Poisson stream. Either
+        way an instance gets a share of its service's rate like its share of what is provided.
     rate : number, default 1
         What all rates are multiplied by.
     requests : int
-        Of each service, about; instances get shares like their rates.
+        Of each service; instances get shares like their rates.
     seed : int, default 0
-        Of the Poisson arrivals.
+        Of the Poisson arrivals; with the service's name it begins the random numbers.
+    cancel : threading.Event, optional
+        Set it to end the run; what was found so far is returned.
+    on_progress : callable, optional
+        Gets the requests that were replayed and those expected, after every instance.
 
     Returns
     -------
-    tuple of FrameResult
-        One a service with a rate and an instance, in the order of the services.
+    Simulation
+        With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it, at a
+        tolerated late share of 1 % or the service's own. With evenly spaced ones none may be late.
 
     Raises
     ------
     InvalidOption
-        If the plan's services do not share instances, or an argument cannot be meant.
+        If the plan's services do not share instances, an argument cannot be meant, or there is
+        more than is simulated.
 
     Notes
     -----
-    Evenly spaced arrivals are exact. That no limit is missed by them at up to the planned rates is
-    what the rules promise (:class:`cms.FrameRule`); with random ones it is a matter of head-room.
+    Evenly spaced arrivals are exact: who is late is decided in rational numbers. That nobody is, at
+    up to the planned rates, is what the rules promise (:class:`cms.FrameRule`); with random ones it
+    is a matter of head-room. Where only times are told, they are rounded to a nanosecond.
 
     Examples
     --------
@@ -96,9 +114,10 @@ def replay_frames(
     >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
     >>> points = [OperatingPoint("m", "a100-80gb", "mps:100", 1, 8, 800, 10)]
     >>> serving = as_problem(services, points, sharing="time")
-    >>> plan = Plan(serving, solve(serving.problem, "mix_first_fit"))
-    >>> [(each.late, str(each.longest_ms)) for each in replay_frames(plan)]
-    [(0, '80/3'), (0, '20')]
+    >>> print(replay_frames(Plan(serving, solve(serving.problem, "mix_first_fit"))))
+    a: KEPT: p99 is 44.4% of 60 ms, 0.000% of 20,000 requests late
+    b: KEPT: p99 is 33.3% of 60 ms, 0.000% of 20,000 requests late
+    2 of 2 limits kept under evenly spaced arrivals, proportional routing, 20,000 requests each
     """
     serving = plan.serving
     if not isinstance(serving, SharedServing):
@@ -106,66 +125,232 @@ def replay_frames(
             "frames are replayed of plans whose services share instances in time; of others, "
             "simulate replays the queues"
         )
-    if arrivals not in ("even", "poisson"):
+    if arrivals not in FRAME_ARRIVALS:
         raise InvalidOption(f"arrivals is {arrivals!r}; expected 'even' or 'poisson'")
     factor = exact(rate, "the factor of all rates", error=InvalidOption)
     wanted = whole(requests, "the number of requests", least=1, error=InvalidOption)
-    random = np.random.default_rng(whole(seed, "the seed", least=0, error=InvalidOption))
+    seed = whole(seed, "the seed", least=0, error=InvalidOption)
+    expected = wanted * sum(1 for each in plan.services if each.service.rate_rps * factor)
+    done = 0
+    stopped = False
+
+    def count(requests: int) -> bool:
+        nonlocal done, stopped
+        done += requests
+        if on_progress is not None:
+            on_progress(done, max(done, expected))
+        stopped = stopped or (cancel is not None and cancel.is_set())
+        return stopped
+
+    runs = [
+        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted)
+        for each in plan.services
+    ]
+    for run in runs:
+        run.refuse_extremes()
+    return Simulation(
+        services=tuple(run.replayed(arrivals, seed, factor, count) for run in runs),
+        arrivals=FRAME_ARRIVALS[arrivals],
+        routing="weighted random" if arrivals == "poisson" else "proportional",
+        seed=seed,
+        rate=factor,
+        seconds=None,
+        requests=wanted,
+        on_failure="retry",
+        rule=serving.rule_name,
+        promised=arrivals == "even",
+        problem_sha256=serving.problem.sha256,
+        stopped=stopped,
+    )
+
+
+def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
+    """The slots of a service, in the order of the plan's groups."""
+    share = of.service.rate_rps * factor / of.provided_rps if of.provided_rps else Fraction(0)
     found = []
-    for given in plan.services:
-        service, limit = given.service, given.service.latency_limit_ms
-        share = service.rate_rps * factor / given.provided_rps if given.provided_rps else None
-        if not share or limit is None:
-            continue
-        total, late, longest = 0, 0, Fraction(0)
-        for offset, served, frame, count in _slots(plan, service.name):
-            own = served.rate_rps * share
-            number = max(1, round(wanted * own / (service.rate_rps * factor)))
-            for took in _instances(
-                serving.sharing.rule, offset, served, frame, own, number, count, arrivals, random
-            ):
-                total, late = total + len(took), late + sum(ms > limit for ms in took)
-                longest = max(longest, *took)
-        found.append(FrameResult(service.name, total, late, limit, longest))
-    return tuple(found)
-
-
-def _slots(plan: Plan, service: str) -> Iterator[tuple[Fraction, Served, Fraction, int]]:
-    """The slots of a service: where each begins, what it does, its frame, how many there are."""
     for group in plan.groups:
         for each in group.instances:
             offset, frame = Fraction(0), each.frame_ms or Fraction(0)
             for served in each.serves:
-                if served.service == service:
-                    yield offset, served, frame, group.count * each.count
-                offset += served.length_ms or Fraction(0)
+                length = served.length_ms or Fraction(0)
+                if served.service == of.service.name:
+                    found.append(_slot(served, offset, frame, share, group.count * each.count))
+                offset += length
+    return tuple(found)
 
 
-def _instances(
-    rule: FrameRule,
-    offset: Fraction,
-    served: Served,
-    frame: Fraction,
-    rate: Fraction,
-    number: int,
-    count: int,
-    arrivals: str,
-    random: np.random.Generator,
-) -> Iterator[list[Fraction]]:
-    """The latencies of the requests of each instance, in milliseconds."""
+def _slot(served: Served, offset: Fraction, frame: Fraction, share: Fraction, count: int) -> _Slot:
     length, amount = served.length_ms or Fraction(0), int(amount_of(served.point))
-    if arrivals == "even":
-        gap = 1000 / rate
-        evenly = [gap * nth for nth in range(number)]
-        # instances that are alike go through the same
-        yield latencies(evenly, rule, frame, length, offset, amount)
-        return
-    whole_frame, slot, start = (int(-(-ms * _NANOSECONDS // 1)) for ms in (frame, length, offset))
-    for _ in range(count):
-        gaps = random.exponential(float(1000 * _NANOSECONDS / rate), number)
-        times = np.cumsum(gaps).astype(np.int64).tolist()
-        took = latencies(times, rule, whole_frame, slot, start, amount)
-        yield [Fraction(each, _NANOSECONDS) for each in took]
+    return _Slot(offset, length, frame, amount, served.rate_rps * share, count)
+
+
+class _Run:
+    """The replay of one service."""
+
+    def __init__(
+        self, of: ServicePlan, slots: tuple[_Slot, ...], rule: FrameRule, wanted: int
+    ) -> None:
+        self.service, self.slots, self.rule, self.wanted = of.service, slots, rule, wanted
+        self.instances = sum(slot.instances for slot in slots)
+        self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
+        self.load = self.rate / of.provided_rps if of.provided_rps else None
+        self.batches = self.taken = self.busy_ns = self.deepest = self.lasted_ns = 0
+
+    def refuse_extremes(self) -> None:
+        """Refuse what is too much to be replayed, or too long for nanoseconds of 64 bits."""
+        name = self.service.name
+        if self.instances > MOST_STATIONS:
+            raise InvalidOption(
+                f"service {name!r} is on more than {MOST_STATIONS:,} instances; fewer are "
+                "simulated at a time"
+            )
+        if self.rate > FASTEST:
+            raise InvalidOption(
+                f"service {name!r} gets {shown(self.rate)} requests/s; at most {FASTEST:,} are "
+                "simulated"
+            )
+        if any(slot.amount > LARGEST_BATCH for slot in self.slots):
+            raise InvalidOption(
+                f"service {name!r}: at most {LARGEST_BATCH:,} requests in a batch are simulated"
+            )
+        longest = max((slot.frame * _MILLISECOND for slot in self.slots), default=Fraction(0))
+        slow = self.rate and self.wanted * SECOND > self.rate * LONGEST_NS
+        if slow or longest * self.wanted > LONGEST_NS:
+            raise InvalidOption(
+                f"the {self.wanted:,} requests of service {name!r} may take longer than nine "
+                "years; simulate fewer"
+            )
+
+    def replayed(
+        self, arrivals: str, seed: int, factor: Fraction, count: Callable[[int], bool]
+    ) -> ServiceResult:
+        """Replay each slot, and say what became of the requests."""
+        limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
+        horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
+        random = arrivals == "poisson"
+        queues = self.instances
+        needed = requests_needed(self.load or Fraction(0), queues) if random and self.rate else 0
+        tally = Tally(math.floor(limit * _MILLISECOND), horizon, needed)
+        digest = int.from_bytes(hashlib.sha256(self.service.name.encode()).digest())
+        draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, digest])))
+        for slot, numbers in self._numbers() if self.rate else ():
+            for number, times in Counter(numbers).items():
+                if not number:
+                    continue
+                if random:
+                    for _ in range(times):
+                        self._randomly(slot, number, draws, tally)
+                else:
+                    self._evenly(slot, number, times, limit, tally)
+                if count(number * times):
+                    break
+        return self._result(tally, random, self.service.rate_rps * factor)
+
+    def _numbers(self) -> Iterator[tuple[_Slot, list[int]]]:
+        """How many requests each instance of a slot gets: like its rate, as wanted in total."""
+        given, before = Fraction(0), 0
+        for slot in self.slots:
+            numbers = []
+            for _ in range(slot.instances):
+                given += slot.rate
+                so_far = round(self.wanted * given / self.rate)
+                numbers.append(so_far - before)
+                before = so_far
+            yield slot, numbers
+
+    def _evenly(
+        self, slot: _Slot, number: int, instances: int, limit: Fraction, tally: Tally
+    ) -> None:
+        """Replay evenly spaced requests, exactly; instances that are alike go through the same."""
+        gap = 1000 / slot.rate
+        parts = (slot.frame, slot.length, slot.offset, gap, limit)
+        unit = math.lcm(*(part.denominator for part in parts))  # of a millisecond
+        frame, length, offset, step, most = (int(part * unit) for part in parts)
+        times = [step * nth for nth in range(number)]
+        took = []
+        for batch in _batches(times, self.rule, frame, length, offset, slot.amount):
+            took += [int(batch.ends) - at for at in times[batch.first : batch.first + batch.taken]]
+            self._count(batch, slot, instances)
+        late = 1 + math.floor(limit * _MILLISECOND)
+        clocks = np.array([at * _MILLISECOND // unit for at in times], dtype=np.int64)
+        waits = np.array(
+            [
+                ms * _MILLISECOND // unit if ms <= most else max(late, ms * _MILLISECOND // unit)
+                for ms in took
+            ],
+            dtype=np.int64,
+        )
+        for _ in range(instances):
+            tally.add(clocks, waits)
+        self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
+
+    def _randomly(self, slot: _Slot, number: int, draws: np.random.Generator, tally: Tally) -> None:
+        """Replay a Poisson stream; the lengths are rounded up to nanoseconds."""
+        parts = (slot.frame, slot.length, slot.offset)
+        frame, length, offset = (math.ceil(part * _MILLISECOND) for part in parts)
+        gaps = draws.exponential(float(SECOND / slot.rate), number)
+        clocks = np.cumsum(gaps).astype(np.int64)
+        times = clocks.tolist()
+        ends = np.empty(number, dtype=np.int64)
+        for batch in _batches(times, self.rule, frame, length, offset, slot.amount):
+            ends[batch.first : batch.first + batch.taken] = batch.ends
+            self._count(batch, slot, 1)
+        tally.add(clocks, ends - clocks)
+        self.lasted_ns = max(self.lasted_ns, int(ends[-1]))
+
+    def _count(self, batch: _Batch, slot: _Slot, times: int) -> None:
+        self.batches += times
+        self.taken += times * batch.taken
+        self.busy_ns += times * math.ceil(slot.length * _MILLISECOND)
+        self.deepest = max(self.deepest, batch.waiting)
+
+    def _result(self, tally: Tally, random: bool, rate: Fraction) -> ServiceResult:
+        tolerated = self.service.late_share
+        tolerated = LATE_SHARE if tolerated is None else tolerated
+        if random:
+            verdict, interval = tally.verdict(tolerated), tally.interval()
+        else:
+            tolerated, share = Fraction(0), short(tally.late, tally.requests)
+            verdict = Verdict.BROKEN if tally.late else Verdict.KEPT
+            interval = Interval(share, share)
+        p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
+        return ServiceResult(
+            name=self.service.name,
+            rate_rps=rate,
+            limit_ns=tally.limit_ns,
+            tolerated=tolerated,
+            instances=self.instances,
+            seconds=Fraction(self.lasted_ns, SECOND),
+            requests=tally.requests,
+            late=tally.late,
+            lost=0,
+            retried=0,
+            interval=interval,
+            mean_ns=tally.total_ns // (tally.requests or 1),
+            p50_ns=p50,
+            p90_ns=p90,
+            p99_ns=p99,
+            max_ns=tally.largest,
+            load=None if self.load is None else short(*self.load.as_integer_ratio()),
+            utilisation=short(self.busy_ns, self.instances * self.lasted_ns),
+            mean_fill=short(self.taken, self.batches),
+            deepest_queue=self.deepest,
+            verdict=verdict,
+            overloaded=verdict is Verdict.BROKEN and tally.overloaded(tolerated),
+            cause=self._cause(verdict, tally, tolerated),
+        )
+
+    def _cause(self, verdict: Verdict, tally: Tally, tolerated: Fraction) -> str:
+        if verdict is Verdict.KEPT:
+            return ""
+        if self.load is not None and self.load > 1:
+            return works_off(self.rate / self.load)
+        if verdict is Verdict.UNDECIDED:
+            return tells_too_little(tally, self.load)
+        return (
+            "arrivals in clumps wait for further frames; plan with more head-room (--headroom, "
+            "--rate-margin)"
+        )
 
 
 def latencies(
@@ -192,14 +377,22 @@ def latencies(
     >>> latencies([0, 1, 2, 3], FrameRule.COLLECT_THEN_RUN, 10, 4, 2, amount=2)
     [6, 15, 14, 23]
     """
-    closes = offset if rule is FrameRule.ROUND_ROBIN else offset - offset  # a zero of its kind
     found: list[T] = []
+    for batch in _batches(arrivals, rule, frame, length, offset, amount):
+        taken = arrivals[batch.first : batch.first + batch.taken]
+        found += [batch.ends - at for at in taken]  # type: ignore[misc]
+    return found
+
+
+def _batches(
+    arrivals: Sequence[T], rule: FrameRule, frame: T, length: T, offset: T, amount: int
+) -> Iterator[_Batch]:
+    """Which requests each slot takes that takes any."""
+    closes = offset if rule is FrameRule.ROUND_ROBIN else offset - offset  # a zero of its kind
     last, at = -1, 0
     while at < len(arrivals):
-        nth = max(int(-(-(arrivals[at] - closes) // frame)), last + 1)
-        begins, closed, last = offset + nth * frame, closes + nth * frame, nth
-        taken = 0
-        while taken < amount and at < len(arrivals) and arrivals[at] <= closed:
-            found.append(begins + length - arrivals[at])
-            at, taken = at + 1, taken + 1
-    return found
+        last = max(int(-(-(arrivals[at] - closes) // frame)), last + 1)
+        waiting = bisect_right(arrivals, closes + last * frame, at) - at
+        taken = min(waiting, amount)
+        yield _Batch(at, taken, waiting, offset + last * frame + length)
+        at += taken

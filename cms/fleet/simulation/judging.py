@@ -13,12 +13,12 @@ from .model import SECOND, ModelledService
 from .replay import Outcome
 from .result import Recovery, ServiceResult, Timeline
 from .routing import Routing
-from .statistics import NEVER_ENOUGH, Verdict
+from .statistics import NEVER_ENOUGH, Tally, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["result_of"]
+__all__ = ["result_of", "short", "tells_too_little", "works_off"]
 
 # The late share is back when so many spans of time in a row are fine, each of at least so many
 # requests on average.
@@ -65,9 +65,9 @@ def result_of(
         p90_ns=p90,
         p99_ns=p99,
         max_ns=tally.largest,
-        load=None if service.load is None else _short(*service.load.as_integer_ratio()),
-        utilisation=_short(int(state.busy.sum()), processes * found.lasted_ns),
-        mean_fill=_short(int(state.taken.sum()), batches),
+        load=None if service.load is None else short(*service.load.as_integer_ratio()),
+        utilisation=short(int(state.busy.sum()), processes * found.lasted_ns),
+        mean_fill=short(int(state.taken.sum()), batches),
         deepest_queue=int(state.deepest.max(initial=0)),
         verdict=verdict,
         overloaded=overloaded,
@@ -77,8 +77,8 @@ def result_of(
     )
 
 
-def _short(part: int, whole: int) -> Fraction:
-    """A ratio to six places: what is measured has no more."""
+def short(part: int, whole: int) -> Fraction:
+    """Return a ratio to six places: what is measured has no more."""
     return Fraction(round(Fraction(part, whole or 1) * 10**6), 10**6)
 
 
@@ -90,8 +90,7 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
         return f"{found.tally.lost:,} requests were lost"
     load = service.load
     if load is not None and load >= 1:
-        most = service.rate / load
-        return f"its instances work off {shown(round(most, 1))} requests/s at most"
+        return works_off(service.rate / load)
     unlike = len({each.weight for each in service.instances}) > 1
     if routing.equal and unlike:
         work = found.state.busy / [one.processes for one in script.stations]
@@ -109,10 +108,22 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
 def _too_few(service: ModelledService, script: Script, routing: Routing, found: Outcome) -> str:
     """Say how many requests would tell, if these are too few for the load."""
     tally, load = found.tally, service.load
+    if load is not None and tally.needed == NEVER_ENOUGH > tally.requests:
+        return _cause(service, script, routing, found)
+    return tells_too_little(tally, load)
+
+
+def works_off(most: Fraction) -> str:
+    """Say how many requests a second a service's instances work off."""
+    return f"its instances work off {shown(round(most, 1))} requests/s at most"
+
+
+def tells_too_little(tally: Tally, load: Fraction | None) -> str:
+    """Say how many requests would tell; empty where there were as many."""
     if load is None or tally.requests >= tally.needed:
         return ""
     if tally.needed == NEVER_ENOUGH:
-        return _cause(service, script, routing, found)
+        return "at full load no number of requests tells"
     step = 10 ** (len(str(tally.needed)) - 2)
     wanted = -(-tally.needed // step) * step
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ...mixes.frames import FrameRule
 from ...values.numbers import shown
 from .statistics import Interval, Verdict
 
@@ -223,7 +224,11 @@ class Simulation:
         if self.stopped:
             said += "; stopped before the end"
         if self.rule and not self.promised:
-            said += f"; this plan promised nothing about waiting (rule {self.rule})"
+            framed = self.rule in [known.value for known in FrameRule]
+            what = (
+                "its limits to evenly spaced arrivals only" if framed else "nothing about waiting"
+            )
+            said += f"; this plan promised {what} (rule {self.rule})"
         return said
 
     def __str__(self) -> str:

@@ -1,0 +1,60 @@
+"""What ``cms simulate`` takes where services share instances in time: frames are replayed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import options
+
+__all__ = ["arguments", "refuse_even"]
+
+_HOW = "the services of this plan share instances in time, whose frames are replayed"
+
+
+def arguments(arrivals: list[str] | None, queues: dict[str, Any]) -> str:
+    """Return how requests arrive, a key of ``FRAME_ARRIVALS``.
+
+    Parameters
+    ----------
+    arrivals : list of str or None
+        What is given for ``--arrivals``.
+    queues : dict
+        By option, what is given that only queues heed; what is not given is None or False.
+
+    Raises
+    ------
+    UsageError
+        If an option is given that frames do not heed, or the arrivals are of another kind.
+    """
+    from cms.fleet.simulation import FRAME_ARRIVALS
+
+    for option, value in queues.items():
+        if value:
+            raise options.usage_error(
+                f"{_HOW}, not queues; leave it out (--arrivals poisson or even, --rate, "
+                "--requests and --seed are heeded)",
+                option,
+            )
+    given = arrivals or ["poisson"]
+    if len(given) > 1 or given[0] not in FRAME_ARRIVALS:
+        said = " and ".join(repr(each) for each in given)
+        raise options.usage_error(
+            f"{said}: {_HOW}; expected {' or '.join(FRAME_ARRIVALS)}, once and for all services",
+            "--arrivals",
+        )
+    return given[0]
+
+
+def refuse_even(text: str) -> None:
+    """Refuse evenly spaced arrivals where queues are replayed.
+
+    Raises
+    ------
+    UsageError
+    """
+    if text == "even":
+        raise options.usage_error(
+            "'even': evenly spaced arrivals are for plans whose services share instances in time; "
+            "gamma:0.01 comes near them",
+            "--arrivals",
+        )
