@@ -151,8 +151,14 @@ def test_wrong_data_exits_with_1_and_says_where(
     ],
 )
 def test_a_table_in_place_of_a_document_is_called_one_and_what_makes_a_plan_of_it_is_said(
-    command: str, instead_of: str, tables: list[str], capsys: pytest.CaptureFixture[str]
+    command: str,
+    instead_of: str,
+    tables: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert run(command.replace("TABLE", tables[2]).split()) == 1
     said = error_of(capsys)
     assert f"{tables[2]}: this is a table{instead_of}, expected a JSON document" in said

@@ -329,6 +329,7 @@ def test_time_and_cancel_end_it() -> None:
         nearest(now, plan, cancel=cancel)
 
 
+@pytest.mark.long
 def test_parts_of_a_fleet_are_improved_where_it_is_too_large_as_a_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -128,6 +128,7 @@ def test_others_on_a_trace_that_rises_and_falls() -> None:
     assert latest.gpu_hours < play(Never(), scene(up_and_down), FLEET).gpu_hours
 
 
+@pytest.mark.long
 @settings(max_examples=3)
 @given(rows)
 def test_the_nearest_plans_take_as_many_gpus_as_those_that_were_made(
