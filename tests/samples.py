@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
@@ -28,6 +29,11 @@ def few(number: int, values: Iterable[Any]) -> list[Any]:
         pytest.param(value, marks=[pytest.mark.long] if at >= number else [])
         for at, value in enumerate(values)
     ]
+
+
+def so_many(short: int, long: int) -> int:
+    """How many cases a loop goes through: so many in the short run, so many in the long one."""
+    return short if settings().derandomize else long
 
 
 def mig() -> Problem:

@@ -21,11 +21,12 @@ from cms.reduction.reduction import reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.property.schedules import random_schedule
+from tests.samples import so_many
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_reduced_problem_has_the_same_optimum(family: str) -> None:
-    for number in range(25):
+    for number in range(so_many(8, 25)):
         problem = instance(family, number)
         assert optimum(reduce(problem).problem) == optimum(problem), (family, number)
 

@@ -44,6 +44,7 @@ from cms.fleet.serving import RULES, Scenario, as_problem
 from cms.solving.solution import Proof
 from tests.property.problems import share
 from tests.references.placements import contents
+from tests.samples import few
 
 A30 = gpu("a30-24gb")
 PROFILES = ("1g.6gb", "2g.12gb", "4g.24gb")
@@ -166,7 +167,7 @@ def agrees_with_all_plans(seed: int, gpus: int) -> None:
     assert found.kept == most_kept(now, plan, fewest + extra)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", few(6, range(25)))
 def test_no_plan_on_two_gpus_keeps_more(seed: int) -> None:
     agrees_with_all_plans(seed, 2)
 
@@ -371,7 +372,7 @@ def test_what_is_wanted_is_not_taken_for_the_plans_groups() -> None:
         place(found.wanted, fleet([]), as_grouped=True)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(2, range(6)))
 def test_where_no_time_is_left_to_place_it_the_plan_found_lies_as_it_was_found(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

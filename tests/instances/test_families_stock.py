@@ -15,6 +15,7 @@ from cms import Problem, Status, solve
 from instances.families import generate
 from instances.families.machines import mig
 from instances.families.measured import measured_rows
+from tests.samples import few
 
 
 def pieces(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
@@ -172,10 +173,11 @@ def test_a_block_of_two_shares_takes_the_larger_one(compute: int, memory: int, n
 
 
 @pytest.mark.parametrize("serving", ["pods", "rates"])
-@pytest.mark.parametrize(("types", "number"), [(7, 147), (6, 144), (5, 145)])
+@pytest.mark.parametrize("known", few(1, [(7, 147), (6, 144), (5, 145)]))
 def test_a_cluster_has_some_150_block_types_and_costs_in_tenths(
-    serving: str, types: int, number: int
+    serving: str, known: tuple[int, int]
 ) -> None:
+    types, number = known
     problem = generate("cluster-fleet", n=14_000, seed=1, types=types, serving=serving)
     assert len(problem.blocks) == number
     costs = [machine.cost for machine in problem.machine_types]
@@ -207,7 +209,7 @@ def test_a_pod_needs_one_share_and_may_be_barred_from_a_type() -> None:
 
 
 @pytest.mark.parametrize("serving", ["pods", "rates"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(1, range(3)))
 def test_tight_limits_can_serve_and_ample_ones_are_twice_as_many(serving: str, seed: int) -> None:
     arguments: Any = {"n": 30, "seed": seed, "serving": serving, "types": 3, "blocks": 12}
     tight, ample = (

@@ -29,8 +29,9 @@ from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import given, optimum
+from tests.samples import so_many
 
-FEW = 6
+FEW = so_many(4, 6)
 FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
 
 

@@ -14,6 +14,7 @@ from cms import Configuration, Job, MachineType, Problem, Status, solve
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
 from tests.families import FAMILIES, instance
+from tests.samples import so_many
 
 CROWDS = ["real-rows", "near-ties", "sparse", "size-bounded", "equal-jobs", "random-configurations"]
 
@@ -75,7 +76,7 @@ def examine(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_job_has_an_option_or_a_box(family: str) -> None:
-    for number in range(15):
+    for number in range(so_many(5, 15)):
         jobs = reduced(instance(family, number))
         lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))
         if not len(jobs) or lost:

@@ -22,6 +22,7 @@ from instances import hard
 from tests.algorithms.conic.parts import inside, random_problem
 from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.oracle import optimum
+from tests.samples import few
 
 
 def best(
@@ -94,7 +95,7 @@ def test_slots_are_needed_where_x_lacks_the_right_content() -> None:
     assert count(best(given, x, 1)) == 1
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", few(8, range(25)))
 def test_the_value_falls_with_slots_and_contents_to_the_optimum(seed: int) -> None:
     rng = random.Random(f"value {seed}")
     problem = random_problem(rng.randrange(10**6))
@@ -120,7 +121,7 @@ def test_the_value_falls_with_slots_and_contents_to_the_optimum(seed: int) -> No
     assert min(steps) >= least
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", few(40, range(120)))
 def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) -> None:
     """At any prices, the program for the optimum as target finds it; one less, it finds nothing."""
     rng = random.Random(f"prices {seed}")

@@ -22,6 +22,7 @@ from cms import (
 from instances.families import generate
 from tests.algorithms.price_and_branch.branched import proof
 from tests.oracle import optimum
+from tests.samples import few
 
 
 def sums(certificate: Certificate | None) -> list[MachinesOfType]:
@@ -65,7 +66,10 @@ def test_costs_in_rough_units_have_no_common_divisor_and_are_no_finer_than_wante
 
 @pytest.mark.parametrize(
     ("n", "seed", "known", "best"),
-    [(30, 1302238433, "21.3", "21"), (42, 2552819479, "33.8", "33.5")],
+    [
+        (30, 1302238433, "21.3", "21"),
+        pytest.param(42, 2552819479, "33.8", "33.5", marks=pytest.mark.long),
+    ],
 )
 def test_shares_beside_mig_with_costs_in_tenths(n: int, seed: int, known: str, best: str) -> None:
     # All totals are whole at some node, but contents are not: the rest of the blocks is dived for.
@@ -96,7 +100,7 @@ def in_tenths(rng: random.Random) -> Problem:
     return Problem(configurations=shapes, machine_types=types, jobs=jobs)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", few(1, range(4)))
 def test_costs_in_tenths_are_proved_from_nothing_and_from_the_optimum(part: int) -> None:
     branched = 0
     for seed in range(part * 15, part * 15 + 15):

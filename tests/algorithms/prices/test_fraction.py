@@ -31,6 +31,7 @@ from tests.algorithms.price_and_branch.parts import (
 from tests.families import FAMILIES, instance
 from tests.property.problems import share
 from tests.references.programs import lp_dw
+from tests.samples import so_many
 
 SMALL = st.fractions(-9, 9, max_denominator=9)
 
@@ -189,7 +190,7 @@ def examine(search: PriceSearch) -> None:
 
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f != "long_numbers"])
 def test_mixtures_are_exact(family: str) -> None:
-    for number in range(8):
+    for number in range(so_many(3, 8)):
         problem = without_a_step(instance(family, number))
         if not problem.blocks or not len(reduced(problem)) or lp_dw(problem, proper=True) is None:
             continue

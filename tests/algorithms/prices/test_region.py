@@ -28,7 +28,7 @@ from tests.property.certificates import random_quantity
 from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
 
 PRICED = [family for family in FAMILIES if family != "long_numbers"]
-FEW, MANY = 25, 400
+FEW, MANY = 9, 400
 
 
 def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:

@@ -16,6 +16,7 @@ from instances import hard
 from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES
+from tests.samples import so_many
 
 
 def solved(
@@ -31,7 +32,7 @@ def solved(
 
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"long_numbers"}))
 def test_it_finds_what_enumeration_finds(family: str) -> None:
-    for case in cases(family, 8):
+    for case in cases(family, so_many(4, 8)):
         fleet = Fleet(reduce(case.problem).problem)
         if not fleet.step:
             continue  # nothing to do, or nothing to pay

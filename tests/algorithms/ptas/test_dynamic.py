@@ -26,8 +26,9 @@ from instances.families import generate
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES, instance
+from tests.samples import so_many
 
-FEW = 24
+FEW = so_many(8, 24)
 NAMED = [
     hard.CEIL_GAP,
     hard.AGGREGATED_LP_GAP,
