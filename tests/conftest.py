@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 # The same cases in every run, so that a red test is red for everybody; no deadline, because a
 # shared machine's clock is no property of the code.
-settings.register_profile("dev", max_examples=30, derandomize=True, deadline=None)
+settings.register_profile("dev", max_examples=20, derandomize=True, deadline=None)
 # Fresh cases every time. What it finds becomes an @example of the test that found it.
 settings.register_profile(
     "long", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -16,7 +16,11 @@ from cms.plugin.registry import load_instance
 from proofs_checks.checker import check_problem, check_solution, parse_document
 
 METHODS = ("auto", "cp_sat")
-NAMES = cms.instances()
+#: A second or two each.
+LONG = {"set-cover-f2-4"}
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in cms.instances()
+]
 EVERY = pytest.mark.parametrize("name", NAMES)
 BY_EVERY = pytest.mark.parametrize("method", METHODS)
 

@@ -101,7 +101,7 @@ def test_no_method_breaks_on_a_number_of_any_magnitude(
 
 
 @pytest.mark.parametrize(
-    "number", few(2, MAGNITUDES), ids=lambda number: f"10**{len(str(number)) - 1}"
+    "number", few(1, MAGNITUDES), ids=lambda number: f"10**{len(str(number)) - 1}"
 )
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "demand"])
 def test_auto_ends_small_problems_of_any_magnitude_with_a_proof(place: str, number: int) -> None:

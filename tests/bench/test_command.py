@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import bench.suites
 from bench.command import main
 from bench.row import Outcome, RunRow
 from bench.runs import perform
@@ -23,13 +24,14 @@ from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import Problem, TimeSharedProblem, solve
 from tests.bench.conftest import ROOT, TINY
+from tests.samples import so_many
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 Rows = Callable[[str], list[RunRow]]
 
 SMALLEST: dict[str, tuple[Any, ...]] = {
     "overview": ("--instances", 3, "--largest", 4),
-    "published": ("-a", "auto", "-a", "greedy", "-a", "mig_serving_fast"),
+    "published": ("-a", "auto", "-a", "greedy"),
     "proof": ("--instances", 6, "--peers", "highs", "--peer-share", 0.5),
     "ratios": ("--instances", 4, "--largest", 4),
     "scale": ("--largest", 1000, "--seeds", 1),
@@ -44,7 +46,7 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
     "replay": ("--largest", 1, "--seeds", 1),
     "transitions": ("--largest", 1, "--seeds", 1),
     "promises": ("--largest", 2, "--instances", 1, "--requests", 500),
-    "day": ("--largest", 1, "--instances", 3),
+    "day": ("--largest", 1, "--instances", 2),
 }
 
 
@@ -88,7 +90,13 @@ def optimum(problem: Problem | TimeSharedProblem) -> Fraction | None:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_suite_runs_from_end_to_end(suite: str, here: Here, rows: Rows) -> None:
+def test_a_suite_runs_from_end_to_end(
+    suite: str, here: Here, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("published", "transitions"):
+        scenarios = getattr(bench.suites, name).SCENARIOS[: so_many(3, 6)]
+        monkeypatch.setattr(f"bench.suites.{name}.SCENARIOS", scenarios)
+    monkeypatch.setattr("bench.suites.small.WARM", so_many(2, 10))
     run = here("--suite", suite, "--time-limit", 20, *SMALLEST[suite], "--json")
     assert (run.code, run.err) == (0, "")
     document = json.loads(run.out)

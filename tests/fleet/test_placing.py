@@ -99,6 +99,7 @@ def agrees_with_all_there_is(
     assert {*found.untouched, *found.changed} == set(found.deployment.gpus())
 
 
+@share(2)
 @given(st.data())
 def test_a_placement_is_as_good_as_any(data: st.DataObject) -> None:
     agrees_with_all_there_is(data, (A30,))

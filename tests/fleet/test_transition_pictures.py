@@ -31,6 +31,7 @@ from tests.fleet.deployments import deployments, promises
 from tests.fleet.plans import NASTY, printed
 from tests.fleet.transition.cases import A30, chain
 from tests.fleet.transitions import NOTHING, every_kind, fleet, growth, made, work
+from tests.property.problems import share
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, EDGE = 960, 24
@@ -82,6 +83,7 @@ def lines(found: Transition, width: int = 100, **more: object) -> list[str]:
 # --- rows -----------------------------------------------------------------------------------------
 
 
+@share(3)
 @given(st.data())
 def test_every_action_is_drawn_exactly_once(data: st.DataObject) -> None:
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=("a30-24gb",)))

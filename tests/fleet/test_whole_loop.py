@@ -125,8 +125,10 @@ def test_tables_become_instances_and_are_seen_again(tmp_path: Path) -> None:
     ("key", "before", "after", "options"),
     [
         ("a100-80gb", ("3g.40gb", 4), ("7g.80gb", 0), OLD),
-        ("h100-80gb", ("1g.20gb", 2), ("4g.40gb", 0), {"choice": "guide"}),
-        ("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), {}),
+        pytest.param(
+            "h100-80gb", ("1g.20gb", 2), ("4g.40gb", 0), {"choice": "guide"}, marks=pytest.mark.long
+        ),
+        pytest.param("h200-141gb", ("3g.71gb", 0), ("3g.71gb", 4), {}, marks=pytest.mark.long),
         ("a30-24gb", ("4g.24gb", 0), ("2g.12gb", 2), {"texts": "old"}),
     ],
 )
@@ -325,9 +327,8 @@ def a_fault_is_survived(folder: Path, command: str, kind: str, seed: int) -> Non
 
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [("cgi", "half"), ("cgi", "cut_after"), ("cci", "unknown"), ("dci", "delayed"),
-     ("dgi", "in_use"), ("reset", "no_effect")],
-)  # fmt: skip
+    [("cgi", "half"), ("cgi", "cut_after"), ("dgi", "in_use")],
+)
 def test_a_fault_stops_the_script_or_is_mended(tmp_path: Path, command: str, kind: str) -> None:
     a_fault_is_survived(tmp_path, command, kind, 1)
 

@@ -24,6 +24,7 @@ from proofs_checks.checker.replay import examine_transition
 from tests.fleet.deployments import SERVICES, point, wanted_for
 from tests.fleet.transition.cases import Pair
 from tests.proofs_checks.documents import Document, changed
+from tests.property.problems import share
 
 from .test_schemas import is_valid
 
@@ -110,6 +111,7 @@ def test_all_in_common_needs_no_prices() -> None:
     assert in_package(loose) == ()
 
 
+@share(3)
 @given(st.integers(0, 10**6))
 def test_both_checkers_accept_what_is_planned_and_prove_as_much(seed: int) -> None:
     pair = Pair(seed)

@@ -23,7 +23,7 @@ from proofs_checks.checker import check_solution, parse_document
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.verdicts import judge_certificate
-from tests.samples import few
+from tests.samples import few, so_many
 
 
 def spacious(rng: random.Random) -> Problem:
@@ -72,11 +72,12 @@ def judged(seed: int) -> Counter[str]:
 
 def test_no_bound_is_above_the_optimum() -> None:
     found: Counter[str] = Counter()
-    for seed in range(40):
+    number = so_many(15, 40)
+    for seed in range(number):
         found += judged(seed)
-    assert found["tight, proper"] > 20
-    assert found["bound, proper"] > 20
-    assert found["infeasible, proper"] > 5
+    assert found["tight, proper"] > number // 2
+    assert found["bound, proper"] > number // 2
+    assert found["infeasible, proper"] > number // 8
 
 
 @pytest.mark.long

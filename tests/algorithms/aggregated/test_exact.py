@@ -22,6 +22,7 @@ from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, reduce
 from instances.families import generate
+from tests.samples import so_many
 
 KINDS = ["small", "costs", "demands", "hair", "blocks"]
 
@@ -94,7 +95,7 @@ def is_a_vertex_of_that_value(tables: Tables, value: Fraction, machines: list[Fr
 @pytest.mark.parametrize("kind", KINDS)
 def test_floats_only_propose(kind: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "_FEW_TYPES", few)
-    for seed in range(40):
+    for seed in range(so_many(12, 40)):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex is not None
@@ -144,7 +145,7 @@ def test_a_basis_is_taken_only_if_it_passes_all_tests(
 
     monkeypatch.setattr(Proposals, "_basis", another)
     monkeypatch.setattr(exact, "_FEW_TYPES", 0)
-    for seed in range(20):
+    for seed in range(so_many(8, 20)):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex is not None
@@ -202,7 +203,8 @@ def test_a_job_without_blocks_has_no_program() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     seen = {True: 0, False: 0}
-    for seed in range(30):
+    number = so_many(10, 30)
+    for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex is not None
@@ -224,7 +226,7 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
             ]
             there = sum(p * x for p, x in zip(found.prices, held, strict=True))
             assert sum(worth) == found.worth == there + found.lacking
-    assert min(seen.values()) > 10
+    assert min(seen.values()) > number // 3
 
 
 def test_many_equal_fractions_add_up() -> None:
@@ -298,7 +300,8 @@ def test_equal_jobs_line_up_for_the_blocks_of_their_kind() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
     refuted = 0
-    for seed in range(30):
+    number = so_many(10, 30)
+    for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex is not None
@@ -319,4 +322,4 @@ def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
             held = [sum(x * row[i] for x, row in pairs) for i in range(tables.k)]
             there = sum(p * x for p, x in zip(prices, held, strict=True))
             assert there < worth <= sum(least)
-    assert refuted > 20
+    assert refuted > number * 2 // 3

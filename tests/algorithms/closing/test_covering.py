@@ -13,6 +13,7 @@ from algorithms.closing.shapes import Shapes
 from cms import Configuration, Job, MachineType, Problem
 from tests.algorithms.price_and_branch.parts import single
 from tests.references.programs import minimum
+from tests.samples import so_many
 
 
 def shapes_of(problem: Problem) -> Shapes:
@@ -46,7 +47,7 @@ def by_scipy(shapes: Shapes, load: list[int]) -> float:
 
 @pytest.mark.parametrize("size", [5, 1000, 10**9])
 def test_the_cheapest_fractional_machines_hold_the_load(size: int) -> None:
-    for number in range(40):
+    for number in range(so_many(15, 40)):
         rng = random.Random(number)
         shapes = random_shapes(rng, limits=number % 2 == 1)
         load = [rng.randint(0, size) for _ in shapes.problem.blocks]

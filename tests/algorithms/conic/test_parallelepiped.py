@@ -9,6 +9,7 @@ import pytest
 from algorithms.conic.parallelepiped import Parallelepiped, around
 from algorithms.conic.polytope import HalfSpace, Point
 from tests.algorithms.conic.parts import holds, mirror
+from tests.samples import few
 
 
 def random_points(rng: random.Random) -> list[Point]:
@@ -29,7 +30,7 @@ def random_points(rng: random.Random) -> list[Point]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", few(50, range(150)))
 def test_each_body_holds_all_points_at_coordinates_of_at_most_two(seed: int) -> None:
     rng = random.Random(seed)
     points = random_points(rng)
@@ -43,7 +44,7 @@ def test_each_body_holds_all_points_at_coordinates_of_at_most_two(seed: int) -> 
     )
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", few(50, range(150)))
 def test_the_mirror_step_stays_inside_and_keeps_the_sum(seed: int) -> None:
     rng = random.Random(f"mirror {seed}")
     k = rng.randint(1, 3)

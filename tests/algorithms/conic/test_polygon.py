@@ -10,6 +10,7 @@ import pytest
 from algorithms.conic.cells import Cell, whole
 from algorithms.conic.polygon import cut
 from algorithms.conic.polytope import HalfSpace, Point, Polytope
+from tests.samples import few
 
 
 def hull(found: Iterable[Point]) -> list[Point]:
@@ -39,7 +40,7 @@ def in_order(corners: tuple[Point, ...]) -> list[Point]:
     return [*corners[at:], *corners[:at]]
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", few(100, range(400)))
 def test_a_cell_cut_again_and_again_has_the_corners_of_its_points(seed: int) -> None:
     rng = random.Random(seed)
     reach = rng.choice([3, 8, 25])

@@ -18,6 +18,7 @@ from algorithms.greedy.paths import PathRounding
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
+from tests.samples import so_many
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def test_a_stopped_assignment_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("zeros", [8, 13, 40])
 def test_a_method_keeps_its_factor_where_numbers_are_far_apart(method: str, zeros: int) -> None:
     rng = random.Random(f"{method} {zeros}")
-    for _ in range(150):
+    for _ in range(so_many(50, 150)):
         blocks, bids, budgets = case(rng)
         budgets *= [10.0 ** rng.randint(-zeros, zeros) for _ in budgets]
         bids *= [[10.0 ** rng.randint(-zeros, zeros) for _ in budgets] for _ in blocks]

@@ -15,6 +15,7 @@ from algorithms.solvers.integer import Outcome, Program, TooLarge
 from cms import Problem, check, solve
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.samples import so_many
 
 solved = Master.solve
 LIES: list[object] = []
@@ -109,7 +110,7 @@ def test_nothing_wrong_is_said(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
     for owner, name, stub in FAULTS[fault]:
         monkeypatch.setattr(owner, name, stub)
     found: Counter[str] = Counter()
-    for family in FAMILIES:
+    for family in [*FAMILIES][:: so_many(3, 1)]:
         try:
             found[said(instance(family, 7))] += 1
         except Exception as error:

@@ -100,7 +100,7 @@ def test_a_size_bounded_set_at_any_demand(exponent: int) -> None:
     assert solution.gap <= 1
 
 
-@pytest.mark.parametrize("case", few(4, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
+@pytest.mark.parametrize("case", few(3, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
 def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> None:
     """Millions of machines for some jobs, and a few for others."""
     n, seed = case

@@ -27,7 +27,7 @@ from tests.algorithms.price_and_branch.parts import (
 )
 from tests.families import FAMILIES, instance
 from tests.references.programs import lp_dw
-from tests.samples import few
+from tests.samples import few, so_many
 
 #: Their numbers are more than a linear program in floats can take.
 LISTED = [family for family in FAMILIES if family != "long_numbers"]
@@ -130,7 +130,7 @@ def test_equal_jobs_weigh_what_they_would_one_by_one() -> None:
 @pytest.mark.parametrize("family", ["limits", "infeasible_by_limit"])
 def test_a_ray_is_found_just_where_lp_dw_has_no_solution(family: str) -> None:
     found = []
-    for number in range(40):
+    for number in range(so_many(20, 40)):
         problem = instance(family, number)
         jobs = reduced(problem)
         lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))

@@ -18,6 +18,7 @@ from tests.algorithms.price_and_branch.parts import (
     searched,
     single,
 )
+from tests.samples import few
 
 
 @pytest.mark.parametrize("exponent", [9, 12, 15, 18, 25])
@@ -51,10 +52,11 @@ def test_the_mixture_of_huge_demands_is_right_to_the_block(exponent: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("n", "seed"), [(1, 0), (1, 2), (2, 0), (5, 6), (10, 3), (10, 11), (30, 1)]
+    "case", few(3, [(1, 2), (5, 6), (30, 1), (1, 0), (2, 0), (10, 3), (10, 11)])
 )
-def test_huge_and_small_demands_together_are_priced_to_the_machine(n: int, seed: int) -> None:
+def test_huge_and_small_demands_together_are_priced_to_the_machine(case: tuple[int, int]) -> None:
     """Demands of 10^3 to 10^12 blocks; LP_agg by HiGHS, which is below LP_DW, is nearly all."""
+    n, seed = case
     problem = generate("huge-demands", n=n, seed=seed)
     peer = PEERS["highs_lp_simplex"]
     peer.load()

@@ -73,7 +73,7 @@ def test_the_compact_model_of_s3_needs_the_linear_relaxation() -> None:
     program = compact_s3()
     good = program.solve(Unlimited(), Settings(), effort=20.0)
     assert (good.status, good.bound) == ("optimal", 5)
-    poor = program.solve(Unlimited(), Settings(linearization_level=1), effort=2.0)
+    poor = program.solve(Unlimited(), Settings(linearization_level=1), effort=1.0)
     assert poor.status != "optimal"
 
 

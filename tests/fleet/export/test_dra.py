@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import celpy
 import pytest
@@ -19,10 +20,12 @@ from cms.fleet.deployment.export.export import bare
 from tests.fleet.deployments import deployments
 from tests.fleet.export.cases import MIXED, card, node, serving
 from tests.fleet.export.manifests import Manifest, applied, documents
+from tests.property.problems import share
 
 HALVES = node(card(0, serving("3g.40gb", 0), serving("3g.40gb", 4)))
 
 
+@share(3)
 @given(
     deployment=deployments(most_nodes=2, most_gpus=2),
     pin_nodes=st.booleans(),
@@ -134,12 +137,15 @@ def test_all_claims_find_a_device_at_once() -> None:
 
 
 def holds(expression: str, device: dict[str, str]) -> bool:
-    program = ENVIRONMENT.program(ENVIRONMENT.compile(expression))
+    program = environment().program(environment().compile(expression))
     inner = json_to_cel({"driver": "gpu.nvidia.com", "attributes": {"gpu.nvidia.com": device}})
     return bool(program.evaluate({"device": inner}))
 
 
-ENVIRONMENT = celpy.Environment()
+@cache
+def environment() -> celpy.Environment:
+    """Its grammar is read once, and not where tests are collected."""
+    return celpy.Environment()
 
 
 def test_claims_that_do_not_fit_are_refused() -> None:

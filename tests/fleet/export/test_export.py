@@ -28,6 +28,7 @@ from cms.fleet.deployment.export.mig_parted_file import read_configs
 from cms.values.frozen import FrozenMap
 from tests.fleet.deployments import SERVICES, deployments
 from tests.fleet.export.cases import A30, A100, MIXED, body, card, node, serving
+from tests.property.problems import share
 
 OURS = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 
@@ -36,6 +37,7 @@ OURS = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 
 
 @pytest.mark.parametrize("target", OURS)
+@share(2)
 @given(deployment=deployments())
 def test_what_is_written_is_read_back_as_the_target_sees_it(
     target: str, deployment: Deployment

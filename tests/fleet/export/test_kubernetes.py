@@ -31,6 +31,7 @@ from cms.values.frozen import FrozenMap
 from tests.fleet.deployments import SERVICES, deployments, point
 from tests.fleet.export.cases import A30, A100, MIXED, body, card, node, serving
 from tests.fleet.export.manifests import VERSIONS, applied, canonical, documents, env_of, merged
+from tests.property.problems import share
 from tests.texts import LETTERS
 
 BASE = Source(
@@ -57,6 +58,7 @@ spec:
 HALVES = node(card(0, serving("3g.40gb", 0), serving("3g.40gb", 4)))
 
 
+@share(2)
 @given(deployment=deployments(most_nodes=2, most_gpus=2), pin=st.booleans())
 def test_what_is_written_is_read_back_as_the_target_sees_it(
     deployment: Deployment, pin: bool

@@ -27,6 +27,7 @@ from tests.fleet.export.manifests import applied, documents
 from tests.fleet.scenarios import SCENARIOS, fleet, placed
 from tests.fleet.stand_ins.kubernetes import validators
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu
+from tests.samples import so_many
 
 S1 = placed("S1", fleet(a=1, b=1))
 
@@ -150,7 +151,7 @@ def test_shares_whole_gpus_and_types_without_a_number(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", VALIDATED)
-@settings(max_examples=10)
+@settings(max_examples=so_many(4, 10))
 @given(deployment=deployments(most_nodes=2, most_gpus=2))
 def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> None:
     of_any(target, deployment)

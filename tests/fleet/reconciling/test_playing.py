@@ -42,6 +42,7 @@ from cms.fleet.reconciling import (
 from cms.fleet.reconciling.changing import Change, gpus_at_work
 from cms.fleet.reconciling.playing import shortage_s
 from cms.fleet.serving import OperatingPoint
+from tests.samples import so_many
 
 HOUR = Fraction(3600)
 CARD = gpu("a30-24gb")
@@ -67,7 +68,7 @@ def scene(given_rows: list[tuple[int, int]], terms: Terms = TERMS) -> Scene:
     return Scene(Rates(Fraction(0), HOUR, own), 0, PLANNER, terms)
 
 
-@settings(max_examples=5)
+@settings(max_examples=so_many(2, 50))
 @given(rows, st.integers(0, 6))
 def test_the_clairvoyant_is_the_offline_optimum_and_nobody_is_cheaper(
     given_rows: list[tuple[int, int]], cost: int
@@ -86,7 +87,7 @@ def test_the_clairvoyant_is_the_offline_optimum_and_nobody_is_cheaper(
         assert theirs.gpu_hours >= fewest(place_of.windows(), theirs.replans + 1).cost
 
 
-@settings(max_examples=8)
+@settings(max_examples=so_many(3, 50))
 @given(rows, rows.map(lambda each: each[0]))
 def test_after_its_own_change_it_goes_on(
     given_rows: list[tuple[int, int]], before: tuple[int, int]
@@ -117,7 +118,7 @@ def test_what_is_short_now_is_replaced_whatever_that_costs() -> None:
 
 
 def test_others_on_a_trace_that_rises_and_falls() -> None:
-    up_and_down = [(20 + 15 * min(h, 8 - h), 40) for h in range(9)]
+    up_and_down = [(20 + 20 * min(h, 6 - h), 40) for h in range(7)]
     regrouped = scene(up_and_down, replace(TERMS, regrouped=True))
     threshold = play(Threshold(), regrouped, FLEET)
     assert threshold.replans > 2

@@ -60,7 +60,7 @@ def seen(gpus: int, sigma: str, seed: int, *, compared: bool = False) -> Seen:
         ("0.1", 6),
         pytest.param("0.1", 9, marks=pytest.mark.long),
         pytest.param("0.3", 1, marks=pytest.mark.long),
-        ("1.0", 1),
+        pytest.param("1.0", 1, marks=pytest.mark.long),
     ],
 )
 def test_full_fleets_need_no_spare_gpu(sigma: str, seed: int) -> None:

@@ -17,7 +17,7 @@ from cms.fleet.deployment.transition.manner import Manner
 from cms.fleet.deployment.transition.order import ordered
 from cms.fleet.deployment.transition.ordering import sequences
 from cms.fleet.deployment.transition.state import Fleet
-from tests.samples import few
+from tests.samples import few, so_many
 
 from .cases import Pair, chain
 
@@ -42,7 +42,7 @@ def _shortest(found: Transition) -> Fraction:
 
 def test_no_order_is_shorter_than_the_bound() -> None:
     close = tried = 0
-    for seed in range(16):
+    for seed in range(so_many(11, 16)):
         found = transition(Pair(seed).start, Pair(seed).wanted)
         assert isinstance(found, Transition)
         if 2 <= len(found.actions) <= _MOST_ACTIONS:
