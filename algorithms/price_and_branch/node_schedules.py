@@ -39,9 +39,9 @@ _LARGER_EVERY = 3
 _LEANING = Fraction(1, 64)
 #: Dives at a node.
 _DIVES = slice(2)
-#: Dives for the machines of a fleet, where there are so few options in all for each of them; what
-#: part of the jobs chooses after the first one.
-_ONE_DIVE, _FLEET_DIVES, _CHOICES, _MOST_FREE = slice(1), 8, 3_000, 0.8
+#: Dives for the machines of a fleet, and options of all jobs in all these: of more options programs
+#: with some free jobs find as much sooner. What part of the jobs chooses after the first dive.
+_ONE_DIVE, _FLEET_DIVES, _CHOICES, _MOST_FREE = slice(1), 8, 4_000, 0.8
 
 
 class NodeSchedules:
@@ -136,7 +136,7 @@ class NodeSchedules:
         self._fleets += 1
         random = np.random.default_rng((self._budget.seed, self._fleets))
         diver = Diver(self._jobs, region.of_fleet(fleet), self._budget)
-        for number in range(min(_FLEET_DIVES, 1 + _CHOICES // sum(map(len, taken)))):
+        for number in range(min(_FLEET_DIVES, _CHOICES // sum(map(len, taken)))):
             free = random.random(len(taken)) < (_MOST_FREE if number else 1)
             decided = {pick: n for pick, n in near.decided.items() if not free[pick[0]]}
             choosing = {k: each for k, each in enumerate(taken) if free[k] or k in near.open}
