@@ -42,10 +42,11 @@ class PriceAndBranch:
     the first also list all contents that a cheap enough rest of the fleet can use, or keep machines
     until these are few, and search through them. A set with thousands of maximal contents is never
     listed as a whole: programs after that use the machines that prices and dives brought up. What
-    gap is left branches close on machines with so many blocks of some types. Where in addition many
-    jobs are alike, branches on totals come right after one dive: on machines of a type, on weighted
-    sums of them, on blocks; one linear program goes on from node to node, and integer programs look
-    for whole fleets with whole jobs for each of their options.
+    gap is left branches close on machines with so many blocks of some types; where they lead to
+    whole numbers of machines of each type, dives with all jobs open look for a schedule of just
+    these. Where in addition many jobs are alike, branches on totals come right after one dive: on
+    machines of a type, on weighted sums of them, on blocks; one linear program goes on from node to
+    node, and integer programs look for whole fleets with whole jobs for each of their options.
 
     Where blocks are shared in time, of a :class:`cms.TimeSharedProblem`, mixes take the place of
     options. Columns join a linear program over mixes and machines until no mix is worth more than

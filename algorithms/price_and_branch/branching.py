@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import Condition
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
 
+#: Machine types by their place, and how many machines there are of each.
+Fleet: TypeAlias = "tuple[tuple[int, int], ...]"
 #: Splits of each rank that are tried where the totals of machine types are whole already.
 _TRIED = 2
 #: Weighted sums that are tried beside the total of one machine type.
@@ -162,7 +164,8 @@ class _Search:
         self._grower = Grower(self._given, self._jobs, budget, free_machines=free_machines)
         self._step = problem.cost_step
         self._nodes = self._whole = 0
-        self._fleets: set[tuple[tuple[int, int], ...]] = set()
+        self._fleets: set[Fleet] = set()
+        self._dived: set[Fleet] = set()
         self._found: list[Schedule] = []
 
     def run(self) -> Iterator[Certificate | Schedule]:
@@ -284,19 +287,22 @@ class _Search:
             self._keep(schedule_of(search, found, self._problem, self._budget, self._cost))
         if self._closed(node):
             return  # that was as cheap as a schedule below can be
-        if (not node.splits or node.splits[0].rank != TYPES) and self._worth_a_try(found):
+        if node.splits and node.splits[0].rank == TYPES:
+            return
+        fleet = _fleet(found)
+        wanted, fresh = self._worth_a_try(fleet), fleet not in self._dived
+        if wanted or fresh:
+            self._dived.add(fleet)
+            self._keep(self._schedules.of_fleet(search, dict(fleet), self._cost))
+        if wanted and not self._closed(node):
             self._keep(self._schedules.schedule(search, found, self._cost))
 
-    def _worth_a_try(self, found: Mixture) -> bool:
+    def _worth_a_try(self, fleet: Fleet) -> bool:
         """Whether to look for a schedule at a node with whole numbers of machines of each type.
 
         Each such fleet once, but not more often than every so many nodes; and now and then anyway.
         """
         self._whole += 1
-        totals: dict[int, Any] = {}
-        for row, amount in found.machines:
-            totals[row.machine] = totals.get(row.machine, 0) + amount
-        fleet = tuple(sorted((machine, round(total)) for machine, total in totals.items()))
         every = _TRY_EVERY if self._schedules.thorough else 1
         fresh = fleet not in self._fleets and every * len(self._fleets) <= self._whole
         if fresh:
@@ -353,6 +359,14 @@ class _Search:
             part = rise / missing if missing > 0 else Fraction(0)
             gain *= max(_LEAST_GAIN, min(part, Fraction(1)))
         return gain
+
+
+def _fleet(found: Mixture) -> Fleet:
+    """Return how many machines of each type there are, where that is a whole number."""
+    totals: dict[int, Any] = {}
+    for row, amount in found.machines:
+        totals[row.machine] = totals.get(row.machine, 0) + amount
+    return tuple(sorted((machine, round(total)) for machine, total in totals.items()))
 
 
 def _undecided(found: list[Split], path: tuple[Condition, ...]) -> list[Split]:

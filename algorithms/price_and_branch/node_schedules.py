@@ -21,6 +21,8 @@ from ..prices.fraction import fractional
 from ..prices.region import configuration_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cms.plugin.algorithm import Budget
     from cms.schedule.schedule import Schedule
 
@@ -37,6 +39,9 @@ _LARGER_EVERY = 3
 _LEANING = Fraction(1, 64)
 #: Dives at a node.
 _DIVES = slice(2)
+#: Dives for the machines of a fleet, and options of all jobs in all these: of more options programs
+#: with some free jobs find as much sooner. What part of the jobs chooses after the first dive.
+_ONE_DIVE, _FLEET_DIVES, _CHOICES, _MOST_FREE = slice(1), 8, 4_000, 0.8
 
 
 class NodeSchedules:
@@ -58,7 +63,7 @@ class NodeSchedules:
 
     def __init__(self, jobs: Jobs, budget: Budget) -> None:
         self._jobs, self._budget = jobs, budget
-        self._tries = 0
+        self._tries = self._fleets = 0
         self.root: PricePoint | None = None
 
     @property
@@ -101,6 +106,56 @@ class NodeSchedules:
         answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
         return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
 
+    def of_fleet(
+        self, search: PriceSearch, fleet: Mapping[int, int], cost: Fraction | None
+    ) -> Schedule | None:
+        """Dive for a schedule with no more machines of each type than a fleet has.
+
+        Where all fleets within reach have something to spare, one pass over the jobs often is a
+        best fractional solution, and leaves nothing open but how machines are cut. Here all jobs
+        choose, among what they took in any pass, until all fits the fleet; then most of them.
+
+        Parameters
+        ----------
+        search : PriceSearch
+            A node's, at its end.
+        fleet : Mapping[int, int]
+            Numbers of machines by the place of their type; there are none of others.
+        cost : Fraction or None
+            Only a cheaper schedule is of interest.
+        """
+        point, region = search.best, search.region
+        if point is None or region.own_priced or not region.bounded:
+            return None
+        least = sum((n * region.costs[m] for m, n in fleet.items()), Fraction(0))
+        if cost is not None and least >= cost:
+            return None
+        passes = zip(*(options.tolist() for options in search.options), strict=True)
+        taken = [tuple(dict.fromkeys(map(tuple, each))) for each in passes]
+        near = Undecided.of(search, fractional(search))
+        self._fleets += 1
+        random = np.random.default_rng((self._budget.seed, self._fleets))
+        diver = Diver(self._jobs, region.of_fleet(fleet), self._budget)
+        for number in range(min(_FLEET_DIVES, _CHOICES // sum(map(len, taken)))):
+            free = random.random(len(taken)) < (_MOST_FREE if number else 1)
+            decided = {pick: n for pick, n in near.decided.items() if not free[pick[0]]}
+            choosing = {k: each for k, each in enumerate(taken) if free[k] or k in near.open}
+            start = Undecided(decided, choosing)
+            found = self._last(diver, start, least, cost, _ONE_DIVE)
+            if found is not None:
+                return found
+        return None
+
+    def _last(
+        self, diver: Diver, start: Undecided, least: Fraction, cost: Fraction | None, dives: slice
+    ) -> Schedule | None:
+        """Return what dives end with, if anything."""
+        best, jobs = None, self._jobs
+        for dived in diver.dives(start, least, cost, dives):
+            machines = {configuration_of(jobs.problem, row): n for row, n in dived.machines.items()}
+            best = dived.choices.schedule(jobs, machines)
+        return best
+
     def _leaning(self, point: PricePoint) -> PricePoint:
         """Let what costs the same at a node's prices be told apart by those of the root.
 
@@ -121,16 +176,10 @@ class NodeSchedules:
         region = search.region
         if not region.bounded or region.own_priced:
             return None
-        best, diver = None, Diver(self._jobs, region, self._budget)
         start = Undecided.of(search, fractional(search))
         if len(start.open) > MOST_UNDECIDED:
             return None
-        for dived in diver.dives(start, point.bound, cost, _DIVES):
-            machines = {
-                configuration_of(self._jobs.problem, row): n for row, n in dived.machines.items()
-            }
-            best = dived.choices.schedule(self._jobs, machines)
-        return best
+        return self._last(Diver(self._jobs, region, self._budget), start, point.bound, cost, _DIVES)
 
     def _around(
         self, search: PriceSearch, point: PricePoint, shapes: Shapes, target: Fraction | None

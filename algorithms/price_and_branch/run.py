@@ -201,9 +201,11 @@ class _Run:
         if self._step < search.region.unit:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
-            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS[:2])
-            if self._cost is not None:
-                yield from self._tree(point, _FIRST_TREE_NODES)
+            for rungs in (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:]):
+                yield from self._climb(search, shapes, point, mixture, 0, rungs)
+                if self._cost is not None:
+                    yield from self._tree(point, _FIRST_TREE_NODES)
+                    break
         yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if self._step < search.region.unit and len(self._jobs) >= _AIM_FIRST:
             for climb in range(_AIMED_CLIMBS):

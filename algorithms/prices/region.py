@@ -19,7 +19,7 @@ from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from cms.certificate.conditions import Condition
     from cms.problem.machine_problem import MachineProblem
@@ -152,6 +152,18 @@ class Region:
         found = copy(self)
         found.rows, found._found = list(self.rows), set(self._found)
         found._branch(path)
+        return found
+
+    def of_fleet(self, fleet: Mapping[int, int]) -> Region:
+        """Return the region without branches of no more machines of each type than a fleet has.
+
+        Types that cost nothing keep their limits.
+        """
+        found = self.below(())
+        found.limits = [
+            fleet.get(m, 0) if cost else limit
+            for m, (cost, limit) in enumerate(zip(self.costs, self.limits, strict=True))
+        ]
         return found
 
     def _branch(self, path: Sequence[Condition]) -> None:
