@@ -243,10 +243,14 @@ def transition(
         report_error(fault, Exit.NO_SCHEDULE, as_json=session.json)
         return Exit.NO_SCHEDULE
     from cms.fleet.deployment.transition import Impossible
+    from cms.fleet.deployment.transition.whole_gpus import Actuator as Actuators
 
     if isinstance(found, Impossible):
         return _refuse(session, found)
-    timed = {"durations": how["durations"], "max_parallel": max_parallel}
+    timed = {
+        "durations": how["durations"], "max_parallel": max_parallel,
+        "by_node": Actuators(actuator).drains_nodes,
+    }  # fmt: skip
 
     def draw() -> str:
         from cms.fleet.report.transitions import transition_svg
