@@ -27,7 +27,7 @@ from .session import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from cms.fleet.deployment import Deployment, Wanted
+    from cms.fleet.deployment import Compacted, Deployment, Wanted
     from cms.fleet.deployment.export import ExportOptions
     from cms.fleet.deployment.transition import Impossible, Transition
 
@@ -229,10 +229,12 @@ def transition(
         refuse_stale_now(session, start, max_age)
         tool.refuse(start, told)
         rates = None if trace is None else _rates(trace)
+    table: list[Compacted] = []
     try:
         if to is None:
             limit = options.time_limit(time_limit)
-            to = heard(session, lambda: _compacted(session, start, most, free, limit))
+            table = heard(session, lambda: _compacted(session, start, most, free, limit))
+            to = table[-1].deployment
         found = heard(session, lambda: _planned(start, to, method, how))
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:
@@ -241,10 +243,14 @@ def transition(
         report_error(fault, Exit.NO_SCHEDULE, as_json=session.json)
         return Exit.NO_SCHEDULE
     from cms.fleet.deployment.transition import Impossible
+    from cms.fleet.deployment.transition.whole_gpus import Actuator as Actuators
 
     if isinstance(found, Impossible):
         return _refuse(session, found)
-    timed = {"durations": how["durations"], "max_parallel": max_parallel}
+    timed = {
+        "durations": how["durations"], "max_parallel": max_parallel,
+        "by_node": Actuators(actuator).drains_nodes,
+    }  # fmt: skip
 
     def draw() -> str:
         from cms.fleet.report.transitions import transition_svg
@@ -272,7 +278,11 @@ def transition(
     def document() -> dict[str, Any]:
         from cms.fleet.deployment.transition import transition_to_json
 
-        return transition_to_json(found)
+        rows = [
+            {"max_restarts": number, **done.to_json()}
+            for number, done in zip(most, table, strict=False)  # none without --compact
+        ]
+        return transition_to_json(found) | ({"compacted": rows} if rows else {})
 
     session.show(document, report, draw, None, picture)
     session.write_folder(folder.files, output, force=force)
@@ -349,9 +359,9 @@ def _numbers(text: str | None) -> list[int | None]:
 
 def _compacted(
     session: Session, start: Deployment, most: list[int | None], free: str, limit: float | None
-) -> Deployment:
+) -> list[Compacted]:
     """Put what runs together, and say what each number of restarts gives; the last one counts."""
-    from cms.fleet.deployment import Compacted, compact
+    from cms.fleet.deployment import compact
 
     found: list[Compacted] = []
     for number in most:
@@ -363,7 +373,7 @@ def _compacted(
         if not (session.quiet or session.json):
             said = f"at most {number}: " if len(most) > 1 else ""
             session.print(f"{said}{done}")
-    return found[-1].deployment
+    return found
 
 
 def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:

@@ -11,7 +11,7 @@ from cms.errors import FileError
 
 from . import options
 from .check import fault_lines
-from .fleets import read_fleet, without_places
+from .fleets import MaxAge, read_fleet, refuse_stale_now, without_places
 from .observe import Gpus, NodeName, ServiceLabel, Sources, seen
 from .session import Exit, refuse_unwritable, session_of
 
@@ -40,13 +40,14 @@ def verify(
     node: NodeName = None,
     gpu: Gpus = None,
     service_label: ServiceLabel = None,
+    max_age: MaxAge = "15min",
     output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Look whether what should be there is there, and name what is not.
 
-    Exit code 0: all is there; 1: something is not.
+    Exit code 0: all is there; 1: something is not, or was observed too long ago.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -58,6 +59,7 @@ def verify(
         found, warnings = seen(sources, node, without_places(target), gpu, service_label)
         for warning in warnings:
             session.warn(warning)
+        refuse_stale_now(session, found, max_age, written=True)
         faults = verify(found, target)
     gpus = {card.name for card in target.gpus()}
     unknown = _unknown(found, gpus, UNKNOWN_OWNER)

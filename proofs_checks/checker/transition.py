@@ -14,6 +14,7 @@ from .supplies import Point, Service, read_points, read_rule, read_services
 from .waits import ended_before
 
 _TRANSITION = "format schema rule services points devices start target floors actions kept spare"
+_COMPACTED = "max_restarts restarts gpus least_gpus nodes free proof freed_gpus freed_nodes"
 _ACTION = "what node index removes adds after mode is_temporary"
 _WHATS = ("create", "delete", "restart", "rewrite")
 _PROOFS = ("checked", "solver", "none")
@@ -118,7 +119,9 @@ def read_transition(document: object) -> tuple[Transition, list[str], int]:
         If it cannot be read.
     """
     check_head(document, "transition")
-    fields = record(document, "the transition", _TRANSITION)
+    fields = record(document, "the transition", _TRANSITION, "compacted")
+    for row in as_a(list, fields.get("compacted", []), "compacted"):
+        record(row, "a row of compacted", _COMPACTED)
     services = read_services(fields["services"])
     start_parts = record(fields["start"], "the start", "services nodes")
     before, old = read_services(start_parts["services"], "services of the start"), set[str]()

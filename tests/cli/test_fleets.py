@@ -287,7 +287,10 @@ def test_exports_that_cannot_be_meant_are_refused(
 def test_what_is_not_there_is_named(
     target: Path, listings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["verify", *listings, "--against", str(target)]) == 1
+    said = ["verify", *listings, "--against", str(target)]
+    assert run(said) == 1
+    assert "and at most 15 min are allowed" in flat(capsys.readouterr().err)
+    assert run([*said, "--max-age", "none"]) == 1
     out, err = capsys.readouterr()
     assert "what 2 of the instances do was not observed; their places were compared" in err
     assert "not there: 3 faults" in out
@@ -307,7 +310,7 @@ def test_a_listing_of_what_should_be_there_verifies(
     (tmp_path / "none").write_text("No GPU instances found\n", "utf-8")
     sources = [f"node-a={tmp_path / 'lgi'}", f"node-a={tmp_path / 'q'}"]
     sources += [f"node-b={tmp_path / 'b'}", f"node-b={tmp_path / 'none'}"]
-    assert run(["verify", *sources, "--against", str(target), "--json"]) == 0
+    assert run(["verify", *sources, "--against", str(target), "--json", "--max-age", "none"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document == {"verified": True, "gpus": 3, "places_alone": 2, "faults": []}
 

@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run
+from cms.errors import FileError
 from cms.fleet.deployment import Instance, Seen
+from cms.fleet.deployment.transition import transition_from_json, transition_to_json
+from proofs_checks.checker.reading import Fault
+from proofs_checks.checker.replay import examine_transition
 from tests.cli.fleets import flat, fleet, work, written
 from tests.cli.shared import ROOT, error_of
+from tests.proofs_checks.test_schemas import is_valid
 
 CHAT = work()
 
@@ -216,7 +221,26 @@ def test_what_runs_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture
     assert run(["transition", now, "--compact", "--max-restarts", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["actions"] == []
     assert run(["transition", now, "--compact", "--max-restarts", "0,1,2", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["actions"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["actions"]) == 2
+    table = document["compacted"]
+    assert [(row["max_restarts"], row["gpus"], row["restarts"]) for row in table] == [
+        (0, 3, 0), (1, 2, 1), (2, 2, 1),
+    ]  # fmt: skip
+    assert {(row["least_gpus"] == row["gpus"], row["proof"]) for row in table} == {
+        (True, "checked")
+    }
+    assert examine_transition(document)[0] == []
+    assert is_valid(document)
+    assert transition_to_json(transition_from_json(document)) == {
+        key: value for key, value in document.items() if key != "compacted"
+    }
+    del table[0]["proof"]
+    assert not is_valid(document)
+    with pytest.raises(FileError, match="proof"):
+        transition_from_json(document)
+    with pytest.raises(Fault, match="proof"):
+        examine_transition(document)
     assert run(["transition", now, "--compact", "--max-restarts", "0, 1"]) == 0
     said = flat(capsys.readouterr().out)
     assert "at most 0: 3 GPUs (the fewest, checked) after 0 restarts; 0 GPUs" in said

@@ -35,6 +35,7 @@ def transition_svg(
     *,
     durations: Durations | None = None,
     max_parallel: int | None = None,
+    by_node: bool = False,
     rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None,
 ) -> str:
     """Draw what happens when on each GPU, and each service's capacity against its floor.
@@ -46,6 +47,8 @@ def transition_svg(
         Without them assumed ones, and the picture says so.
     max_parallel : int, optional
         At most so many actions at once.
+    by_node : bool, default False
+        As in `schedule`: whether the tool drains nodes.
     rates : Mapping of str to sequence of (number, number), optional
         By service: from when on, in seconds, how many items per second come; ascending.
 
@@ -59,7 +62,7 @@ def transition_svg(
     InvalidOption
         If rates are of a service that is on neither side, or not in the order of time.
     """
-    plan = schedule(transition, durations, max_parallel)
+    plan = schedule(transition, durations, max_parallel, by_node=by_node)
     places, gantt = keys_of(transition), Gantt.of(transition, plan)
     known, curves = rates_of(rates or {}, places), capacity_curves(transition, plan)
     canvas, head = Canvas(), headline(transition, plan)

@@ -55,6 +55,7 @@ def transition_lines(
     *,
     durations: Durations | None = None,
     max_parallel: int | None = None,
+    by_node: bool = False,
     rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None,
     width: int = 100,
 ) -> list[RenderableType]:
@@ -67,6 +68,8 @@ def transition_lines(
         Of what actions are made of; without them assumed ones, and it says so.
     max_parallel : int, optional
         At most so many actions at once.
+    by_node : bool, default False
+        As in `schedule`: whether the tool drains nodes.
     rates : Mapping of str to sequence of (number, number), optional
         As in `transition_svg`.
     width : int
@@ -120,7 +123,7 @@ def transition_lines(
                      │                                                  │
              floor 0 ┤●─────────────────────────────────────────────────┘
     """
-    plan = schedule(transition, durations, max_parallel)
+    plan = schedule(transition, durations, max_parallel, by_node=by_node)
     places = keys_of(transition)
     known = rates_of(rates or {}, places)
     report: list[RenderableType] = [Text(headline(transition, plan), "bold")]

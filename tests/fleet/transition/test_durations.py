@@ -22,10 +22,12 @@ from cms.fleet.deployment.transition import (
     read_durations,
     schedule,
 )
+from cms.fleet.report.transitions import transition_svg
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 
 from .cases import A30, chain, work
+from .test_whole_folder import planned, small
 
 
 @pytest.mark.parametrize("most", [None, 3, 1])
@@ -147,3 +149,29 @@ def test_a_transition_says_what_it_does() -> None:
     found, _ = chain()[0]
     assert isinstance(found, Transition)
     assert "0 spare GPUs" in str(found)
+
+
+@pytest.mark.parametrize("most", [None, 2, 1])
+def test_nothing_starts_on_a_drained_node_before_all_of_it_is_cut(most: int | None) -> None:
+    """A restart in place would have ended long before; the node takes no work meanwhile."""
+    for found in (planned(0, "slurm"), planned(1, "gpu-operator"), small("slurm")):
+        plan, apart = (schedule(found, max_parallel=most, by_node=by) for by in (True, False))
+        turns: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        for at, action in enumerate(found.actions):
+            turns.setdefault((action.node, action.after), []).append(at)
+            assert all(plan.end_s[before] <= plan.begin_s[at] for before in action.after)
+        cut = Durations().rewrite_s
+        for turn in turns.values():
+            if any(found.actions[at].what is What.REWRITE for at in turn):
+                assert len({plan.begin_s[at] for at in turn}) == 1
+                for at in turn:
+                    coming = Durations().start_s if any(
+                        each.work for each in found.actions[at].adds
+                    ) else 0  # fmt: skip
+                    assert plan.end_s[at] >= plan.begin_s[at] + cut + coming
+        assert plan.least_s <= plan.makespan_s
+    kinds = [found.actions[at].what for at in range(len(found.actions))]
+    assert {*kinds} == {What.REWRITE, What.RESTART}
+    assert len({*plan.end_s}) == 1
+    assert len({*apart.end_s}) == 2
+    assert "restart 2 min 45 s, rewrite 2 min 45 s" in transition_svg(found, by_node=True)

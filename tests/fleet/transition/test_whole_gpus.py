@@ -192,6 +192,63 @@ def test_pairs_whose_gpus_are_on_nodes_of_their_own(seed: int, tool: Actuator) -
     _is_whole(found, tool)
 
 
+@pytest.mark.parametrize("tool", [Actuator.GPU_OPERATOR, Actuator.SLURM])
+def test_what_is_wanted_comes_to_lie_on_whichever_node_is_drained(tool: Actuator) -> None:
+    """The larger node works and the smaller one is empty: most of it goes there first."""
+    nodes = tuple(
+        FleetNode(name, tuple(FleetGpu(name, index, A100) for index in range(size)))
+        for name, size in (("a", 10), ("b", 8))
+    )
+    first = place(published(CHAIN[0]), Deployment(nodes))
+    assert isinstance(first, Placed)
+    now = first.deployment
+    assert {card.node for card in now.used_gpus()} == {"a"}
+    for name in CHAIN[1:4]:
+        found = whole(now, published(name), tool)
+        assert isinstance(found, Transition), found
+        assert found.spare.count == 0
+        _safe(found)
+        _is_whole(found, tool)
+        now = found.target
+
+
+def test_nodes_are_drained_that_could_stay_where_there_is_no_other_way() -> None:
+    """Three nodes work; the least one is drained for all that is to come."""
+    nodes = tuple(
+        FleetNode(name, tuple(FleetGpu(name, index, A100) for index in range(8))) for name in "abc"
+    )
+    first = place(published(CHAIN[0]), Deployment(nodes))
+    assert isinstance(first, Placed)
+    now, spare = first.deployment, []
+    for name in CHAIN[1:]:
+        found = whole(now, published(name), Actuator.SLURM)
+        assert isinstance(found, Transition), found
+        _safe(found)
+        _is_whole(found, Actuator.SLURM)
+        now = found.target
+        spare.append(found.spare.count)
+    assert spare == [0, 0, 0, 3]
+
+
+def test_why_no_spare_gpu_helps_where_all_nodes_work() -> None:
+    """Empty GPUs of a node that works cannot be cut unless it is drained."""
+    held = Instance("4g.24gb", 0, work("a", "4g.24gb"))
+    now = _one(held, rate=40, more=2)
+    then = _to(now, Instance("2g.12gb", 0, work("a", "2g.12gb")), rate=22)
+    assert isinstance(whole(now, then), Transition)
+    refused = whole(now, then, Actuator.SLURM)
+    assert isinstance(refused, Impossible)
+    assert refused.proof is Proof.CHECKED
+    assert refused.reasons == (
+        "a GPU can only be cut while its whole node is drained, and whichever node in use is the "
+        "first, what the floors are worth exceeds all that the others can supply meanwhile, with "
+        "no GPU of nodes that are empty (the services that count: a)",
+    )
+    beside = replace(now, nodes=(*now.nodes, FleetNode("o", (FleetGpu("o", 0, A30),))))
+    more = replace(then, nodes=(*then.nodes, beside.nodes[-1]))
+    assert isinstance(whole(beside, more, Actuator.SLURM), Transition)
+
+
 def test_why_a_spare_gpu_is_needed() -> None:
     now = _one(Instance("4g.24gb", 0, work("a", "4g.24gb")), more=1)
     then = _to(now, Instance("2g.12gb", 0, work("a", "2g.12gb")), rate=22)

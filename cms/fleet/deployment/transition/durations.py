@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil
 
@@ -64,16 +64,21 @@ class Durations:
 
     def of(self, action: Action, *, needs_reset: bool = False) -> Fraction:
         """Return the seconds of an action."""
+        before, coming = self.parts(action, needs_reset=needs_reset)
+        return before + coming
+
+    def parts(self, action: Action, *, needs_reset: bool = False) -> tuple[Fraction, Fraction]:
+        """Return the seconds until what is added can start, and those that it takes to start."""
         coming = max((self._start(each) for each in action.adds), default=Fraction(0))
         if action.what is What.CREATE:
-            return self.cut_s + coming
+            return self.cut_s, coming
         if action.what is What.DELETE:
-            return self.delete_s
+            return self.delete_s, Fraction(0)
         stopping = self.stop_s if any(each.work for each in action.removes) else Fraction(0)
         if action.what is What.RESTART:
-            return stopping + coming
+            return stopping, coming
         cutting = self.reset_s if needs_reset and action.mode is not None else self.rewrite_s
-        return stopping + cutting + coming
+        return stopping + cutting, coming
 
     def _start(self, instance: Instance) -> Fraction:
         if instance.work is None:
@@ -148,7 +153,11 @@ class Schedule:
 
 
 def schedule(
-    transition: Transition, durations: Durations | None = None, max_parallel: int | None = None
+    transition: Transition,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    *,
+    by_node: bool = False,
 ) -> Schedule:
     """Say when each action begins, if each begins as soon as it may, the most urgent first.
 
@@ -158,6 +167,9 @@ def schedule(
     durations : Durations, optional
     max_parallel : int, optional
         At most so many actions at once.
+    by_node : bool, default False
+        Whether a node is drained to have a GPU of it cut anew: all that happens on it then begins
+        together and counts as one action, and nothing starts there before all of it is cut.
 
     Returns
     -------
@@ -166,13 +178,16 @@ def schedule(
     """
     if max_parallel is not None and max_parallel < 1:
         raise InvalidOption(f"max_parallel is {max_parallel}; expected 1 or more")
-    plan = Timed.of(transition.start, transition.actions, durations or Durations(), max_parallel)
+    plan = Timed.of(
+        transition.start, transition.actions, durations or Durations(), max_parallel,
+        by_node=by_node,
+    )  # fmt: skip
     begin = plan.begin([action.after for action in transition.actions])
     end = [at + takes for at, takes in zip(begin, plan.takes, strict=True)]
     return Schedule(
         tuple(Fraction(at, 1000) for at in begin),
         tuple(Fraction(at, 1000) for at in end),
-        Fraction(least(transition, plan.takes, plan.gpu, plan.parallel), 1000),
+        Fraction(least(transition, plan.takes, plan.gpu, plan.shared), 1000),
     )
 
 
@@ -187,11 +202,14 @@ class Timed:
     gpu : list of int
         The GPU of which an action is a change of the cut; -1 if it is none.
     parallel : int
+    turns : list of list of int
+        Actions that begin together, on nodes that are drained.
     """
 
     takes: list[int]
     gpu: list[int]
     parallel: int
+    turns: list[list[int]] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -200,18 +218,32 @@ class Timed:
         actions: Sequence[Action],
         durations: Durations,
         max_parallel: int | None,
+        *,
+        by_node: bool = False,
     ) -> Timed:
         """Take the durations of actions."""
         cards = {(card.node, card.index): card for card in start.gpus()}
         numbers = {place: number for number, place in enumerate(cards)}
-        takes, gpu = [], []
+        parts, gpu = [], []
         for action in actions:
             card = cards[action.gpu]
             reset = bool(card.gpu.mode_change_needs_reset)
-            takes.append(ceil(1000 * durations.of(action, needs_reset=reset)))
+            parts.append(durations.parts(action, needs_reset=reset))
             is_cut = card.mode is Mode.MIG and action.what is not What.RESTART
             gpu.append(numbers[action.gpu] if is_cut or action.mode is not None else -1)
-        return cls(takes, gpu, max_parallel or max(1, len(takes)))
+        turns = _turns(actions) if by_node else []
+        for turn in turns:  # the node takes work again once all of its GPUs are cut
+            closed = max(parts[at][0] for at in turn)
+            for at in turn:
+                parts[at] = closed, parts[at][1]
+        takes = [ceil(1000 * (before + coming)) for before, coming in parts]
+        return cls(takes, gpu, max_parallel or max(1, len(takes)), turns)
+
+    @property
+    def shared(self) -> int:
+        """Milliseconds of all, shared out; of what begins together the longest counts."""
+        again = (sum(own) - max(own) for own in ([self.takes[at] for at in t] for t in self.turns))
+        return -(-(sum(self.takes) - sum(again)) // self.parallel)
 
     def end(self, begin: Sequence[int]) -> int:
         """Return when all has ended."""
@@ -219,6 +251,8 @@ class Timed:
 
     def begin(self, after: Sequence[Sequence[int]]) -> list[int]:
         """Return when each action begins: a list schedule, the longest tail first."""
+        if self.turns:
+            return self._together(after)
         count = len(self.takes)
         follows: list[list[int]] = [[] for _ in range(count)]
         for at, needed in enumerate(after):
@@ -265,3 +299,25 @@ class Timed:
                     if not waits[b]:
                         heapq.heappush(ready, (-tail[b], b))
         return begin
+
+    def _together(self, after: Sequence[Sequence[int]]) -> list[int]:
+        """Schedule each turn as one action: as long as its longest, on no GPU of others."""
+        leads = {at: turn for turn in self.turns for at in turn}
+        own = [turn for at in range(len(after)) if (turn := leads.get(at, [at]))[0] == at]
+        number = {at: new for new, turn in enumerate(own) for at in turn}
+        begin = Timed(
+            [max(self.takes[at] for at in turn) for turn in own],
+            [-1 if len(turn) > 1 else self.gpu[turn[0]] for turn in own],
+            self.parallel,
+        ).begin([sorted({number[b] for at in turn for b in after[at]}) for turn in own])
+        return [begin[number[at]] for at in range(len(after))]
+
+
+def _turns(actions: Sequence[Action]) -> list[list[int]]:
+    """Return what is done together on nodes that are drained: all there waits for the same."""
+    own: dict[object, list[int]] = {}
+    for at, action in enumerate(actions):
+        own.setdefault((action.node, action.after), []).append(at)
+    return [
+        turn for turn in own.values() if any(actions[at].what is What.REWRITE for at in turn)
+    ]  # fmt: skip

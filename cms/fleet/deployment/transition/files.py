@@ -33,6 +33,12 @@ __all__ = ["read_transition", "transition_from_json", "transition_to_json", "wri
 
 register_format("cms-transition", "a transition")
 
+#: What is said of each number of restarts where what runs was put together.
+_COMPACTED = (
+    "max_restarts", "restarts", "gpus", "least_gpus", "nodes", "free", "proof", "freed_gpus",
+    "freed_nodes",
+)  # fmt: skip
+
 
 def write_transition(transition: Transition, path: StrPath) -> None:
     """Write a transition to a JSON file.
@@ -145,8 +151,12 @@ def transition_from_json(
         (
             "format", "schema", "rule", "services", "points", "devices", "start", "target",
             "floors", "actions", "kept", "spare",
-        )
+        ),
+        optional=("compacted",),
     )  # fmt: skip
+    if "compacted" in fields:  # of the search for the target; the transition is as true without it
+        for row in fields["compacted"].array():
+            row.object(_COMPACTED)
     before, wanted = (_services(fields[side].at("services")) for side in ("start", "target"))
     parts = read_parts(fields, rule, before)
     _require_services(fields["services"], parts.services, {**before, **wanted})

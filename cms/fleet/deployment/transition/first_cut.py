@@ -10,6 +10,10 @@ the worth of the best that it can do, and a GPU the worth of its best layout. If
 worth more than all the other GPUs' instances and e empty GPUs, some service is below its floor. So
 e must be larger; whichever GPU is the first. ∎
 
+Where nodes are drained, look at the first node in use that is. Until then an empty GPU is cut only
+on a node of which nothing is in use: there are so many of them and no more, however many GPUs may
+be lent. If e has to be larger than that, there is no transition at all.
+
 What instances can do are the points that the transition names, on any instance of their profile;
 what is not ours stays, and what starts counts as if it ran. All of it is exact.
 """
@@ -61,6 +65,8 @@ class Cutting:
         The GPUs in use, or the nodes of such, of which one can be the first to be cut anew.
     room : int
         With so many empty GPUs nothing in use may have to be cut anew.
+    open : int
+        Empty GPUs that can be cut before: of nodes that nothing is on, where nodes are drained.
     """
 
     def __init__(
@@ -76,6 +82,10 @@ class Cutting:
         self.devices = start.devices
         cards = [card for card in start.gpus() if card.instances]
         self.held = {(card.node, card.index): Counter(_blocks(card)) for card in cards}
+        busy = {card.node for card in cards}
+        self.open = sum(
+            card.is_empty and not (by_node and card.node in busy) for card in start.gpus()
+        )  # fmt: skip
         self.firsts = {self._unit(card.node, card.index) for card in cards if not card.pinned}
         pinned: Counter[str] = Counter()
         for card in cards:

@@ -22,9 +22,7 @@ from .model import Action, Transition
 __all__ = ["least"]
 
 
-def least(
-    transition: Transition, takes: Sequence[int], gpu_of: Sequence[int], parallel: int
-) -> int:
+def least(transition: Transition, takes: Sequence[int], gpu_of: Sequence[int], shared: int) -> int:
     """Return milliseconds that these actions take in any order.
 
     Parameters
@@ -34,10 +32,9 @@ def least(
         Milliseconds, by action.
     gpu_of : sequence of int
         The GPU of which an action is a change of the cut; -1 if it is none.
-    parallel : int
-        At most so many at once.
+    shared : int
+        Milliseconds of all of them, shared out among those that may run at once.
     """
-    total = -(-sum(takes) // parallel)
     floors = transition.floors.items()
     services = [_Service(name, transition) for name, floor in floors if floor.rps > 0]
     end = _earliest(transition, services, takes)
@@ -47,7 +44,7 @@ def least(
             on.setdefault(gpu, []).append((end[at] - takes[at], takes[at]))
     busiest = max(map(_one_by_one, on.values()), default=0)
     last = max((service.end(end, takes) for service in services), default=0)
-    return max(busiest, total, last, max(end, default=0))
+    return max(busiest, shared, last, max(end, default=0))
 
 
 def _one_by_one(works: list[tuple[int, int]]) -> int:

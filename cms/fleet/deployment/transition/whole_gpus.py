@@ -109,23 +109,28 @@ def transition_of_whole_gpus(asked: Asked, tool: Actuator) -> Transition | Impos
     floors = asked.floors_between(start, target)
     if isinstance(floors, Impossible):
         return floors
-    goal = Goal(start, target, floors, is_late and not tool.drains_nodes, tool.drains_nodes)
+    by_node = tool.drains_nodes
+    goal = Goal(start, target, floors, is_late, by_node)
+    goals = [[goal]]
+    if is_late and by_node:  # what the target has as it is cut stays, if there is a way at all
+        goals = [[goal, Goal(start, target, floors, False, by_node)], [replace(goal, is_wide=True)]]
     before = most_gpus(start, target)
     free = len(goal.cards) - before
     most = asked.most_spare(free)
     least = least_spare(goal, limits)
     if least.count > most:
         return Impossible((least.reason,), Proof.CHECKED, least.proof)
-    for count in range(least.count, most + 1):
-        ways = _ways(goal, before + count, asked.seed, asked.restarts, limits)
+    tried = ((each, n) for some in goals for n in range(least.count, most + 1) for each in some)
+    for own, count in tried:
+        ways = _ways(own, before + count, asked.seed, asked.restarts, limits)
         if ways:
             best = min(
-                (_in_order(goal, way, asked.durations, asked.max_parallel) for way in ways),
+                (_in_order(own, way, asked.durations, asked.max_parallel) for way in ways),
                 key=lambda each: (each.gpus, each.milliseconds, len(each.actions)),
             )
             places = isinstance(to, Deployment)
             lent = replace(least, count=best.gpus - before)
-            return _answer(goal, best.actions, lent, places=places)
+            return _answer(own, best.actions, lent, places=places)
         if limits.over:
             raise CmsError("no transition was found in time; expected a longer time limit")
     reasons = [f"none was found with {most} spare GPU{'s' * (most != 1)}"]

@@ -29,7 +29,7 @@ def least_spare(goal: Goal, limits: Limits) -> Spare:
     """Return a number of spare GPUs below which there is no transition, why in words, and a proof.
 
     Claims nothing (0) where GPUs change what shares them, or their mode, or nothing in use has to
-    be cut anew.
+    be cut anew. More than the fleet has: there is no transition.
     """
     if any(card.mode is not Mode.MIG for card in (*goal.cards, *goal.ends)):
         return Spare(0)
@@ -37,10 +37,20 @@ def least_spare(goal: Goal, limits: Limits) -> Spare:
     works = {each.work for _, each in sides if each.work is not None}
     cutting = Cutting(goal.start, goal.target, goal.floors, works, by_node=goal.by_node)
     empty = most_gpus(goal.start, goal.target) - len(cutting.held)
-    if cutting.room <= empty:
+    if cutting.room <= min(empty, cutting.open):
         return Spare(0)
     prices = _prices(cutting, limits)
     needed = cutting.needed(prices)
+    if needed > cutting.open and goal.by_node:
+        n = cutting.open
+        there = f"the {n} GPU{'s' * (n != 1)}" if n else "no GPU"
+        why = (
+            "a GPU can only be cut while its whole node is drained, and whichever node in use is "
+            "the first, what the floors are worth exceeds all that the others can supply "
+            f"meanwhile, with {there} of nodes that are empty ({_words(prices)})"
+        )
+        more = len(goal.cards) - most_gpus(goal.start, goal.target) + 1
+        return Spare(more, more, why, (), FirstCut(FrozenMap(prices), goal.by_node))
     if needed <= empty:
         return Spare(0)
     unit = "node" if goal.by_node else "GPU"

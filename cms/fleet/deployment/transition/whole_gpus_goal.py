@@ -16,6 +16,7 @@ from ....errors import InvalidProblem
 from ..guesses import doubtful, in_doubt
 from ..instance import Instance, Mode, State, Work
 from ..model import Deployment, FleetGpu
+from ..recounting import outdated
 from .model import Floor
 
 __all__ = ["Content", "Goal", "Supplies", "Thing", "Turn", "Use", "as_it_stays", "goes_on"]
@@ -79,13 +80,21 @@ class Turn(NamedTuple):
     Attributes
     ----------
     contents : tuple of (int, int)
-        GPUs and what each is to have; -1: nothing.
+        GPUs and what each is to have; -1: nothing, or, of a `loose` one, what is decided then.
     drained : tuple of int
         GPUs of the node that stay as cut, and on which everything stops meanwhile.
+    is_loose : bool
+        Whether any content of their kind may come to lie on these GPUs.
     """
 
     contents: tuple[tuple[int, int], ...]
     drained: tuple[int, ...]
+    is_loose: bool = False
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """All on which something stops."""
+        return *(gpu for gpu, _ in self.contents), *self.drained
 
 
 class Supplies:
@@ -142,9 +151,12 @@ class Goal:
         the start has them (`as_it_stays`).
     floors : Mapping[str, Floor]
     is_late : bool
-        Whether any wanted work may take any place of its profile, and any content any free GPU.
+        Whether any wanted work may take any place of its profile, and any content any free GPU;
+        with `by_node` any GPU of a node that is cut anew.
     by_node : bool
         Whether the GPUs of a node change together, and all that works on it stops meanwhile.
+    is_wide : bool
+        Whether nodes may be drained of which the target has all GPUs as they are cut.
     """
 
     start: Deployment
@@ -152,6 +164,7 @@ class Goal:
     floors: Mapping[str, Floor]
     is_late: bool
     by_node: bool
+    is_wide: bool = False
     #: Of each GPU in the beginning.
     firsts: list[tuple[Thing, ...]] = field(init=False)
     #: By pool: ``{use: how many are wanted}``.
@@ -160,6 +173,8 @@ class Goal:
     #: GPUs that are cut anew one by one.
     singles: list[int] = field(init=False, default_factory=list)
     turns: list[Turn] = field(init=False, default_factory=list)
+    #: By kind of GPU, contents that may come to lie on any node that is cut anew.
+    loose: dict[object, tuple[int, ...]] = field(init=False, default_factory=dict)
     #: GPUs that are not cut and change what shares them: what comes.
     shared: dict[int, tuple[Instance, ...]] = field(init=False, default_factory=dict)
 
@@ -170,8 +185,9 @@ class Goal:
         self._pools: dict[object, int] = {}
         anew: list[int] = []
         self.firsts = []
+        loose = self._loose_nodes() if self.by_node and self.is_late else set[str]()
         for number, (card, end) in enumerate(zip(self.cards, self.ends, strict=True)):
-            if card.mode is end.mode and is_as_cut(card, end):
+            if card.node not in loose and card.mode is end.mode and is_as_cut(card, end):
                 self.firsts.append(tuple(self._in_place(card, end)))
             elif card.mode is end.mode and card.mode is not Mode.MIG:
                 self.firsts.append(self._sharing(number, card, end))
@@ -179,7 +195,7 @@ class Goal:
                 self.firsts.append(tuple(map(self.supplies.thing, card.instances)))
                 if card.instances or end.instances:
                     anew.append(number)
-        self._group(anew)
+        self._group(anew, loose)
         self.covers = self._covers()
 
     def _pool(self, card: FleetGpu, wanted: Instance) -> int:
@@ -215,7 +231,7 @@ class Goal:
 
     # --- what is cut together -----------------------------------------------------------------
 
-    def _group(self, anew: Sequence[int]) -> None:
+    def _group(self, anew: Sequence[int], loose: set[str]) -> None:
         by_node: dict[str, list[int]] = {}
         for number in anew:
             by_node.setdefault(self.cards[number].node, []).append(number)
@@ -225,18 +241,60 @@ class Goal:
             end = self.ends[number]
             if end.instances:
                 self._content(number, self._where(number, whole))
-        for name in sorted(whole):
-            pairs = []
-            for number in by_node[name]:
-                is_used = bool(self.ends[number].instances)
-                pairs.append((number, self._content(number, frozenset()) if is_used else -1))
-            others = [n for n, card in enumerate(self.cards) if card.node == name]
-            drained = [n for n in others if n not in by_node[name] and self.firsts[n]]
-            for number in drained:
-                for thing in self.firsts[number]:
-                    if not thing.instance.is_ours:
-                        raise _not_ours(self.cards[number], thing.instance, " is drained")
-            self.turns.append(Turn(tuple(pairs), tuple(drained)))
+        if self.by_node and self.is_late:
+            self._loosen(by_node, loose)
+        else:
+            self.turns += [self._homed(name, by_node[name]) for name in sorted(whole)]
+
+    def _homed(self, name: str, anew: Sequence[int]) -> Turn:
+        """Return the turn of a node on which each GPU gets what the target has there."""
+        pairs = []
+        for number in anew:
+            is_used = bool(self.ends[number].instances)
+            pairs.append((number, self._content(number, frozenset()) if is_used else -1))
+        others = [n for n, card in enumerate(self.cards) if card.node == name]
+        drained = tuple(n for n in others if n not in anew and self.firsts[n])
+        for number in drained:
+            for thing in self.firsts[number]:
+                if not thing.instance.is_ours:
+                    raise _not_ours(self.cards[number], thing.instance, " is drained")
+        return Turn(tuple(pairs), drained)
+
+    def _loose_nodes(self) -> set[str]:
+        """Return nodes that are drained, and on which no GPU changes its mode."""
+        pairs = list(zip(self.cards, self.ends, strict=True))
+        found = {card.node for card, end in pairs if card != end and not is_as_cut(card, end)}
+        if self.is_wide:
+            pinned = {card.node for card in self.cards if card.pinned}
+            found |= {card.node for card, end in pairs if card.instances or end.instances} - pinned
+        found -= {card.node for card, end in pairs if not card.mode is end.mode is Mode.MIG}
+        for card in self.cards:
+            if card.node in found and card.pinned:
+                raise _not_ours(card, card.pinned[0], " is drained")
+        return found
+
+    def _loosen(self, by_node: Mapping[str, Sequence[int]], loose: set[str]) -> None:
+        """Let contents lie on any node that is drained, or that is empty and would stay so."""
+        kinds: dict[object, list[int]] = {}
+        empty: list[Turn] = []
+        for name in dict.fromkeys(card.node for card in self.cards):
+            own = [n for n, card in enumerate(self.cards) if card.node == name]
+            if name in loose:
+                for n in own:
+                    if any(each.work is not None for each in self.ends[n].instances):
+                        kinds.setdefault(self.kind(n), []).append(self._content(n, frozenset()))
+                self.turns.append(Turn(tuple((n, -1) for n in own), (), is_loose=True))
+            elif name in by_node:
+                self.turns.append(self._homed(name, by_node[name]))
+            elif all(self.cards[n].leaves_mode and self.ends[n].leaves_mode for n in own):
+                empty.append(Turn(tuple((n, -1) for n in own), (), is_loose=True))
+        self.turns += empty
+        self.loose = {kind: tuple(own) for kind, own in kinds.items()}
+
+    def kind(self, number: int) -> object:
+        """Return what GPUs have in common that can be cut for the same."""
+        card = self.cards[number]
+        return card.gpu.key, self.start.node(card.node).driver
 
     def _resets(self, numbers: Sequence[int]) -> bool:
         """Whether a change of mode resets all GPUs of the node."""
@@ -275,12 +333,13 @@ class Goal:
         return all(name not in known or node.offers(known[name]) for name in profiles)
 
     def _covers(self) -> dict[tuple[str, str], list[Use]]:
-        """Return what instances of a profile of a GPU can do, of what runs or is to run."""
+        """Return what instances of a profile of a GPU can do, of what the new limits admit."""
         found: dict[tuple[str, str], dict[Use, None]] = {}
+        old = outdated(self.start, self.target)
         for side in (self.start, self.target):
             for card, each in side.instances():
                 use = self.supplies.use(each.work)
-                if use.supply and card.mode is Mode.MIG:
+                if use.supply and card.mode is Mode.MIG and each.work not in old:
                     found.setdefault((card.gpu.key, each.profile), {})[use] = None
         return {key: list(uses) for key, uses in found.items()}
 

@@ -14,7 +14,8 @@ What a place gets is decided when it is free: whoever waits most. What a GPU get
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -95,7 +96,7 @@ def _first_of_each_pool(way: Way) -> Iterator[tuple[int, int, Thing]]:
 def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:
     """Iterate over changes of whole GPUs and nodes, on which something works or nothing does."""
     contents = sorted(
-        (-_waits(way, number) * _noise(rng, 0.5), number) for number in way.contents
+        (-way.waits(number) * _noise(rng, 0.5), number) for number in way.contents
     )  # fmt: skip
     for _, content in contents:
         _, _, _, where, home = way.goal.contents[content]
@@ -103,12 +104,12 @@ def _whole(way: Way, rng: _Random, *, is_empty: bool) -> Iterator[Change]:
             held = way.held[gpu]
             if (gpu in way.singles or not held) and _idles(held) is is_empty:
                 yield Change(_cut(gpu, content), held, frozenset((gpu,)), not held)
-    for turn in way.turns:
-        gone = _stopped(way, turn)
-        if _idles(gone) is is_empty:
-            filled = sum(c >= 0 and not way.held[gpu] for gpu, c in turn.contents)
-            gpus = (*(gpu for gpu, _ in turn.contents), *turn.drained)
-            yield Change(_turn(turn), gone, frozenset(gpus), filled)
+    for turn in way.goal.turns:
+        if turn in way.turns and _idles(gone := _stopped(way, turn)) is is_empty:
+            fills = _fills(way, turn, rng) if turn.is_loose else {}
+            if fills is not None:
+                filled = _filled(way, turn, fills)
+                yield Change(_turn(turn, fills), gone, frozenset(turn.gpus), filled)
     for gpu in way.shared:
         gone = tuple(thing for thing in way.held[gpu] if not thing.stays)
         if _idles(gone) is is_empty:
@@ -119,8 +120,33 @@ def _cut(gpu: int, content: int) -> Callable[[Way], None]:
     return lambda way: way.cut(gpu, content)
 
 
-def _turn(turn: Turn) -> Callable[[Way], None]:
-    return lambda way: way.turn(turn)
+def _turn(turn: Turn, fills: Mapping[object, int]) -> Callable[[Way], None]:
+    return lambda way: way.turn(turn, fills)
+
+
+def _fills(way: Way, turn: Turn, rng: _Random) -> dict[object, int] | None:
+    """Say how many contents a node takes: as many as it can, or at random; None: it can wait."""
+    fills: dict[object, int] = {}
+    can = way.fills(turn)
+    spare = way.most - way.in_use
+    for kind, range_ in can.items():
+        most = range_[-1]
+        if rng is not None and rng.random() < 0.5:
+            most = rng.choice(range_)
+        here = [gpu for gpu, _ in turn.contents if way.goal.kind(gpu) == kind]
+        in_use = sum(bool(way.held[gpu]) for gpu in here)
+        fills[kind] = max(range_[0], min(most, in_use + spare))
+        spare -= max(0, fills[kind] - in_use)
+    waits = any(fills.values()) or not any(way.loose.get(kind) for kind in can)
+    return fills if waits else None
+
+
+def _filled(way: Way, turn: Turn, fills: Mapping[object, int]) -> int:
+    """How many GPUs come into use: those that are not are filled last."""
+    if not turn.is_loose:
+        return sum(c >= 0 and not way.held[gpu] for gpu, c in turn.contents)
+    used = Counter(way.goal.kind(gpu) for gpu, _ in turn.contents if way.held[gpu])
+    return sum(max(0, n - used[kind]) for kind, n in fills.items())
 
 
 def _share(gpu: int) -> Callable[[Way], None]:
@@ -135,21 +161,11 @@ def _in(gpu: int, at: int, thing: Thing, use: Use, *, stays: bool) -> Change:
 
 def _stopped(way: Way, turn: Turn) -> tuple[Thing, ...]:
     """Return what stops when a node changes as a whole."""
-    gpus = (*(gpu for gpu, _ in turn.contents), *turn.drained)
-    return tuple(chain.from_iterable(way.held[gpu] for gpu in gpus))
+    return tuple(chain.from_iterable(way.held[gpu] for gpu in turn.gpus))
 
 
 def _idles(things: Iterable[Thing]) -> bool:
     return not any(thing.supply for thing in things)
-
-
-def _waits(way: Way, content: int) -> float:
-    """How much waits for what a content has places for."""
-    pools = way.goal.contents[content].pools
-    return sum(
-        max((max(0.0, way.urgency(use.service)) for use in way.need[pool]), default=0.0)
-        for pool in pools
-    )
 
 
 # --- B: can be missed -----------------------------------------------------------------------------
@@ -249,6 +265,10 @@ def _free_gpu(way: Way, lacks: dict[int, int], fills: int) -> bool:
     best: tuple[float, int, tuple[Instance, ...]] | None = None
     tried: set[tuple[str, frozenset[str]]] = set()
     kept = {*way.goal.shared, *way.waiting()}
+    if way.goal.loose:  # whoever comes there later clears them
+        kept = {*way.goal.shared, *chain.from_iterable(
+            turn.gpus for turn in way.turns if not turn.is_loose
+        )}  # fmt: skip
     nodes = {way.goal.cards[gpu].node for gpu, held in enumerate(way.held) if held}
     for gpu, held in enumerate(way.held):
         card = way.goal.cards[gpu]

@@ -5,7 +5,8 @@ GPUs are tuples that are replaced, never changed: a copy of a state is cheap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -33,7 +34,7 @@ class Way:
         By service: what those supply that do not stay.
     need : list of dict
         By pool: ``{use: how many are still to come}``.
-    contents, singles, turns, shared
+    contents, singles, turns, shared, loose
         What still has to be done, as in the goal.
     actions : list of Action
     groups : list of int
@@ -56,12 +57,14 @@ class Way:
         }  # fmt: skip
         self.singles = {n for n in goal.singles if self.held[n]}
         self.turns: set[Turn] = set(goal.turns)
+        self.loose = dict(goal.loose)
         self.shared = set(goal.shared)
         #: The node of which GPUs are being cut for covers, and in which turn.
         self.lending, self._lent_in = "", 0
         self.actions: list[Action] = []
         self.groups: list[int] = []
         self._turn = self._turns = 0
+        self._skip_turns()
 
     def copy(self) -> Way:
         """Return the same state, to go on from in another way."""
@@ -71,6 +74,7 @@ class Way:
         other.need = [dict(each) for each in self.need]
         other.contents, other.singles = dict(self.contents), set(self.singles)
         other.turns, other.shared = set(self.turns), set(self.shared)
+        other.loose = dict(self.loose)
         other.actions, other.groups = self.actions[:], self.groups[:]
         return other
 
@@ -98,8 +102,7 @@ class Way:
     def waiting(self) -> Iterator[int]:
         """Iterate over GPUs of nodes that are still to change as a whole."""
         for turn in self.turns:
-            yield from (gpu for gpu, _ in turn.contents)
-            yield from turn.drained
+            yield from turn.gpus
 
     def idle(self) -> Iterator[tuple[int, int, Thing]]:
         """Iterate over instances that do nothing now."""
@@ -193,15 +196,42 @@ class Way:
         if held or things:
             self._change(What.REWRITE, gpu, held, tuple(things), things, new)
 
-    def turn(self, turn: Turn) -> None:
-        """Have a whole node cut anew: all that is on it stops, and what is to be there comes."""
+    def fills(self, turn: Turn) -> dict[object, range]:
+        """Return how many contents of each kind a loose turn may take: what is left has room.
+
+        One at least, where one of any kind is left: else the turn can wait.
+        """
+        room: Counter[object] = Counter()
+        for other in self.turns - {turn}:
+            if other.is_loose:
+                room.update(self.goal.kind(gpu) for gpu, _ in other.contents)
+        own = Counter(self.goal.kind(gpu) for gpu, _ in turn.contents)
+        return {
+            kind: range(max(0, len(left) - room[kind]), min(own[kind], len(left)) + 1)
+            for kind, left in self.loose.items()
+            if own[kind]
+        }
+
+    def turn(self, turn: Turn, fills: Mapping[object, int] | None = None) -> None:
+        """Have a whole node cut anew: all that is on it stops, and what is to be there comes.
+
+        Of a loose one: so many contents of each kind, those that wait most.
+        """
         self.turns.discard(turn)
         self._next_turn()
+        taking = Counter(dict(fills or {}))
+        pairs = []
+        # what is in use already is filled first: so fewer are in use in the end
+        for gpu, content in sorted(turn.contents, key=lambda p: (not self.held[p[0]], p)):
+            kind = self.goal.kind(gpu)
+            takes = turn.is_loose and taking[kind] > 0
+            taking[kind] -= takes
+            pairs.append((gpu, content, takes))
         # what is filled is in use while what is cleared still is
-        for gpu, content in sorted(
-            turn.contents, key=lambda pair: (bool(self.held[pair[0]]), pair)
-        ):
-            self._cut(gpu, content)
+        pairs.sort(key=lambda each: (bool(self.held[each[0]]), not each[2], each[0]))
+        for gpu, content, takes in pairs:
+            self._cut(gpu, self._longest_waiting(gpu) if takes else content)
+        self.singles.difference_update(turn.gpus)
         for gpu in turn.drained:
             for at, thing in enumerate(self.held[gpu]):
                 if thing.instance.work is None and thing.pool < 0:
@@ -213,6 +243,30 @@ class Way:
                 else:
                     self.work(gpu, at, self.goal.supplies.use(None), stays=True)
         self._turn = 0
+        self._skip_turns()
+
+    def _longest_waiting(self, gpu: int) -> int:
+        """Take the content that is to lie on a GPU from those that may."""
+        kind = self.goal.kind(gpu)
+        best = max(self.loose[kind], key=lambda content: (self.waits(content), -content))
+        self.loose[kind] = tuple(each for each in self.loose[kind] if each != best)
+        return best
+
+    def waits(self, content: int) -> float:
+        """How much waits for what a content has places for."""
+        pools = self.goal.contents[content].pools
+        return sum(
+            max((max(0.0, self.urgency(use.service)) for use in self.need[pool]), default=0.0)
+            for pool in pools
+        )
+
+    def _skip_turns(self) -> None:
+        """Leave out nodes that nothing has to come to or go from any more."""
+        if not any(self.loose.values()):
+            self.turns -= {
+                turn for turn in self.turns
+                if turn.is_loose and not any(self.held[gpu] for gpu, _ in turn.contents)
+            }  # fmt: skip
 
     def _again(self, gpu: int, at: int) -> None:
         """Have an instance stop and come again as it is to be."""

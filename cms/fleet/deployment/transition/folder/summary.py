@@ -68,6 +68,7 @@ def summary(
     floor: str = "100 %",
     durations: Durations | None = None,
     max_parallel: int | None = None,
+    by_node: bool = False,
 ) -> Summary:
     """Sum a transition up.
 
@@ -78,6 +79,8 @@ def summary(
         What was asked for, in words.
     durations : Durations, optional
     max_parallel : int, optional
+    by_node : bool, default False
+        As in `schedule`: whether the tool drains nodes.
 
     Examples
     --------
@@ -86,8 +89,8 @@ def summary(
     >>> print(summary(transition(Deployment(()), Deployment(()))).headline)
     0 -> 0 GPUs, floor 100 %: nothing to do
     """
-    timed = schedule(transition, durations, max_parallel)
-    alone = schedule(transition, durations, 1).makespan_s
+    timed = schedule(transition, durations, max_parallel, by_node=by_node)
+    alone = schedule(transition, durations, 1, by_node=by_node).makespan_s
     side_by_side = "all that may" if max_parallel is None else f"at most {max_parallel}"
     assumed = (
         f"Times are assumed, not measured: {in_words(timed.makespan_s)} with {side_by_side} side "

@@ -20,6 +20,7 @@ from ..durations import Durations
 from ..files import transition_to_json
 from ..model import Transition
 from ..reversal import reversal
+from ..whole_gpus import Actuator as Tool
 from . import gpu_operator, mig_parted, nvidia_smi, slurm
 from .readme import readme
 from .scripts import RUN, STEP, WORK
@@ -160,7 +161,7 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
     losses = tuple(actuator.losses(transition))
     words = summary(
         transition, floor=options.floor, durations=options.durations,
-        max_parallel=options.max_parallel,
+        max_parallel=options.max_parallel, by_node=Tool(options.actuator).drains_nodes,
     )  # fmt: skip
     if options.picture is not None:
         files["gantt.svg"] = options.picture()
