@@ -15,7 +15,7 @@ from .waits import ended_before
 
 _TRANSITION = "format schema rule services points devices start target floors actions kept spare"
 _ACTION = "what node index removes adds after mode is_temporary"
-_WHATS = ("create", "delete", "restart", "rewrite")
+_WHATS = ("create", "delete", "restart", "rewrite", "switch")
 _PROOFS = ("checked", "solver", "none")
 
 
