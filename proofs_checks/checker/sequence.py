@@ -10,7 +10,6 @@ from .fleet import CLIENTS, Card, Instance, misplaced, work_fault
 from .transition import Action, Transition
 from .turns import prepared
 
-
 #: What has its GPU for itself.
 _DOES = {"rewrite": "rewrites", "switch": "switches"}
 
