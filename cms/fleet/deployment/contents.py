@@ -30,7 +30,7 @@ def contents_of(plan: Plan) -> dict[Content, int]:
     -------
     dict
         ``{(gpu, instances): GPUs}``. An instance is a service in a share, which begins at a per
-        cent; the largest share at 0. Shares that idle are left out.
+        cent; the largest share at 0. Shares that idle are left out. In the order of a `FleetGpu`.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def contents_of(plan: Plan) -> dict[Content, int]:
         )
     found: Counter[Content] = Counter()
     for group in plan.groups:
-        if held := tuple(_held(group)):
+        if held := tuple(sorted(_held(group), key=lambda each: each.order)):
             found[group.gpu, held] += group.count
     return dict(found)
 

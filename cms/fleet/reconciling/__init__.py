@@ -8,6 +8,7 @@ from __future__ import annotations
 from .changing import Change, change_to
 from .comparing import (
     CONTENDERS,
+    SHARING_CONTENDERS,
     Compared,
     compare,
     contender,
@@ -84,6 +85,7 @@ __all__ = [
     "empty_fleet",
     "play",
     "CONTENDERS",
+    "SHARING_CONTENDERS",
     "Compared",
     "compare",
     "contender",

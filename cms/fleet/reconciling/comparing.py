@@ -28,6 +28,7 @@ from .scene import Scene
 
 __all__ = [
     "CONTENDERS",
+    "SHARING_CONTENDERS",
     "Compared",
     "compare",
     "contender",
@@ -44,6 +45,7 @@ CONTENDERS = (
 )  # fmt: skip
 #: gpulet's scheduler under its own policy, where services share GPUs in time.
 _GPULET = "gpulet"
+SHARING_CONTENDERS = (*(name for name in CONTENDERS if name != "always_regrouped"), _GPULET)
 #: Those that change to the plan as it was made: others' systems, and what ours is held against.
 _REGROUPED: Mapping[str, Callable[[], Policy]] = {
     "always_regrouped": lambda: Always("always, regrouped"),
@@ -98,9 +100,7 @@ def contenders(scene: Scene) -> tuple[str, ...]:
     Where services share GPUs in time, every plan is changed to as it was made, so "regrouped" says
     nothing; and gpulet's scheduler stands beside the planner's own.
     """
-    if not scene.planner.shares:
-        return CONTENDERS
-    return (*(name for name in CONTENDERS if name != "always_regrouped"), _GPULET)
+    return SHARING_CONTENDERS if scene.planner.shares else CONTENDERS
 
 
 def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scene]:

@@ -112,7 +112,7 @@ class Planner:
 
         Examples
         --------
-        >>> point = OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)
+        >>> point = OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10)
         >>> services = [Service("chat", "bert", 0, 60), Service("search", "bert", 0, 60)]
         >>> planner = Planner(services, [point], ["a100-80gb"], sharing="time")
         >>> rates = {"chat": Fraction(300), "search": Fraction(500)}

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cms import solve
+from cms import Configuration, MachineGroup, Mix, Schedule, solve
 from cms.errors import UnsupportedProblem
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
@@ -35,6 +35,7 @@ from cms.fleet.deployment.transition.floors import floors_of
 from cms.fleet.deployment.transition.reorganising import assigned, reorganise
 from proofs_checks.checker.replay import check_transition as recheck
 from tests.fleet.mixes import POINTS, SERVICES, share
+from tests.fleet.plans import solution
 from tests.samples import few
 
 CARD = gpu("a100-80gb")
@@ -94,9 +95,12 @@ def pairs(seed: int) -> tuple[Deployment, Plan]:
     rng = random.Random(seed)
     before, after = ((rng.randint(0, 1900), rng.randint(0, 1900)) for _ in range(2))
     methods = [rng.choice(["gpulet", "mix_first_fit"]) for _ in range(2)]
-    start = reorganise(fleet(14), plan(*before, methods[0]))
+    both = plan(*before, methods[0]), plan(*after, methods[1])
+    most = max(sum(contents_of(each).values()) for each in both)
+    # so few empty ones that one may be used again
+    start = reorganise(fleet(most + 2 + seed % 3), both[0])
     assert isinstance(start, Transition)
-    return start.target, plan(*after, methods[1])
+    return start.target, both[1]
 
 
 @pytest.mark.parametrize("seed", few(6, range(150)))
@@ -111,6 +115,54 @@ def test_every_floor_holds_and_the_plan_is_reached_by_both_checkers(seed: int) -
         curve = schedule(found).capacity(found, name)
         assert min(rps for _, rps in curve) >= floor.rps
         assert curve[-1][1] == found.target.capacity(name)
+
+
+def test_a_plan_is_the_way_to_itself_whatever_the_order_of_its_services() -> None:
+    services = [replaced(each, 200) for each in reversed(SERVICES)]
+    posed = as_problem(services, POINTS, CARD.key, sharing="time")
+    cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
+    both = {("mps:60", Mix({"chat": 8, "see": 4})): 1, ("mps:40", Mix({"see": 4})): 1}
+    found = solution(
+        schedule=Schedule([MachineGroup(cut, both, 1)]), problem_sha256=posed.problem.sha256
+    )
+    wanted = Plan(posed, found)
+    there = to_plan(fleet(1), wanted).target
+    assert to_plan(there, wanted).actions == ()
+
+
+def in_rings(step: int) -> Plan:
+    """Twice three GPUs: 60 % for one of three services and 40 % for the one so many after it."""
+    points = [share("bert", 60, 8, 10), share("bert", 40, 8, 20)]
+    services = [Service(name, "bert", 1200, 60) for name in "abcdef"]
+    posed = as_problem(services, points, CARD.key, sharing="time")
+    cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
+    groups = [
+        MachineGroup(
+            cut,
+            {("mps:60", Mix({name: 8})): 1, ("mps:40", Mix({ring[(at + step) % 3]: 8})): 1},
+            1,
+        )
+        for ring in ("abc", "def")
+        for at, name in enumerate(ring)
+    ]
+    found = solution(schedule=Schedule(groups), problem_sha256=posed.problem.sha256)
+    return Plan(posed, found)
+
+
+def test_where_each_waits_for_the_next_an_empty_gpu_is_used_and_the_emptied_ones_again() -> None:
+    now = to_plan(fleet(7), in_rings(1)).target
+    found = to_plan(now, in_rings(2))
+    assert found.spare.count == 1
+    assert recheck(reread(found)) == []
+    assert max(Counter(action.gpu for action in found.actions).values()) == 2
+    assert schedule(found).makespan_s > schedule(found).least_s > 0
+    assert all(lowest_capacity(found, name) == 1200 for name in "abcdef")
+    assert len(found.target.used_gpus()) == 6
+    short = reorganise(now, in_rings(2), most_spare=0)
+    assert isinstance(short, Impossible)
+    assert short.proof == "none"
+    assert "no order of switches keeps the floors on 0 spare GPUs" in str(short)
+    assert isinstance(reorganise(to_plan(fleet(6), in_rings(1)).target, in_rings(2)), Impossible)
 
 
 def processes(held: tuple[Instance, ...]) -> Counter[tuple[str, str]]:

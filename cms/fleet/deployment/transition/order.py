@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from ....errors import AlgorithmError
 from ..checking import check_gpu
-from ..instance import Instance
+from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu
 from .model import Action, Floor, What
 
@@ -246,7 +246,7 @@ def _unsafe(what: str) -> AlgorithmError:
 
 
 def _slots(card: FleetGpu, instance: Instance) -> set[int]:
-    if instance.start is None:
+    if instance.start is None or card.mode is not Mode.MIG:
         return set()
     return set(range(instance.start, instance.start + card.gpu.profile(instance.profile).memory))
 

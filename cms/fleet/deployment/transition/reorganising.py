@@ -84,18 +84,20 @@ def reorganise(
     Examples
     --------
     >>> from cms import solve
-    >>> from cms.fleet import FleetGpu, FleetNode, OperatingPoint, Service, as_problem, gpu
-    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 80 * b, 10) for b in (4, 8)]
+    >>> from cms.fleet import OperatingPoint, Service, as_problem, gpu
+    >>> from cms.fleet.deployment import FleetNode
+    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
     >>> def plan(rate):
     ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
     ...     serving = as_problem(services, points, sharing="time")
     ...     return Plan(serving, solve(serving.problem, method="mix_first_fit"))
-    >>> fleet = Deployment((FleetNode("a", (FleetGpu("a", 0, gpu("a100-80gb"), Mode.MPS),)),))
+    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb"), Mode.MPS) for index in range(2))
+    >>> fleet = Deployment((FleetNode("a", cards),))
     >>> first = reorganise(fleet, plan(150))
     >>> [len(action.prepared) for action in first.actions]
     [2]
-    >>> [len(action.prepared) for action in reorganise(first.target, plan(300)).actions]
-    [0]
+    >>> [len(action.prepared) for action in reorganise(first.target, plan(500)).actions]
+    [1]
     """
     ground = assigned(now, contents_of(plan))
     if isinstance(ground, Impossible):
