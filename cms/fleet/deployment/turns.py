@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from ...errors import UnsupportedProblem
 from ...schedule.faults import Violation
 from ...values.numbers import shown
 from ..serving.service import Service
@@ -20,12 +21,29 @@ from ..serving.time_sharing import amount_of, slot_ms
 from .instance import Instance, Mode, Work
 from .model import FleetGpu
 
-__all__ = ["takes_turns", "turn_faults"]
+__all__ = ["refuse_turns", "takes_turns", "turn_faults"]
 
 
 def takes_turns(card: FleetGpu, instance: Instance) -> bool:
     """Whether an instance is one of the processes that take turns in a share."""
     return card.mode is Mode.MPS and instance.start is not None
+
+
+def refuse_turns(cards: Iterable[FleetGpu]) -> None:
+    """Refuse GPUs on which services of ours take turns: what is planned alone knows of none.
+
+    Raises
+    ------
+    UnsupportedProblem
+    """
+    for card in cards:
+        for each in card.instances:
+            if takes_turns(card, each) and each.is_ours:
+                raise UnsupportedProblem(
+                    f"{card.name} has {each.place}, in which services take turns; expected "
+                    "instances that serve one service each, or cms.fleet.deployment.transition."
+                    "reorganise to a plan that shares"
+                )
 
 
 def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violation]:

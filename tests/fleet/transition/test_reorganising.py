@@ -17,7 +17,16 @@ import pytest
 from cms import Configuration, MachineGroup, Mix, Schedule, solve
 from cms.errors import UnsupportedProblem
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, check_deployment
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    check_deployment,
+    nearest,
+    place,
+    wanted_of,
+)
 from cms.fleet.deployment.contents import contents_of
 from cms.fleet.deployment.instance import Mode, Work
 from cms.fleet.deployment.transition import (
@@ -27,7 +36,9 @@ from cms.fleet.deployment.transition import (
     What,
     check_transition,
     lowest_capacity,
+    reversal,
     schedule,
+    transition,
     transition_from_json,
     transition_to_json,
 )
@@ -361,6 +372,25 @@ def test_what_is_not_shared_in_time_is_refused() -> None:
     card = FleetGpu("n", 0, CARD, Mode.MPS, (Instance("mps:60"),))
     with pytest.raises(UnsupportedProblem, match="no share that services take turns in"):
         reorganise(Deployment((FleetNode("n", (card,)),)), plan(150, 50))
+
+
+def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
+    now = to_plan(fleet(3), plan(150, 50)).target
+    services = [replaced(each, 200) for each in SERVICES]
+    posed = as_problem(services, POINTS, CARD.key, rule="half")
+    alone = Plan(posed, solve(posed.problem))
+    ways: list[Callable[[], object]] = [
+        lambda: transition(now, wanted_of(alone)),
+        lambda: transition(now, to_plan(now, plan(600, 250)).target),
+        lambda: place(wanted_of(alone), now),
+        lambda: nearest(now, alone),
+    ]
+    for way in ways:
+        with pytest.raises(UnsupportedProblem, match="in which services take turns"):
+            way()
+    back = reversal(first_change())
+    assert check_transition(back) == ()
+    assert {action.what for action in back.actions} == {What.SWITCH}
 
 
 def test_too_few_gpus_are_said_and_others_work_is_left_alone() -> None:
