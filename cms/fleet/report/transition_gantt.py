@@ -22,7 +22,7 @@ _Drawn = TypeVar("_Drawn")
 
 #: What stands on an action, beside which no colour is needed.
 SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REWRITE: "*",
-    What.SWITCH: "=",
+    What.SWITCH: ">",
 }  # fmt: skip
 
 

@@ -43,6 +43,7 @@ from cms.fleet.deployment.transition import (
     transition_to_json,
 )
 from cms.fleet.deployment.transition.floors import floors_of
+from cms.fleet.deployment.transition.folder import folder_of
 from cms.fleet.deployment.transition.reorganising import assigned, reorganise
 from proofs_checks.checker.replay import check_transition as recheck
 from tests.fleet.mixes import POINTS, SERVICES, share
@@ -388,6 +389,8 @@ def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
     for way in ways:
         with pytest.raises(UnsupportedProblem, match="in which services take turns"):
             way()
+    with pytest.raises(UnsupportedProblem, match="a switch is yours to carry out"):
+        folder_of(first_change())
     back = reversal(first_change())
     assert check_transition(back) == ()
     assert {action.what for action in back.actions} == {What.SWITCH}
