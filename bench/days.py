@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cms.fleet import as_problem
 from cms.fleet.reconciling import Planner, Rates, Scene, Terms
 from instances.days import Days, draw
 
 if TYPE_CHECKING:
-    from cms.problem.problem import Problem
+    from cms.problem.machine_problem import MachineProblem
 
-__all__ = ["generate", "scene_of"]
+__all__ = ["SHARED", "generate", "scene_of"]
 
 _GPU, _MARGIN, _DAY = "a100-80gb", "0.05", 24
+#: The days of services that share GPUs in time.
+SHARED = "shared-waves"
+#: What a change of these may take, in seconds: processes are prepared beside what serves.
+_SHARED_LEAD = Fraction(120)
 
 
-def _drawn(n: int, seed: int, days: int) -> Days:
-    return draw(services=n, days=days, seed=seed)
+def _drawn(family: str, n: int, seed: int, days: int) -> Days:
+    return draw(services=n, days=days, seed=seed, sharing=family == SHARED)
 
 
-def scene_of(*, n: int, seed: int, days: int, hours: int, time_limit: float | None) -> Scene:
+def scene_of(
+    family: str, *, n: int, seed: int, days: int, hours: int, time_limit: float | None
+) -> Scene:
     """Return the last hours of some days, for plans with a margin of 5 %; all before is history.
 
     Parameters
     ----------
+    family : str
+        ``"waves"``, of services with instances of MIG for themselves; or ``"shared-waves"``, of
+        services that share GPUs in time, which change plans within 2 minutes.
     n : int
         Services.
     seed : int
@@ -38,24 +47,27 @@ def scene_of(*, n: int, seed: int, days: int, hours: int, time_limit: float | No
 
     Examples
     --------
-    >>> scene_of(n=2, seed=0, days=2, hours=24, time_limit=None).count
+    >>> scene_of("waves", n=2, seed=0, days=2, hours=24, time_limit=None).count
     24
     """
-    drawn = _drawn(n, seed, days)
+    drawn = _drawn(family, n, seed, days)
     rates = Rates(Fraction(0), Fraction(drawn.step_s), drawn.rates_rps)
+    sharing: dict[str, Any] = {"sharing": "time"} if family == SHARED else {}
     planner = Planner(
-        drawn.services, drawn.operating_points, [_GPU], margin=_MARGIN, time_limit=time_limit
-    )
-    return Scene(rates, days * _DAY - hours, planner, Terms())
+        drawn.services, drawn.operating_points, [_GPU], margin=_MARGIN, time_limit=time_limit,
+        **sharing,
+    )  # fmt: skip
+    terms = Terms(lead_s=_SHARED_LEAD) if sharing else Terms()
+    return Scene(rates, days * _DAY - hours, planner, terms)
 
 
-def generate(family: str, *, n: int, seed: int, days: int, hours: int) -> Problem:
+def generate(family: str, *, n: int, seed: int, days: int, hours: int) -> MachineProblem:
     """Make the problem of the highest rates of all days.
 
     Parameters
     ----------
     family : str
-        What it is called.
+        As for :func:`scene_of`.
     n, seed, days, hours
         As for :func:`scene_of`.
 
@@ -64,5 +76,8 @@ def generate(family: str, *, n: int, seed: int, days: int, hours: int) -> Proble
     >>> generate("waves", n=3, seed=0, days=2, hours=24).n_jobs
     3
     """
-    drawn = _drawn(n, seed, days)
-    return as_problem(drawn.services, drawn.operating_points, [_GPU], rate_margin=_MARGIN).problem
+    drawn = _drawn(family, n, seed, days)
+    parts = drawn.services, drawn.operating_points, [_GPU]
+    if family == SHARED:
+        return as_problem(*parts, rate_margin=_MARGIN, sharing="time").problem
+    return as_problem(*parts, rate_margin=_MARGIN).problem

@@ -1,4 +1,7 @@
-"""Days of changing rates: services of the published scenarios whose rates go in daily waves.
+"""Days of changing rates: services whose rates go in daily waves.
+
+Either those of the published scenarios, on instances of MIG, or made-up ones on shares of a GPU
+that they may share in time (:mod:`instances.families.time_sharing`).
 
 What policies of planning again are tried on. Seeded, and the same on every
 machine: a rate is rounded to tenths of an item per second.
@@ -20,12 +23,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import pi, sin
+from typing import TypeAlias
 
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.service import Service
 from cms.values.numbers import format_exact
 
 from . import published
+from .families.time_sharing import CURVES
 
 __all__ = ["Days", "draw"]
 
@@ -33,7 +38,9 @@ _DAY_S = 86_400
 #: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
 _LEAST_SWING, _MOST_SWING, _NOISE = 0.2, 0.8, 0.03
 #: Rates of the published scenarios times this: then 16 services of seed 0 take 30 GPUs at the peak.
-_FACTOR = 2.0
+_FACTOR = 2
+#: Latency limits of the made-up services in milliseconds, and the GPU that their points are of.
+_LIMITS, _SHARED_GPU = (60, 110, 180), "a100-80gb"
 
 
 @dataclass(frozen=True)
@@ -65,31 +72,33 @@ class Days:
         return "\n".join(lines) + "\n"
 
 
-def draw(*, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0) -> Days:
+def draw(
+    *, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0, sharing: bool = False
+) -> Days:
     """Draw services and their rates.
 
-    Each service is one of the 61 of S1 to S6 (its model and its limit), its rate a wave with a
+    Each service is one of the 61 of S1 to S6 (its model and its limit), or one of 30 of made-up
+    models; its rate a wave with a
     period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
     each step. Every day has the same waves.
 
     Parameters
     ----------
     services : int
-        At most 61.
+        At most 61, or 30.
     days : int
     step_s : int
         Seconds between rates; a divisor of a day's.
     seed : int
+    sharing : bool, default False
+        Whether they are the made-up ones, measured on shares.
     """
     chance = random.Random(seed)
-    pool = [
-        (name, each) for name in (f"S{number}" for number in range(1, 7))
-        for each in published.scenario(name).services
-    ]  # fmt: skip
+    pool, points = _shared() if sharing else _published()
     drawn, rates = [], {}
     for scenario, each in chance.sample(pool, services):
         swing, phase = chance.uniform(_LEAST_SWING, _MOST_SWING), chance.uniform(0, 2 * pi)
-        mean = float(each.rate_rps) * _FACTOR
+        mean = float(each.rate_rps)
         own = []
         for at in range(days * _DAY_S // step_s + 1):
             wave = 1 + swing * sin(2 * pi * at * step_s / _DAY_S + phase)
@@ -97,5 +106,31 @@ def draw(*, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0
         name = f"{each.name}-{scenario}"
         drawn.append(Service(name, each.model, max(own), each.latency_limit_ms))
         rates[name] = tuple(own)
-    points = published.scenario("S1").operating_points
     return Days(tuple(drawn), points, rates, step_s)
+
+
+_Pool: TypeAlias = "tuple[list[tuple[str, Service]], tuple[OperatingPoint, ...]]"
+
+
+def _published() -> _Pool:
+    pool = [
+        (name, Service(each.name, each.model, each.rate_rps * _FACTOR, each.latency_limit_ms))
+        for name in (f"S{number}" for number in range(1, 7))
+        for each in published.scenario(name).services
+    ]
+    return pool, published.scenario("S1").operating_points
+
+
+def _shared() -> _Pool:
+    pool = [
+        (f"{limit}ms", Service(curve.name, curve.name, 100 + 150 * ((3 * at + nth) % 7), limit))
+        for at, curve in enumerate(CURVES)
+        for nth, limit in enumerate(_LIMITS)
+    ]
+    points = [
+        OperatingPoint(curve.name, _SHARED_GPU, block, 1, batch, batch / length, 1000 * length)
+        for curve in CURVES
+        for block, own in curve.points().items()
+        for batch, length in own
+    ]
+    return pool, tuple(points)

@@ -25,7 +25,7 @@ _KEPT = (
 
 def run_day(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     """Play the policy of the task's name; every change is a transition that was checked."""
-    scene = scene_of(**task.source.arguments, time_limit=task.time_limit)
+    scene = scene_of(task.source.family, **task.source.arguments, time_limit=task.time_limit)
     tell(Stage.RUNNING, {"threads": threads})
     started = time.perf_counter()
     (found,) = compare(scene, FORECASTS["daily"], (task.method,))

@@ -3,44 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
+from bench.days import SHARED
 from bench.figures import median
 from bench.row import RunRow
 from bench.tables import Column, Table, grouped, plain
 from bench.task import Kind, Source, Task
-from cms.fleet.reconciling import CONTENDERS
+from cms.fleet.reconciling import CONTENDERS, SHARING_CONTENDERS
 
 from .suite import Settings, Suite
 
 #: Days that are drawn, of which the last is played and the others are history.
 _DAYS = 8
-_SERVICES = 16
+_SERVICES, _SHARED_SERVICES = 16, 4
+#: Seconds of each plan of services that share GPUs: now and then one more would not do either.
+_SHARED_LIMIT = 5.0
+
+
+class _Days(NamedTuple):
+    """Services, policies and the longest time of a plan, and what the table is called."""
+
+    services: int
+    names: tuple[str, ...]
+    time_limit: float
+    title: str
+
+
+_KINDS = {
+    "waves": _Days(_SERVICES, CONTENDERS, inf, "day"),
+    SHARED: _Days(_SHARED_SERVICES, SHARING_CONTENDERS, _SHARED_LIMIT, "day of shared GPUs"),
+}
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
-    """Yield every policy on every seed's days."""
+    """Yield every policy on every seed's days, of services that share nothing and that do."""
     for seed in range(settings.seeds):
-        arguments = {
-            "n": min(_SERVICES, settings.largest),
-            "seed": seed,
-            "days": _DAYS,
-            "hours": settings.instances,
-        }
-        source = Source(family="waves", arguments=arguments, module="bench.days")
-        for name in CONTENDERS:
-            yield Task(
-                suite="day", kind=Kind.DAY, source=source, method=name,
-                time_limit=settings.time_limit, warm_up=False,
-            )  # fmt: skip
+        for family, kind in _KINDS.items():
+            arguments = {
+                "n": min(kind.services, settings.largest),
+                "seed": seed,
+                "days": _DAYS,
+                "hours": settings.instances,
+            }
+            source = Source(family=family, arguments=arguments, module="bench.days")
+            for name in kind.names:
+                yield Task(
+                    suite="day", kind=Kind.DAY, source=source, method=name,
+                    time_limit=min(settings.time_limit, kind.time_limit), warm_up=False,
+                )  # fmt: skip
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show what each policy takes: medians over the seeds, but the worst spare and the longest."""
     done = [row for row in rows if row.measurements]
-    by = grouped(done, lambda row: (CONTENDERS.index(row.algorithm), row.algorithm))
-    lines = [_line(name, own) for (_, name), own in sorted(by.items())]
-    return [Table("day", _CAPTION, _COLUMNS, tuple(lines))]
+    found = []
+    for family, kind in _KINDS.items():
+        mine = grouped([row for row in done if row.family == family], lambda row: row.algorithm)
+        lines = [_line(name, mine[name]) for name in kind.names if name in mine]
+        if lines:
+            found.append(Table(kind.title, _CAPTION, _COLUMNS, tuple(lines)))
+    return found
 
 
 def _line(name: str, rows: Sequence[RunRow]) -> tuple[Any, ...]:

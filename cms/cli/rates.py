@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import CmsError, FileError
 
@@ -15,6 +15,7 @@ from .catalogue import find_gpu
 from .fleets import duration
 from .options import usage_error
 from .session import Session
+from .sharing import Sharing
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
@@ -34,7 +35,8 @@ class Asked:
         The two tables.
     gpus : list of str or None
         Keys or device files; None for those that are there.
-    rule : str
+    rule : str or None
+    sharing : Sharing
     costs : dict of str to Fraction
         Of a GPU, by its key.
     margin : Fraction
@@ -51,7 +53,8 @@ class Asked:
     services: Path
     points: Path
     gpus: list[str] | None
-    rule: str
+    rule: str | None
+    sharing: Sharing
     costs: dict[str, Fraction]
     margin: Fraction
     time_limit: float | None
@@ -78,9 +81,15 @@ class Asked:
         if now is not None:
             there = [card.gpu.key for card in now.gpus()]
             limits = {gpu.key: there.count(gpu.key) for gpu in gpus}
+        terms: dict[str, Any] = {"rule": self.rule}
+        if (shared := self.sharing.terms(self.rule)) is not None:
+            terms = {
+                "sharing": "time", "rule": shared.rule, "max_services": shared.max_services,
+                "splits": shared.splits, "headroom": shared.headroom,
+            }  # fmt: skip
         return Planner(
-            asked, points, gpus, margin=self.margin, time_limit=self.time_limit, rule=self.rule,
-            limits=limits, costs=self.costs, cancel=session.interrupts.cancel,
+            asked, points, gpus, margin=self.margin, time_limit=self.time_limit, limits=limits,
+            costs=self.costs, cancel=session.interrupts.cancel, **terms,
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import typer
 
 from cms.errors import CmsError, InvalidProblem
 
-from . import options
+from . import options, sharing
 from .catalogue import gpu_keys
 from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
 from .rates import Asked, folder_files, gpu_hours, refuse_stale_rates, seconds
@@ -86,9 +86,11 @@ _Gpus = Annotated[
     ),
 ]  # fmt: skip
 _Rule = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--rule", metavar="NAME", help="What an instance counts for; see cms plan.",
+        "--rule", metavar="NAME",
+        help="What an instance counts for; see cms plan.  [default: capacity; with --sharing, "
+        "round_robin]",
         autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip
@@ -182,7 +184,7 @@ def reconcile(
     services: _Services = None,
     operating_points: _Points = None,
     gpu: _Gpus = None,
-    rule: _Rule = "capacity",
+    rule: _Rule = None,
     cost: _Costs = None,
     service_label: _Label = "service",
     forecast: _Forecast = "daily",
@@ -195,6 +197,11 @@ def reconcile(
     hysteresis: _Hysteresis = "2%",
     play: _Play = "24h",
     regrouped: _Regrouped = False,
+    shared: sharing.Kind = None,
+    max_services: sharing.MaxServices = None,
+    splits: sharing.Splits = None,
+    headroom: sharing.Headroom = None,
+    batching_overheads: sharing.Overheads = None,
     actuator: _Actuator = "nvidia-smi",
     durations: DurationsFile = None,
     max_parallel: MaxParallel = None,
@@ -221,7 +228,16 @@ def reconcile(
     refuse_two_readers(
         (now, "NOW"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
         (operating_points, "--operating-points"), (durations, "--durations"),
+        (batching_overheads, "--batching-overheads"),
     )  # fmt: skip
+    how = sharing.Sharing(shared, max_services, splits, headroom, batching_overheads)
+    how.refuse_the_rest(None, None)
+    if shared is not None and (trace is None or regrouped):
+        raise options.usage_error(
+            "it goes with --trace TRACE.csv alone, and not with --regrouped: no tool is written "
+            "for that prepares shares of GPUs, and every change is to the plan as it was made",
+            "--sharing",
+        )
     if services is None or operating_points is None:
         raise options.usage_error("give --services S.csv and --operating-points P.csv")
     if (trace is None) == (now is None) or (rates is None) != (now is None):
@@ -249,7 +265,7 @@ def reconcile(
             options.share(hysteresis, "--hysteresis"), regrouped,
         )  # fmt: skip
         asked = Asked(
-            services, operating_points, gpu, rule, options.costs(cost),
+            services, operating_points, gpu, rule, how, options.costs(cost),
             options.share(margin, "--margin"), options.time_limit(time_limit), terms,
             forecast_of(forecast), None if durations is None else read_durations(durations),
             max_parallel, actuator,
@@ -376,10 +392,10 @@ def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Pa
 
 
 def _played(session: Session, scene: Scene, asked: Asked) -> list[Compared]:
-    from cms.fleet.reconciling import CONTENDERS, compare
+    from cms.fleet.reconciling import compare, contenders
 
     found = []
-    names = tuple(name for name in CONTENDERS if name != asked.forecast.name)
+    names = tuple(name for name in contenders(scene) if name != asked.forecast.name)
     for each in compare(scene, asked.forecast, names, durations=asked.durations):
         session.note(f"played: {each.played.policy}")
         found.append(each)

@@ -15,6 +15,7 @@ from .problem import Problem, read_problem
 from .reading import check_head, record, show
 from .solution import examine
 from .supplies import Point, Service, read_points, read_rule, read_services
+from .turns import turn_faults
 
 _DEPLOYMENT = "format schema rule services points devices nodes plan"
 
@@ -33,7 +34,7 @@ def examine_deployment(document: object) -> tuple[list[str], str]:
     rule = read_rule(fields["rule"])
     points, faults, taken = read_points(fields["points"], services, rule, {}, set())
     cards = read_cards(fields["nodes"], read_devices(fields["devices"]), points, "")
-    faults += fleet_faults(cards.values(), points)
+    faults += fleet_faults(cards.values(), points, services)
     faults += short(services, cards, points)
     count = sum(len(card.held) for card in cards.values())
     words = [f"{count} instances on {len(cards)} GPUs are where they can be"]
@@ -66,11 +67,16 @@ def check_deployment(document: object) -> list[str]:
         return [str(fault)]
 
 
-def fleet_faults(cards: Iterable[Card], points: Mapping[str, Point]) -> list[str]:
+def fleet_faults(
+    cards: Iterable[Card], points: Mapping[str, Point], services: Mapping[str, Service]
+) -> list[str]:
     """Say what cannot be where it is, or cannot run what it runs."""
     faults = []
     for card in cards:
-        faults += layout_faults(card, points)
+        if broken := layout_faults(card, points):
+            faults += broken
+        elif card.mode == "mps":
+            faults += turn_faults(card.name, card.held, points, services)
         faults += [why for each in card.held if (why := work_fault(card, each, points))]
     return faults
 

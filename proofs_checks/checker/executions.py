@@ -9,6 +9,7 @@ from .fleet import rules, supplies, tasks
 from .reading import ZERO, show
 from .sequence import Replay, Stretch, Use
 from .transition import Transition
+from .turns import turn_faults
 from .waits import moments, worst
 
 #: So many moments are looked at one by one.
@@ -24,6 +25,12 @@ def lowest_capacities(of: Transition) -> dict[str, tuple[Fraction, tuple[int, ..
     first = supplies((e for card in of.start.cards.values() for e in card.held), of.points)
     removed = [supplies(action.removes, of.points) for action in of.actions]
     added = [supplies(action.adds, of.points) for action in of.actions]
+    for at, action in enumerate(of.actions):
+        for name in removed[at].keys() & added[at].keys() if action.what == "switch" else ():
+            # at every moment all of the one or all of the other
+            both = min(removed[at][name], added[at][name])
+            removed[at][name] -= both
+            added[at][name] -= both
     found = {}
     for name in of.floors:
         gains = _positive((at, each[name]) for at, each in enumerate(removed) if name in each)
@@ -71,6 +78,7 @@ def removal_faults(of: Transition, replay: Replay) -> list[str]:
 def layout_faults(of: Transition, replay: Replay) -> list[str]:
     """Every rule of every GPU, at any moment between two rewrites."""
     faults = []
+    services = {**of.start.services, **of.target.services}
     for name, stretches in replay.stretches.items():
         card = of.start.cards[name]
         for stretch in stretches:
@@ -78,7 +86,7 @@ def layout_faults(of: Transition, replay: Replay) -> list[str]:
             if not moving and not stretch.first:
                 continue
             there = [*stretch.first, *(e for at in moving for e in of.actions[at].adds)]
-            for rule in rules(card.device, stretch.mode, tasks(there, of.points)):
+            for rule in rules(card.device, stretch.mode, tasks(there, of.points), stretch.first):
                 gains, losses = (
                     _positive(
                         (at, sum(map(rule.weight, getattr(of.actions[at], part)), ZERO))
@@ -95,6 +103,8 @@ def layout_faults(of: Transition, replay: Replay) -> list[str]:
                         f"{show(rule.most)} may be"
                     )
             faults += _beside_unknown(of, replay, name, stretch)
+            if stretch.mode == "mps":
+                faults += turn_faults(name, stretch.first, of.points, services)
     return faults
 
 

@@ -7,7 +7,7 @@ number of a profile, the compute slices, the media engines and the shares of MPS
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ _PROFILE = "id name family compute memory starts max sms memory_mib attributes"
 #: A GPU has one set of JPEG and OFA engines.
 _MEDIA = {"me", "me.all"}
 #: As many clients as MPS serves on one GPU.
-_CLIENTS = 48
+CLIENTS = 48
 
 
 class Profile(NamedTuple):
@@ -103,14 +103,18 @@ class Rule(NamedTuple):
 # --- the rules ------------------------------------------------------------------------------------
 
 
-def rules(device: Device, mode: str, tasks: int) -> Iterator[Rule]:
-    """List the rules of a GPU that is shared in this way, and by so many tasks over time."""
+def rules(device: Device, mode: str, tasks: int, there: Sequence[Instance] = ()) -> Iterator[Rule]:
+    """List the rules of a GPU that is shared in this way, and by so many tasks over time.
+
+    Of what is there, those with one start take turns in one share, which counts once.
+    """
     if mode == "whole":
         if tasks > 1:
             yield Rule("the instances on the whole GPU", lambda _: Fraction(1), Fraction(1))
     elif mode == "mps":
-        yield Rule("the shares", _share, Fraction(100))
-        yield Rule("the clients of MPS", lambda _: Fraction(1), Fraction(_CLIENTS))
+        turns = Counter(each[:2] for each in there if each.start is not None)
+        yield Rule("the shares", lambda e: _share(e) / (turns[e[:2]] or 1), Fraction(100))
+        yield Rule("the clients of MPS", lambda _: Fraction(1), Fraction(CLIENTS))
     else:
         of = device.profiles
 
@@ -160,7 +164,7 @@ def misplaced(card: Card, mode: str, instance: Instance) -> str:
     """Say why an instance cannot be on a GPU even alone; nothing if it can."""
     profile, start = instance.profile, instance.start
     if mode != "mig":
-        if start is not None:
+        if start is not None and mode == "whole":
             return f"starts at {start} on a GPU that is not cut"
         if mode == "whole":
             return "" if profile == "whole" else f"has the profile {show(profile)} of a whole GPU"
@@ -168,7 +172,9 @@ def misplaced(card: Card, mode: str, instance: Instance) -> str:
             share = _share(instance) if profile.startswith("mps:") else ZERO
         except Fault:
             share = ZERO
-        return "" if 0 < share <= 100 else f"has {show(profile)}, which is no share of MPS"
+        if not 0 < share <= 100:
+            return f"has {show(profile)}, which is no share of MPS"
+        return "" if share + (start or 0) <= 100 else f"starts at {start} % and ends beyond 100 %"
     known = card.device.profiles.get(profile)
     if known is None:
         return f"has the profile {show(profile)}, which {card.device.key} does not have"
@@ -189,7 +195,7 @@ def layout_faults(card: Card, points: Mapping[str, Any]) -> list[str]:
         return alone
     broken = [
         f"{card.name}: {rule.words} are {show(total)}, at most {show(rule.most)} may be"
-        for rule in rules(card.device, mode, tasks(held, points))
+        for rule in rules(card.device, mode, tasks(held, points), held)
         if (total := sum((rule.weight(each) for each in held), ZERO)) > rule.most
     ]
     if not broken and mode == "mig" and not _has_room(card.device, held):

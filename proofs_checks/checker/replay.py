@@ -3,8 +3,11 @@
 What an action removes supplies nothing from the action's beginning on, and has its place until the
 end; what it adds has its place from the beginning on, and supplies from the end on. A restart keeps
 its places throughout. A rewrite has its GPU for itself: all other actions there have ended before
-it begins, or begin after it has ended. Actions run whenever those that they wait for have ended, in
-any number at once, for any time. Of all moments of all executions it is required that
+it begins, or begin after it has ended. So has a switch, of shares that services take turns in: it
+prepares beside what serves, and at its end all changes at once, so that meanwhile a service has
+what it had or what it will have; turns change in no other way. Actions run whenever those that they
+wait for have ended, in any number at once, for any time. Of all moments of all executions it is
+required that
 
 1. every service has its floor (exact: ``waits.py``);
 2. the rules of placement hold on every GPU, and nothing is removed that may not be there yet
@@ -155,7 +158,8 @@ def examine_transition(document: object) -> tuple[list[str], str]:
     of, faults, taken = read_transition(document)
     faults += _fleet_differences(of)
     for name, side in (("start", of.start), ("target", of.target)):
-        faults += [f"in the {name}, {why}" for why in fleet_faults(side.cards.values(), of.points)]
+        own = fleet_faults(side.cards.values(), of.points, side.services)
+        faults += [f"in the {name}, {why}" for why in own]
     faults += [
         f"in the target, {why}" for why in short(of.target.services, of.target.cards, of.points)
     ]

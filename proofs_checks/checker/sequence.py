@@ -6,8 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .fleet import Card, Instance, misplaced, work_fault
+from .fleet import CLIENTS, Card, Instance, misplaced, work_fault
 from .transition import Action, Transition
+from .turns import prepared
+
+#: What has its GPU for itself.
+_DOES = {"rewrite": "rewrites", "switch": "switches"}
 
 
 class Placed(NamedTuple):
@@ -72,19 +76,22 @@ class Replay:
         for found in gone:
             if found.adder is not None:
                 self.temporary |= {at, found.adder}
-        if action.what == "rewrite":
-            for left in held:
-                self._say(at, f"rewrites {card.name} over {left.instance}")
+        if action.what in _DOES:
+            does = _DOES[action.what]
+            staying = [left.instance for left in held]
+            for instance in staying if action.what == "rewrite" else ():
+                self._say(at, f"rewrites {card.name} over {instance}")
             for other in earlier:
                 if not self.of.before[at] >> other & 1:
-                    self._say(at, f"rewrites {card.name} and does not wait for action {other}")
+                    self._say(at, f"{does} {card.name} and does not wait for action {other}")
             mode = action.mode or self.stretches[action.card][-1].mode
-            self.stretches[action.card].append(Stretch(mode, list(action.adds)))
+            self.stretches[action.card].append(Stretch(mode, [*staying, *action.adds]))
             self.last_rewrite[action.card] = at
         else:
             rewrite = self.last_rewrite.get(action.card)
             if rewrite is not None and not self.of.before[at] >> rewrite & 1:
-                self._say(at, f"does not wait for action {rewrite}, which rewrites {card.name}")
+                does = _DOES[self.of.actions[rewrite].what]
+                self._say(at, f"does not wait for action {rewrite}, which {does} {card.name}")
             self.stretches[action.card][-1].actions.append(at)
         mode = self.stretches[action.card][-1].mode
         for each in action.adds:
@@ -105,6 +112,12 @@ class Replay:
             self._say(at, f"is a {what}, removes {len(gone)} instances and adds {len(come)}")
         elif what == "restart" and gone[0][:2] != come[0][:2]:
             self._say(at, f"restarts {gone[0]} in another place")
+        turns = [each.profile.startswith("mps:") and each.start is not None for each in gone + come]
+        if any(turns) if what != "switch" else not (turns and all(turns)):
+            self._say(at, f"is a {what}; shares with starts are switched, and nothing else is")
+        clients = len(self.held[action.card]) + prepared(gone, come, self.of.points)
+        if what == "switch" and clients > CLIENTS:
+            self._say(at, f"prepares beside what serves: {clients} clients of MPS, of {CLIENTS}")
         if what != "rewrite" and action.mode is not None:
             self._say(at, "changes the mode of a GPU and is no rewrite")
 

@@ -16,7 +16,7 @@ from .waits import ended_before
 _TRANSITION = "format schema rule services points devices start target floors actions kept spare"
 _COMPACTED = "max_restarts restarts gpus least_gpus nodes free proof freed_gpus freed_nodes"
 _ACTION = "what node index removes adds after mode is_temporary"
-_WHATS = ("create", "delete", "restart", "rewrite")
+_WHATS = ("create", "delete", "restart", "rewrite", "switch")
 _PROOFS = ("checked", "solver", "none")
 
 

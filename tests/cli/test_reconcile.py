@@ -194,6 +194,37 @@ def test_policies_on_a_trace_stand_beside_the_optimum(
     assert found["always"]["starts"] <= found["always, regrouped"]["starts"]
 
 
+def test_services_that_share_gpus_in_time_are_played_with_gpulets_plans_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services, points = tmp_path / "s.csv", tmp_path / "p.csv"
+    services.write_text(f"{SERVICES}chat,bert,1,60\nsee,bert,1,70\n", "utf-8")
+    points.write_text(
+        f"{POINTS}bert,a100-80gb,mps:50,1,4,400,10\nbert,a100-80gb,mps:50,1,8,500,16\n", "utf-8"
+    )
+    (tmp_path / "trace.csv").write_text(
+        "time,chat,see\n0,150,100\n3600,300,350\n7200,100,40\n", "utf-8"
+    )
+    tables = ["-s", str(services), "-p", str(points)]
+    command = ["reconcile", "--trace", str(tmp_path / "trace.csv"), *tables, "--sharing", "time"]
+    assert run([*command, "--forecast", "latest", "--play", "2h", "--json"]) == 0
+    found = {each["policy"]: each for each in json.loads(capsys.readouterr().out)["policies"]}
+    assert "always, regrouped" not in found
+    assert Fraction(found["threshold, gpulet's plans"]["longest_transition_s"]) <= 30
+    assert found["clairvoyant (re-plan 0)"]["shortage_s"] == 0
+    for more, words in (
+        (["--regrouped"], "not with --regrouped"),
+        (["--rule", "half"], "knows no frames"),
+        (["--headroom", "gpullet"], "gpulet"),
+    ):
+        assert run([*command, *more]) in (1, 2)
+        assert words in flat(capsys.readouterr().err)
+    known = rates(tmp_path, 5, 5)
+    now = empty(tmp_path)
+    assert run(["reconcile", now, "--rates", known, *tables, "--sharing", "time"]) == 2
+    assert "with --trace TRACE.csv alone" in flat(capsys.readouterr().err)
+
+
 def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from ..serving.measurements import is_measured_on
 from ..serving.operating_point import mps_share
 from .instance import WHOLE, Instance, Mode, Seen
 from .model import Deployment, FleetGpu, FleetNode
+from .turns import turn_faults
 from .wanted import Wanted
 
 __all__ = ["check_deployment", "check_gpu"]
@@ -36,8 +37,8 @@ def check_deployment(deployment: Deployment, wanted: Wanted | None = None) -> tu
     -------
     tuple of Violation
         In the order of nodes, GPUs and services; empty if it is valid. The kinds are "profile",
-        "start", "overlap", "maximum", "compute", "media", "share", "mode", "driver", "index",
-        "uuid", "point", "capacity", "count" and "gpus".
+        "start", "overlap", "maximum", "compute", "media", "share", "turn", "mode", "driver",
+        "index", "uuid", "point", "capacity", "count" and "gpus".
 
     Examples
     --------
@@ -55,6 +56,7 @@ def check_deployment(deployment: Deployment, wanted: Wanted | None = None) -> tu
             found += check_gpu(card)
             found += _driver(node, card)
             found += _points(deployment, card)
+            found += turn_faults(card, deployment.services)
     found += _uuids(deployment)
     found += _capacities(deployment)
     if wanted is not None:
@@ -118,11 +120,23 @@ def _sums(card: FleetGpu, profiles: list[Profile]) -> Iterator[Violation]:
 
 def _shares(card: FleetGpu) -> Iterator[Violation]:
     total = 0
+    places: dict[tuple[int, int], str] = {}
     for each in card.instances:
         share = mps_share(each.profile)
-        if share is None or each.start is not None:
+        if share is None:
             yield Violation("mode", card.name, f"{each.place} under MPS", "a share: mps:40")
-        total += share or 0
+        elif each.start is None:
+            total += share
+        else:  # all that take turns in a share are one
+            places[each.start, share] = each.place
+    total += sum(share for _, share in places)
+    ends = [(start + share, name) for (start, share), name in sorted(places.items())]
+    for (end, name), ((start, _), other) in zip(ends, sorted(places.items())[1:], strict=False):
+        if end > start:
+            has = f"{name} and {other} on per cent {start}"
+            yield Violation("overlap", card.name, has, "per cents of their own")
+    if ends and (last := max(ends))[0] > 100:
+        yield Violation("start", card.name, last[1], "a share that ends at 100 % or before")
     if total > 100:
         yield Violation("share", card.name, f"{total} % in use", "at most 100 %")
     if len(card.instances) > MPS_CLIENTS:

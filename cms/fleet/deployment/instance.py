@@ -99,7 +99,8 @@ class Instance:
     profile : str
         A MIG profile of the GPU, a share under MPS (``mps:40``), or :data:`WHOLE`.
     start : int or None
-        Its first memory slice; None for a share, a whole GPU, and where it is not known.
+        Its first memory slice; of a share that services take turns in, its first per cent, the same
+        for all of them; None for a share of its own, a whole GPU, and where it is not known.
     work : Work, optional
         What it serves; None if it idles, or what it does is not known.
     owner : str, optional

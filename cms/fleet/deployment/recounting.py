@@ -9,6 +9,7 @@ from ..serving.queueing import QueueingRule
 from ..serving.service import Service
 from .instance import Work
 from .model import Deployment
+from .turns import refuse_turns
 
 __all__ = ["outdated", "recounted"]
 
@@ -34,11 +35,17 @@ def recounted(
     works : iterable of Work
         Work of the target, whose supplies hold whatever the rule says.
 
+    Raises
+    ------
+    UnsupportedProblem
+        If services of ours take turns in a share.
+
     Notes
     -----
     What a new limit does not admit still serves as well as it did: it counts for what it supplied
     under the old one, until it goes. It goes in the end, and none comes (`outdated`).
     """
+    refuse_turns(start.gpus())
     known = {(work.service, work.point): work.supply_rps for work in works}
     limits = {service.name: service for service in (*start.services, *services)}
     counted: dict[Work, Work] = {}

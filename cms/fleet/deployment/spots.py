@@ -15,6 +15,7 @@ from ..serving.operating_point import mps_share
 from .guesses import doubtful, in_doubt
 from .instance import WHOLE, Instance, Kind, Mode, Seen, State
 from .model import Deployment, FleetGpu, FleetNode
+from .turns import refuse_turns
 
 __all__ = ["Column", "Here", "Spot", "is_as_cut", "kind_of", "spots_of"]
 
@@ -128,6 +129,11 @@ def spots_of(
     homes : Mapping[str, str], optional
         ``{node: home}``: GPUs of different homes are not alike.
 
+    Raises
+    ------
+    UnsupportedProblem
+        If services of ours take turns in a share.
+
     Examples
     --------
     >>> from cms.fleet import gpu
@@ -137,6 +143,7 @@ def spots_of(
     >>> spots_of(Deployment((FleetNode("a", cards),)), {})
     ()
     """
+    refuse_turns(fleet.gpus())
     wanted: dict[str, set[str]] = {}
     for kind in numbers:
         wanted.setdefault(kind.gpu, set()).add(kind.profile)

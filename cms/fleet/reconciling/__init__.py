@@ -6,7 +6,15 @@ Imports the deployment and its transitions; never a simulation, a report or an a
 from __future__ import annotations
 
 from .changing import Change, change_to
-from .comparing import CONTENDERS, Compared, compare, contender, roomy_fleet
+from .comparing import (
+    CONTENDERS,
+    SHARING_CONTENDERS,
+    Compared,
+    compare,
+    contender,
+    contenders,
+    roomy_fleet,
+)
 from .courses import Courses
 from .deciding import Decision, decide
 from .forecast import FORECASTS, Daily, Forecast, Known, Latest, forecast_of
@@ -77,8 +85,10 @@ __all__ = [
     "empty_fleet",
     "play",
     "CONTENDERS",
+    "SHARING_CONTENDERS",
     "Compared",
     "compare",
     "contender",
+    "contenders",
     "roomy_fleet",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
-from ..deployment import Deployment, Unplaceable, nearest, wanted_of
+from ..deployment import Deployment, Unplaceable, nearest, place, wanted_of
 from ..deployment.placed import has_our_work
 from ..deployment.programs import Limits
 from ..deployment.transition import (
@@ -15,13 +15,15 @@ from ..deployment.transition import (
     Impossible,
     Schedule,
     Transition,
+    reorganise,
     schedule,
     transition,
 )
 from ..deployment.wanted import Wanted
 from ..serving.plan import Plan
+from ..serving.time_sharing import SharedServing
 
-__all__ = ["Change", "change_to", "gpus_at_work"]
+__all__ = ["Change", "change_to", "first_on", "gpus_at_work"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,10 @@ class Change:
 
     @property
     def starts(self) -> int:
-        """How many instances with work start, those that go again left out."""
+        """How many instances with work start, those that go again left out.
+
+        Of shares that services take turns in: how many processes are prepared.
+        """
         return self._starts(temporary=False)
 
     @property
@@ -51,10 +56,9 @@ class Change:
 
     def _starts(self, *, temporary: bool) -> int:
         return sum(
-            each.work is not None
+            len(action.prepared)
             for action in self.transition.actions
             if action.is_temporary is temporary
-            for each in action.adds
         )
 
     @property
@@ -78,6 +82,8 @@ def change_to(
 
     Of all plans on the fewest GPUs that is the nearest (`cms.fleet.deployment.nearest`), unless no
     way to it is found. Every service keeps the smaller of its old and its new rate at every moment.
+    To a plan whose services share GPUs in time they are reorganised
+    (`cms.fleet.deployment.transition.reorganise`): it is as it was made.
 
     Parameters
     ----------
@@ -97,6 +103,11 @@ def change_to(
     -------
     Change or Impossible
     """
+    if isinstance(plan.serving, SharedServing):
+        reorganised = reorganise(now, plan)
+        if isinstance(reorganised, Impossible):
+            return reorganised
+        return Change(reorganised, schedule(reorganised, durations, max_parallel))
     limits = Limits(inf if time_limit is None else time_limit, cancel)
 
     def way(to: Wanted) -> Transition | Impossible:
@@ -118,6 +129,15 @@ def change_to(
     if isinstance(found, Impossible):
         return found
     return Change(found, schedule(found, durations, max_parallel))
+
+
+def first_on(fleet: Deployment, plan: Plan) -> Deployment | Unplaceable | Impossible:
+    """Put a plan on empty GPUs."""
+    if isinstance(plan.serving, SharedServing):
+        found = reorganise(fleet, plan)
+        return found if isinstance(found, Impossible) else found.target
+    placed = place(wanted_of(plan), fleet)
+    return placed if isinstance(placed, Unplaceable) else placed.deployment
 
 
 def gpus_at_work(deployment: Deployment) -> dict[str, int]:

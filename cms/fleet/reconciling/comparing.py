@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import CmsError, InvalidOption
 from ...files.layout import number_to_json
 from ...values.names import nearest
-from ..deployment import Deployment
+from ..deployment import Deployment, Mode
 from ..deployment.transition import Durations
 from .forecast import Forecast, Latest
 from .path import NoPath, fewest
@@ -26,7 +26,15 @@ from .policies import (
 )
 from .scene import Scene
 
-__all__ = ["CONTENDERS", "Compared", "compare", "contender", "roomy_fleet"]
+__all__ = [
+    "CONTENDERS",
+    "SHARING_CONTENDERS",
+    "Compared",
+    "compare",
+    "contender",
+    "contenders",
+    "roomy_fleet",
+]
 
 #: GPU hours that a change of plan costs the clairvoyant.
 _REPLAN_COSTS = (0, 4, 8, 16)
@@ -35,6 +43,9 @@ CONTENDERS = (
     "never", "always_regrouped", "always", "day_night", "threshold", "forecast", "latest",
     *(f"clairvoyant-{cost}" for cost in _REPLAN_COSTS)
 )  # fmt: skip
+#: gpulet's scheduler under its own policy, where services share GPUs in time.
+_GPULET = "gpulet"
+SHARING_CONTENDERS = (*(name for name in CONTENDERS if name != "always_regrouped"), _GPULET)
 #: Those that change to the plan as it was made: others' systems, and what ours is held against.
 _REGROUPED: Mapping[str, Callable[[], Policy]] = {
     "always_regrouped": lambda: Always("always, regrouped"),
@@ -83,13 +94,22 @@ class Compared:
         }
 
 
+def contenders(scene: Scene) -> tuple[str, ...]:
+    """Return the names of what can be played on a scene.
+
+    Where services share GPUs in time, every plan is changed to as it was made, so "regrouped" says
+    nothing; and gpulet's scheduler stands beside the planner's own.
+    """
+    return SHARING_CONTENDERS if scene.planner.shares else CONTENDERS
+
+
 def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scene]:
     """Return a policy by its name, and the scene on the terms that it is played on.
 
     Parameters
     ----------
     name : str
-        One of `CONTENDERS`.
+        One of :func:`contenders`.
     scene : Scene
     forecast : Forecast
         Of the policy ``forecast``.
@@ -99,6 +119,10 @@ def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scen
     InvalidOption
         If there is none of this name.
     """
+    known = contenders(scene)
+    if name == _GPULET and name in known:
+        own = replace(scene, planner=scene.planner.by("gpulet"))
+        return Threshold(name="threshold, gpulet's plans"), own
     if name in POLICIES and name not in _REGROUPED:
         return POLICIES[name](), scene
     if name in _REGROUPED:
@@ -111,8 +135,7 @@ def contender(name: str, scene: Scene, forecast: Forecast) -> tuple[Policy, Scen
     if name in CONTENDERS:
         return clairvoyant(scene, Fraction(name.rpartition("-")[2]))
     raise InvalidOption(
-        f"there is no policy {name!r}{nearest(name, CONTENDERS)}; expected one of "
-        f"{', '.join(CONTENDERS)}"
+        f"there is no policy {name!r}{nearest(name, known)}; expected one of {', '.join(known)}"
     )
 
 
@@ -132,7 +155,7 @@ def roomy_fleet(scene: Scene) -> Deployment:
         if not each:
             raise CmsError(f"the GPU {key} costs nothing; expected a cost > 0 to play a trace")
         number[key] = 2 * int(peak.cost / each)
-    return empty_fleet(number, devices)
+    return empty_fleet(number, devices, Mode.MPS if scene.planner.shares else Mode.MIG)
 
 
 def compare(
@@ -150,7 +173,7 @@ def compare(
     forecast : Forecast
         Of the policy ``forecast``.
     names : tuple of str
-        Of `CONTENDERS`.
+        Of :func:`contenders`.
     durations : Durations, optional
 
     Raises

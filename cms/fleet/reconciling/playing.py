@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...errors import CmsError
-from ..deployment import Deployment, FleetGpu, FleetNode, Unplaceable, place, wanted_of
+from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
 from ..serving.plan import Plan
-from .changing import change_to, gpus_at_work
+from .changing import change_to, first_on, gpus_at_work
 from .courses import Courses
 from .policies import Policy, Running
 from .scene import Scene
@@ -61,11 +61,13 @@ class Played:
     steps: tuple[tuple[Fraction, int], ...]
 
 
-def empty_fleet(gpus: Mapping[str, int], devices: Mapping[str, Gpu]) -> Deployment:
+def empty_fleet(
+    gpus: Mapping[str, int], devices: Mapping[str, Gpu], mode: Mode = Mode.MIG
+) -> Deployment:
     """Return one node with empty GPUs."""
     cards: list[FleetGpu] = []
     for key, number in gpus.items():
-        cards += [FleetGpu(_NODE, len(cards) + i, devices[key]) for i in range(number)]
+        cards += [FleetGpu(_NODE, len(cards) + i, devices[key], mode) for i in range(number)]
     return Deployment((FleetNode(_NODE, tuple(cards)),))
 
 
@@ -89,10 +91,10 @@ def play(
     """
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)
-    placed = place(wanted_of(plan), fleet)
-    if isinstance(placed, Unplaceable):
+    placed = first_on(fleet, plan)
+    if not isinstance(placed, Deployment):
         raise CmsError(f"the first plan of {policy.name} does not fit: {placed}")
-    stage = _Stage(placed.deployment, plan, scene, durations)
+    stage = _Stage(placed, plan, scene, durations)
     for at_s in policy.moments(scene):
         wished = policy.then(scene, at_s, stage.running(at_s))
         if wished is not None:

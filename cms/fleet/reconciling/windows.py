@@ -57,6 +57,8 @@ class Planner:
     gpus : sequence of str or Gpu
     margin : number, default 0
         Plans are for so much more than the rates they are asked for.
+    method : str, default ``"auto"``
+        What makes them; see `cms.solve`.
     time_limit : float or None
         Seconds a plan.
     cancel : threading.Event, optional
@@ -78,6 +80,7 @@ class Planner:
         gpus: Sequence[str | Gpu],
         *,
         margin: Number = 0,
+        method: str = "auto",
         time_limit: float | None = 60.0,
         seed: int = 0,
         threads: int | None = None,
@@ -88,7 +91,8 @@ class Planner:
         self.margin = exact(margin, "the margin", error=InvalidOption)
         self._points, self._gpus, self._terms = tuple(operating_points), gpus, terms
         self._how: dict[str, Any] = {
-            "time_limit": time_limit, "seed": seed, "threads": threads, "cancel": cancel
+            "method": method, "time_limit": time_limit, "seed": seed, "threads": threads,
+            "cancel": cancel,
         }  # fmt: skip
         self._known: dict[tuple[Fraction, ...], Planned] = {}
         self._supply: dict[str, Fraction] = {}
@@ -97,6 +101,28 @@ class Planner:
     def asked(self) -> int:
         """How many plans were made."""
         return len(self._known)
+
+    @property
+    def shares(self) -> bool:
+        """Whether services share instances in time."""
+        return self._terms.get("sharing") is not None
+
+    def by(self, method: str) -> Planner:
+        """Return one that plans the same by another method.
+
+        Examples
+        --------
+        >>> point = OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10)
+        >>> services = [Service("chat", "bert", 0, 60), Service("search", "bert", 0, 60)]
+        >>> planner = Planner(services, [point], ["a100-80gb"], sharing="time")
+        >>> rates = {"chat": Fraction(300), "search": Fraction(500)}
+        >>> planner.plan(rates).cost, planner.by("gpulet").plan(rates).cost
+        (Fraction(1, 1), Fraction(1, 1))
+        """
+        how = {**self._how, "method": method}
+        return Planner(
+            self.services, self._points, self._gpus, margin=self.margin, **how, **self._terms
+        )
 
     def serving(self, rates_rps: Mapping[str, Fraction]) -> ServingProblem:
         """Build the problem of some rates."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -138,8 +139,13 @@ def _slices(card: FleetGpu, mark: Callable[[Instance], str]) -> Iterator[Cell]:
 
 def _shares(card: FleetGpu, mark: Callable[[Instance], str]) -> Iterator[Cell]:
     at = 0
+    turns = Counter(each.place for each in card.instances if each.start is not None)
+    nth: Counter[str] = Counter()
     for each in sorted(card.instances, key=lambda own: (-(mps_share(own.profile) or 0), own.order)):
-        width = mps_share(each.profile) or 0
+        share, among, number = mps_share(each.profile) or 0, turns[each.place] or 1, nth[each.place]
+        nth[each.place] += each.start is not None
+        # those that take turns in a share have a part of it each
+        width = share * (number + 1) // among - share * number // among
         yield _cell(at, width, each, mark)
         at += width
     if at < _PER_CENT:

@@ -21,7 +21,9 @@ __all__ = ["Gantt", "Row", "Span", "in_lanes", "longest_chain"]
 _Drawn = TypeVar("_Drawn")
 
 #: What stands on an action, beside which no colour is needed.
-SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REWRITE: "*"}
+SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REWRITE: "*",
+    What.SWITCH: ">",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

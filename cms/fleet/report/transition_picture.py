@@ -27,6 +27,7 @@ _MEANT = {
     What.CREATE: "+ create: full colour", What.DELETE: "- delete: striped",
     What.RESTART: "~ restart in place: striped old work, then the new",
     What.REWRITE: "* rewrite the whole GPU: heavy border",
+    What.SWITCH: "> switch shares: full colour",
 }  # fmt: skip
 
 

@@ -28,7 +28,9 @@ _MOST_LABEL = 26  # columns for the name of a GPU
 _STAY = 3  # columns that say how many instances stay
 _TICK = 11  # columns that a tick of the time axis needs
 _HEIGHT = 3  # lines of a chart above the floor
-_FILLS = {What.CREATE: "━", What.DELETE: "┄", What.RESTART: "≈", What.REWRITE: "═"}
+_FILLS = {What.CREATE: "━", What.DELETE: "┄", What.RESTART: "≈", What.REWRITE: "═",
+    What.SWITCH: "─",
+}  # fmt: skip
 _EMPTY, _GRID, _RATE, _SHORT = " ", "┊", "·", "×"
 
 

@@ -34,7 +34,7 @@ _MOST_NAMES = 12
 _MOST_CHAIN = 8
 _DONE = {
     What.CREATE: "created", What.DELETE: "deleted", What.RESTART: "restarted in place",
-    What.REWRITE: "rewritten",
+    What.REWRITE: "rewritten", What.SWITCH: "switched",
 }  # fmt: skip
 
 

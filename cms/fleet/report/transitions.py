@@ -46,7 +46,7 @@ MOST_LISTED = 40
 """Further ones of which it says the numbers."""
 _MEANT = {
     What.CREATE: "+━ create", What.DELETE: "-┄ delete", What.RESTART: "~≈ restart in place",
-    What.REWRITE: "*═ rewrite the GPU",
+    What.REWRITE: "*═ rewrite the GPU", What.SWITCH: ">─ switch shares",
 }  # fmt: skip
 
 

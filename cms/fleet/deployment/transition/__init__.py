@@ -24,6 +24,7 @@ from .model import (
     What,
 )
 from .planning import transition
+from .reorganising import reorganise
 from .reversal import reversal
 from .whole_gpus import Actuator, saved_by_parts
 
@@ -49,6 +50,7 @@ __all__ = [
     "read_durations",
     "schedule",
     "Schedule",
+    "reorganise",
     "reversal",
     "exchange_and_compact",
     "read_transition",

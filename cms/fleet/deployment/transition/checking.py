@@ -13,6 +13,8 @@ from itertools import pairwise
 
 from ....schedule.faults import Violation
 from ....values.numbers import shown
+from ...hardware import MPS_CLIENTS
+from ...serving.operating_point import mps_share
 from ..checking import check_deployment, check_gpu
 from ..instance import Instance, State
 from ..model import Deployment, FleetGpu
@@ -103,6 +105,8 @@ def _actions(transition: Transition) -> Iterator[Violation]:
                 yield Violation("action", where, f"{old.place} as {new.place}", "one place")
         if action.what is What.REWRITE and Counter(action.removes) != held[action.gpu]:
             yield Violation("action", where, "instances left out", "all that is on the GPU")
+        if action.what is What.SWITCH or _in_turns(transition, action):
+            yield from _switch(action, where, held[action.gpu])
         there = held[action.gpu]
         for each in action.removes:
             if each.owner is not None:
@@ -114,6 +118,25 @@ def _actions(transition: Transition) -> Iterator[Violation]:
             if each.owner is not None or each.state is not State.RUNNING:
                 yield Violation("action", where, f"{each} added", "running instances of ours")
             there[each] += 1
+
+
+def _in_turns(transition: Transition, action: Action) -> bool:
+    """Whether an action is of shares that services take turns in."""
+    shares = [each for each in (*action.removes, *action.adds) if mps_share(each.profile)]
+    return any(each.start is not None for each in shares)
+
+
+def _switch(action: Action, where: str, held: Counter[Instance]) -> Iterator[Violation]:
+    """Shares that services take turns in change by switches, and nothing else does."""
+    every = (*action.removes, *action.adds)
+    if action.what is not What.SWITCH:
+        yield Violation("action", where, "turns in a share changed", "a switch for that")
+    elif not every or any(not mps_share(each.profile) or each.start is None for each in every):
+        yield Violation("action", where, "a switch of other things", "shares with their starts")
+    clients = held.total() + len(action.prepared)
+    if clients > MPS_CLIENTS:
+        has = f"{clients} clients under MPS while it is prepared"
+        yield Violation("action", where, has, f"at most {MPS_CLIENTS}")
 
 
 def _end(transition: Transition) -> Iterator[Violation]:
@@ -244,7 +267,7 @@ def _fullest(
         if ended >> b & 1 or actions[b].what is What.RESTART:  # whose place is taken once
             there.subtract(actions[b].removes)
     rest = list((+there).elements())
-    if action.what in (What.RESTART, What.REWRITE):  # its own slots are taken once
+    if action.what in (What.RESTART, What.REWRITE, What.SWITCH):  # its slots are taken once
         for each in action.removes:
             if each in rest:
                 rest.remove(each)

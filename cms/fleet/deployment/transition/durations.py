@@ -43,6 +43,10 @@ class Durations:
         Draining and stopping, where something else starts in the same place.
     rewrite_s, reset_s : number
         Cutting a whole GPU anew, or changing its mode; with a reset, where its device needs one.
+    prepare_s : number
+        Preparing a process for a share beside those that serve, where the point has no
+        `cold_start_s` of its own: 10 to 15 s as gpulet (S. Choi et al., USENIX ATC '22) is
+        remembered to say. What needs no new process takes no time.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Durations:
     stop_s: Fraction = Fraction(30)
     rewrite_s: Fraction = Fraction(60)
     reset_s: Fraction = Fraction(120)
+    prepare_s: Fraction = Fraction(15)
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -69,7 +74,10 @@ class Durations:
 
     def parts(self, action: Action, *, needs_reset: bool = False) -> tuple[Fraction, Fraction]:
         """Return the seconds until what is added can start, and those that it takes to start."""
-        coming = max((self._start(each) for each in action.adds), default=Fraction(0))
+        if action.what is What.SWITCH:
+            new = (self._start(each, self.prepare_s) for each in action.prepared)
+            return Fraction(0), max(new, default=Fraction(0))
+        coming = max((self._start(each, self.start_s) for each in action.adds), default=Fraction(0))
         if action.what is What.CREATE:
             return self.cut_s, coming
         if action.what is What.DELETE:
@@ -80,12 +88,12 @@ class Durations:
         cutting = self.reset_s if needs_reset and action.mode is not None else self.rewrite_s
         return stopping + cutting, coming
 
-    def _start(self, instance: Instance) -> Fraction:
+    def _start(self, instance: Instance, usual_s: Fraction) -> Fraction:
         if instance.work is None:
             return Fraction(0)
         own = instance.work.point.extra.get(COLD_START)
         if own in (None, ""):
-            return self.start_s
+            return usual_s
         return exact(own, f"{COLD_START} of {instance.work.point}", error=InvalidOption)
 
 
@@ -137,7 +145,9 @@ class Schedule:
         changes: dict[Fraction, Fraction] = {}
         for action, begin, end in zip(transition.actions, self.begin_s, self.end_s, strict=True):
             if gone := action.removed_rps(service):
-                changes[begin] = changes.get(begin, Fraction(0)) - gone
+                # what a switch replaces serves until it has ended
+                when = end if action.what is What.SWITCH else begin
+                changes[when] = changes.get(when, Fraction(0)) - gone
             if come := action.added_rps(service):
                 changes[end] = changes.get(end, Fraction(0)) + come
         known = {each.name for each in transition.start.services}

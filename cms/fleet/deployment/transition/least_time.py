@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ..instance import Instance
+from ..instance import Instance, Mode
 from ..model import Deployment
 from .model import Action, Transition
 
@@ -104,7 +104,10 @@ def _earliest(
 
 
 def _in_the_way(start: Deployment, actions: Sequence[Action]) -> list[list[int]]:
-    """Return, for each action that adds, those that remove what was in its slots at the start."""
+    """Return, for each action that adds, those that remove what was in its slots at the start.
+
+    Of shares nothing is said: what takes turns in them can be told in any order.
+    """
     cards = {(card.node, card.index): card for card in start.gpus()}
     left: dict[tuple[str, int], list[tuple[int, Instance]]] = {}
     found: list[list[int]] = []
@@ -114,7 +117,7 @@ def _in_the_way(start: Deployment, actions: Sequence[Action]) -> list[list[int]]
         own = []
         for each in action.adds:
             for b, old in gone:
-                if None in (each.start, old.start):
+                if None in (each.start, old.start) or cards[action.gpu].mode is not Mode.MIG:
                     continue
                 one, other = ((i.start or 0, gpu.profile(i.profile).memory) for i in (each, old))
                 if one[0] < other[0] + other[1] and other[0] < one[0] + one[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,6 +36,7 @@ class What(StrEnum):
     DELETE = "delete"
     RESTART = "restart"  # other work in the same place: no MIG change
     REWRITE = "rewrite"  # the whole GPU: all that is on it goes, then all that is to be there comes
+    SWITCH = "switch"  # shares: what comes is prepared beside what goes, then all changes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class Action:
     What is removed supplies nothing from the action's beginning on, and its slots are free at its
     end; what is added takes its slots from the beginning on, and supplies from the end on. All
     that is said of floors and layouts follows from these two lines.
+
+    A switch is of shares that services take turns in. The processes that come are prepared while
+    those that go still serve; at its end, all at once, these take over. So a service has at every
+    moment what it had or what it will have: what it loses is taken off from the beginning on, and
+    what it gains is added at the end. Nothing else happens on the GPU meanwhile.
 
     Parameters
     ----------
@@ -81,11 +88,33 @@ class Action:
 
     def removed_rps(self, service: str) -> Fraction:
         """What it takes from a service, in items per second."""
-        return _supply(self.removes, service)
+        return max(Fraction(0), _supply(self.removes, service) - self._at_once(self.adds, service))
 
     def added_rps(self, service: str) -> Fraction:
         """What it gives to a service once it has ended, in items per second."""
-        return _supply(self.adds, service)
+        return max(Fraction(0), _supply(self.adds, service) - self._at_once(self.removes, service))
+
+    def _at_once(self, others: tuple[Instance, ...], service: str) -> Fraction:
+        """What comes as something goes, with no moment between: in switches alone."""
+        return _supply(others, service) if self.what is What.SWITCH else Fraction(0)
+
+    @property
+    def prepared(self) -> tuple[Instance, ...]:
+        """The instances that it adds and that take a process which is not on the GPU yet.
+
+        A process has a share and a service. Its batches, its frame and with whom it takes turns
+        may change while it runs.
+        """
+        if self.what is not What.SWITCH:
+            return tuple(each for each in self.adds if each.work is not None)
+        there = Counter(map(_process, self.removes))
+        found = []
+        for each in self.adds:
+            if there[_process(each)]:
+                there[_process(each)] -= 1
+            else:
+                found.append(each)
+        return tuple(found)
 
     @property
     def services(self) -> frozenset[str]:
@@ -101,8 +130,13 @@ class Action:
             What.DELETE: gone,
             What.RESTART: f"{gone} as {come}",
             What.REWRITE: f"{gone or 'nothing'} to {come or 'nothing'}",
+            What.SWITCH: f"{gone or 'nothing'} to {come or 'nothing'}",
         }
         return f"{self.what} on {self.name}: {says[self.what]}"
+
+
+def _process(instance: Instance) -> tuple[str, str | None]:
+    return instance.profile, None if instance.work is None else instance.work.service
 
 
 def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:

@@ -7,8 +7,8 @@ ended, every floor holds, every layout is legal and no more GPUs are in use than
    that service as its floor needs, when all removals up to this one have begun, but for those that
    are not needed beside the others;
 2. an action that adds to a GPU wait for all earlier actions on that GPU whose removals it needs:
-   those in its slots, and where sums or maxima would be exceeded, all; and a rewrite, which has its
-   GPU for itself, wait for all earlier actions there, and all later ones for it;
+   those in its slots, and where sums or maxima would be exceeded, all; and a rewrite or a switch,
+   which has its GPU for itself, wait for all earlier actions there, and all later ones for it;
 3. an action that takes a GPU into use, and all that add to the GPU before it is empty again, wait
    for as many of the first GPUs to become empty as the number of GPUs in use needs.
 
@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from ....errors import AlgorithmError
 from ..checking import check_gpu
-from ..instance import Instance
+from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu
 from .model import Action, Floor, What
 
@@ -131,7 +131,7 @@ def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int],
 
 def rewrites(action: Action) -> bool:
     """Whether an action has its GPU for itself."""
-    return action.what is What.REWRITE or action.mode is not None
+    return action.what in (What.REWRITE, What.SWITCH) or action.mode is not None
 
 
 def _for_floors(
@@ -189,10 +189,12 @@ def _needed(
     rewritten = [number for number, b in enumerate(before) if rewrites(actions[b])]
     if rewritten:  # which waits for all before it
         until = rewritten[-1] + 1
-        last = before[until - 1]
         for b in before[:until]:
-            card = card.with_instances(actions[last].adds, actions[b].mode)
-        return [last, *_needed(card, actions, before[until:], at)]
+            left = list(card.instances)
+            for each in actions[b].removes:
+                _take(left, each, b)
+            card = card.with_instances((*left, *actions[b].adds), actions[b].mode)
+        return [before[until - 1], *_needed(card, actions, before[until:], at)]
     slots = {slot for each in action.adds for slot in _slots(card, each)}
     overlapping = [
         b for b in before if any(slots & _slots(card, each) for each in actions[b].removes)
@@ -244,7 +246,7 @@ def _unsafe(what: str) -> AlgorithmError:
 
 
 def _slots(card: FleetGpu, instance: Instance) -> set[int]:
-    if instance.start is None:
+    if instance.start is None or card.mode is not Mode.MIG:
         return set()
     return set(range(instance.start, instance.start + card.gpu.profile(instance.profile).memory))
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
-from .....errors import InvalidOption, InvalidProblem
+from .....errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from .....files.layout import document_text, number_to_json
 from .....values.names import nearest
 from ...export.export import ExportOptions
@@ -18,7 +18,7 @@ from ...labels import point_label
 from ...model import Deployment
 from ..durations import Durations
 from ..files import transition_to_json
-from ..model import Transition
+from ..model import Transition, What
 from ..reversal import reversal
 from ..whole_gpus import Actuator as Tool
 from . import gpu_operator, mig_parted, nvidia_smi, slurm
@@ -125,6 +125,8 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
         If there is no such actuator.
     InvalidProblem
         If the actuator needs what is not known, or a name cannot stand in a script.
+    UnsupportedProblem
+        If shares are switched: no tool is written for that prepares them.
 
     Examples
     --------
@@ -140,6 +142,12 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
     """
     options = options or FolderOptions()
     actuator = actuator_of(options.actuator)
+    if any(action.what is What.SWITCH for action in transition.actions):
+        raise UnsupportedProblem(
+            f"shares of GPUs are switched, and {options.actuator} knows none; expected a "
+            "transition between instances that serve one service each: a switch is yours to carry "
+            "out"
+        )
     actuator.refuse(transition.start, options.export)
     steps = steps_of(transition, options.actuator)
     for part in (part for step in steps for part in step.parts):

@@ -1,0 +1,90 @@
+"""What a plan whose services share GPUs in time has on them: processes in shares, taking turns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from ...errors import InvalidProblem, UnsupportedProblem
+from ..serving.operating_point import mps_share
+from ..serving.plan import GpuGroup, Plan
+from ..serving.time_sharing import SharedServing
+from .instance import Instance, Work
+
+__all__ = ["Content", "contents_of"]
+
+#: What is on a GPU: its key, and the instances on it.
+Content: TypeAlias = "tuple[str, tuple[Instance, ...]]"
+
+
+def contents_of(plan: Plan) -> dict[Content, int]:
+    """Return what a plan has on its GPUs, and on how many.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of services that share GPUs in time.
+
+    Returns
+    -------
+    dict
+        ``{(gpu, instances): GPUs}``. An instance is a service in a share, which begins at a per
+        cent; the largest share at 0. Shares that idle are left out. In the order of a `FleetGpu`.
+
+    Raises
+    ------
+    InvalidProblem
+        If the plan has no schedule.
+    UnsupportedProblem
+        If its instances serve one service each, or are of MIG, where nothing can be prepared beside
+        what serves.
+
+    Examples
+    --------
+    >>> from cms import solve
+    >>> from cms.fleet import OperatingPoint, Service, as_problem
+    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)]
+    >>> services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]
+    >>> serving = as_problem(services, points, sharing="time")
+    >>> plan = Plan(serving, solve(serving.problem, method="mix_first_fit"))
+    >>> [
+    ...     (each.place, each.work.service)
+    ...     for (_, held), n in contents_of(plan).items()
+    ...     for each in held
+    ... ]
+    [('mps:60@0', 'chat'), ('mps:60@0', 'search')]
+    """
+    if not isinstance(plan.serving, SharedServing):
+        raise UnsupportedProblem(
+            "the instances of this plan serve one service each; take a transition to it"
+        )
+    if plan.solution.cost is None:
+        raise InvalidProblem(
+            f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"
+        )
+    found: Counter[Content] = Counter()
+    for group in plan.groups:
+        if held := tuple(sorted(_held(group), key=lambda each: each.order)):
+            found[group.gpu, held] += group.count
+    return dict(found)
+
+
+def _held(group: GpuGroup) -> Iterator[Instance]:
+    shares = []
+    for each in group.instances:
+        if not each.serves:
+            continue
+        share = mps_share(each.profile)
+        if share is None:
+            raise UnsupportedProblem(
+                f"the plan shares {each.profile} in time, an instance of MIG: nothing can be "
+                "prepared beside it; plan with shares under MPS (mps:60), or place the plan anew"
+            )
+        names = tuple((one.service, one.point.batch) for one in each.serves)
+        shares += [(-share, names, each)] * each.count
+    start = 0
+    for minus, _, each in sorted(shares, key=lambda one: one[:2]):
+        for one in each.serves:
+            yield Instance(each.profile, start, Work(one.service, one.point, one.rate_rps))
+        start -= minus

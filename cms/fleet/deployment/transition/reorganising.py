@@ -1,0 +1,349 @@
+"""From one plan whose services share GPUs in time to the next: what is loaded stays in use.
+
+A GPU under MPS holds processes: one for each share and service. Which batches they run, in which
+frame and with whom they take turns may change at any moment. A share of another size, or a service
+that the share does not have yet, is a new process. It is prepared beside those that serve, where
+it idles (MPS limits what runs, not what is loaded), and takes over at the end of a frame: a
+`switch` (see `Action`). So each GPU changes once, at once, and all that is to be decided is which
+GPU becomes what, and in which order.
+
+*Which becomes what*: contents are carried to GPUs so that as few processes as possible are
+prepared, and of these assignments as many GPUs as possible keep all; a transport problem, exact for
+the contents as they are.
+
+*In which order*: a service loses on one GPU what it gains on another, so every floor asks for some
+order. All orders are tried, the most promising first, up to a limit. Where there is none, contents
+go to GPUs that are empty instead, with as few of these beyond the larger of before and after as are
+found to do. With enough there always is one: everything new beside everything old.
+
+References
+----------
+S. Choi et al., USENIX ATC '22 (arXiv:2109.01611): new partitions are prepared in the background
+while the old ones serve. Rebuilt from its description.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from ....errors import UnsupportedProblem
+from ....solving.solution import Proof
+from ...serving.plan import Plan
+from ..contents import Content, contents_of
+from ..instance import Instance, Mode
+from ..model import Deployment, FleetGpu
+from ..programs import best_transport
+from ..turns import takes_turns
+from .arriving import Impossible, checked
+from .checking import most_gpus
+from .floors import floors_of
+from .kept import in_common
+from .model import Action, Floor, Kept, Transition, What
+from .order import most_in_use, ordered
+
+__all__ = ["Ground", "assigned", "reorganise"]
+
+_Place: TypeAlias = "tuple[str, int]"
+
+#: So many states are looked at for each number of spare GPUs.
+_STATES = 5_000
+
+
+def reorganise(
+    now: Deployment, plan: Plan, *, most_spare: int | None = None
+) -> Transition | Impossible:
+    """Find the way from what runs to a plan whose services share GPUs in time.
+
+    Every service keeps the smaller of its old and its new rate at every moment; what a request
+    that waits while a GPU switches finds is not promised: its turn may come a frame later.
+
+    Parameters
+    ----------
+    now : Deployment
+        Of shares that services take turns in, or empty GPUs. What is another's stays where it is,
+        and nothing is put beside it.
+    plan : Plan
+    most_spare : int, optional
+        At most so many GPUs beyond the larger of before and after; by default as many as are empty.
+
+    Returns
+    -------
+    Transition or Impossible
+        A transition has passed `check_transition`. Which GPU has which of the plan's contents at
+        its end is decided on the way.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If what runs is ours and is none of shares that services take turns in; or as `contents_of`.
+
+    Examples
+    --------
+    >>> from cms import solve
+    >>> from cms.fleet import OperatingPoint, Service, as_problem, gpu
+    >>> from cms.fleet.deployment import FleetNode
+    >>> points = [OperatingPoint("bert", "a100-80gb", "mps:60", 1, b, 100 * b, 10) for b in (4, 8)]
+    >>> def plan(rate):
+    ...     services = [Service("chat", "bert", rate, 60), Service("search", "bert", 100, 60)]
+    ...     serving = as_problem(services, points, sharing="time")
+    ...     return Plan(serving, solve(serving.problem, method="mix_first_fit"))
+    >>> cards = tuple(FleetGpu("a", index, gpu("a100-80gb"), Mode.MPS) for index in range(2))
+    >>> fleet = Deployment((FleetNode("a", cards),))
+    >>> first = reorganise(fleet, plan(150))
+    >>> [len(action.prepared) for action in first.actions]
+    [2]
+    >>> [len(action.prepared) for action in reorganise(first.target, plan(500)).actions]
+    [1]
+    """
+    ground = assigned(now, contents_of(plan))
+    if isinstance(ground, Impossible):
+        return ground
+    target = replace(now, services=plan.serving.services, rule=None, plan=None)
+    floors = floors_of(now, target)
+    used = len(now.used_gpus())
+    foreign = used - sum(bool(held) for held in ground.before.values())
+    most = max(used, foreign + sum(ground.contents.values()))
+    empty = sum(card.is_empty for card in ground.cards.values())
+    room = empty + used if most_spare is None else most + most_spare
+    search = _Search(ground, floors, now)
+    for allowed in range(most, max(most, room) + 1):
+        steps = search.steps(allowed - foreign)
+        if steps is not None:
+            return _checked(now, target, ground, floors, steps)
+    what = f"{room} GPUs" if most_spare is None else f"{most_spare} spare GPUs"
+    return Impossible((f"no order of switches keeps the floors on {what}",), Proof.NONE)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The GPUs that may be used, what is on them, and what is to be on which of them.
+
+    Parameters
+    ----------
+    cards : Mapping
+        By node and index.
+    before, after : Mapping
+        The instances on each of them.
+    contents : Mapping[Content, int]
+        See `contents_of`.
+    """
+
+    cards: Mapping[_Place, FleetGpu]
+    before: Mapping[_Place, tuple[Instance, ...]]
+    after: Mapping[_Place, tuple[Instance, ...]]
+    contents: Mapping[Content, int]
+
+
+def assigned(now: Deployment, contents: Mapping[Content, int]) -> Ground | Impossible:
+    """Say which GPU is to have what, so that as few processes as possible are prepared."""
+    cards = {(c.node, c.index): c for c in now.gpus() if not c.pinned}
+    for card in cards.values():
+        for each in card.instances:
+            if not takes_turns(card, each):
+                raise UnsupportedProblem(
+                    f"{card.name} has {each.place}, which is no share that services take turns in; "
+                    "expected GPUs that are empty or were shared in time"
+                )
+    before = {place: card.instances for place, card in cards.items()}
+    olds: dict[Content, list[_Place]] = {}
+    for place, card in cards.items():
+        olds.setdefault((card.gpu.key, card.instances), []).append(place)
+    sides = list(olds), list(contents)
+    worth = {
+        (i, j): _worth(old, new)
+        for i, old in enumerate(sides[0])
+        for j, new in enumerate(sides[1])
+        if old[0] == new[0]
+    }
+    carried = best_transport([len(places) for places in olds.values()], [*contents.values()], worth)
+    if sum(carried.values()) < sum(contents.values()):
+        need, have = sum(contents.values()), len(cards)
+        why = f"the plan takes {need} GPUs, and there are {have} for it"
+        return Impossible((why,), Proof.CHECKED)
+    after: dict[_Place, tuple[Instance, ...]] = dict.fromkeys(cards, ())
+    left = {at: list(olds[old]) for at, old in enumerate(sides[0])}
+    for (i, j), number in sorted(carried.items()):
+        for _ in range(number):
+            after[left[i].pop(0)] = sides[1][j][1]
+    return Ground(cards, before, after, contents)
+
+
+def _worth(old: Content, new: Content) -> int:
+    """What is loaded and stays in use, then whether nothing changes at all."""
+    shared = _processes(old[1]) & _processes(new[1])
+    return 2 * shared.total() + (old[1] == new[1])
+
+
+def _processes(held: Sequence[Instance]) -> Counter[tuple[str, str]]:
+    return Counter((each.profile, each.work.service) for each in held if each.work is not None)
+
+
+class _Step(NamedTuple):
+    """A GPU and what it then has."""
+
+    place: _Place
+    held: tuple[Instance, ...]
+
+
+class _Search:
+    """Looks for an order, or for GPUs that contents go to first."""
+
+    def __init__(self, ground: Ground, floors: Mapping[str, Floor], now: Deployment) -> None:
+        self._ground = ground
+        self._floors = {name: floor.rps for name, floor in floors.items() if floor.rps > 0}
+        self._first = {name: now.capacity(name) for name in self._floors}
+        self._rates: dict[tuple[Instance, ...], dict[str, Fraction]] = {}
+
+    def steps(self, most: int) -> list[_Step] | None:
+        """Return steps that keep the floors on at most so many GPUs at once; None if none is found.
+
+        None is a proof only of what was tried.
+        """
+        ground = self._ground
+        pending = {
+            place: ground.after[place]
+            for place, held in ground.before.items()
+            if held != ground.after[place]
+        }
+        held = {place: own for place, own in ground.before.items() if own}
+        return self._walk(pending, held, dict(self._first), most)
+
+    def _walk(
+        self,
+        pending: dict[_Place, tuple[Instance, ...]],
+        held: dict[_Place, tuple[Instance, ...]],
+        has: dict[str, Fraction],
+        most: int,
+    ) -> list[_Step] | None:
+        """Depth first, each state once; a state is what is pending."""
+        path: list[_Step] = []
+        undo: list[tuple[dict[_Place, tuple[Instance, ...]], ...]] = []
+        seen = {self._key(pending, held)}
+        open_ones = [self._moves(pending, held, has, most)]
+        while pending:
+            move = next(open_ones[-1], None) if len(seen) <= _STATES else None
+            if move is None:
+                open_ones.pop()
+                if not undo or len(seen) > _STATES:
+                    return None
+                pending, held = undo.pop()
+                has = self._capacities(held)
+                path.pop()
+                continue
+            step, then = move
+            after = {place: own for place, own in held.items() if place != step.place}
+            if step.held:
+                after[step.place] = step.held
+            key = self._key(then, after)
+            if key in seen:
+                continue
+            seen.add(key)
+            undo.append((pending, held))
+            pending, held, has = then, after, self._capacities(after)
+            path.append(step)
+            open_ones.append(self._moves(pending, held, has, most))
+        return path
+
+    @staticmethod
+    def _key(
+        pending: Mapping[_Place, tuple[Instance, ...]], held: Mapping[_Place, tuple[Instance, ...]]
+    ) -> frozenset[tuple[_Place, tuple[Instance, ...], tuple[Instance, ...]]]:
+        return frozenset((place, held.get(place, ()), to) for place, to in pending.items())
+
+    def _moves(
+        self,
+        pending: Mapping[_Place, tuple[Instance, ...]],
+        held: Mapping[_Place, tuple[Instance, ...]],
+        has: Mapping[str, Fraction],
+        most: int,
+    ) -> Iterator[tuple[_Step, dict[_Place, tuple[Instance, ...]]]]:
+        """Steps that keep the floors, those that lose least first; then ways round."""
+        found = []
+        for place, to in pending.items():
+            lost = self._lost(held.get(place, ()), to)
+            if all(has[name] - gone >= self._floors[name] for name, gone in lost.items()):
+                share = sum(gone / self._floors[name] for name, gone in lost.items())
+                if place in held or len(held) < most:
+                    found.append((share, place, to))
+        for _, place, to in sorted(found, key=lambda each: each[:2]):
+            yield _Step(place, to), {at: own for at, own in pending.items() if at != place}
+        if len(held) < most:
+            yield from self._ways_round(pending, held)
+
+    def _ways_round(
+        self,
+        pending: Mapping[_Place, tuple[Instance, ...]],
+        held: Mapping[_Place, tuple[Instance, ...]],
+    ) -> Iterator[tuple[_Step, dict[_Place, tuple[Instance, ...]]]]:
+        """What is to come on a GPU in use comes on an empty one instead."""
+        cards = self._ground.cards
+        empty = [place for place in cards if place not in held and place not in pending]
+        for place, to in sorted(pending.items()):
+            key = cards[place].gpu.key
+            to_be = next((each for each in empty if cards[each].gpu.key == key), None)
+            if to and place in held and to_be is not None:
+                then: dict[_Place, tuple[Instance, ...]] = {**pending, place: ()}
+                yield _Step(to_be, to), then
+
+    def _lost(self, old: tuple[Instance, ...], new: tuple[Instance, ...]) -> dict[str, Fraction]:
+        before, after = self._rates_of(old), self._rates_of(new)
+        return {
+            name: rate - after.get(name, 0)
+            for name, rate in before.items()
+            if rate > after.get(name, 0)
+        }
+
+    def _capacities(self, held: Mapping[_Place, tuple[Instance, ...]]) -> dict[str, Fraction]:
+        has = dict(self._first)
+        for place, old in self._ground.before.items():
+            new = held.get(place, ())
+            if new != old:
+                for sign, own in ((-1, old), (1, new)):
+                    for name, rate in self._rates_of(own).items():
+                        has[name] += sign * rate
+        return has
+
+    def _rates_of(self, held: tuple[Instance, ...]) -> dict[str, Fraction]:
+        """What a content gives each service with a floor."""
+        if held not in self._rates:
+            rates: dict[str, Fraction] = {}
+            for each in held:
+                if each.work is not None and each.work.service in self._floors:
+                    name = each.work.service
+                    rates[name] = rates.get(name, Fraction(0)) + each.supply_rps
+            self._rates[held] = rates
+        return self._rates[held]
+
+
+def _checked(
+    now: Deployment,
+    target: Deployment,
+    ground: Ground,
+    floors: Mapping[str, Floor],
+    steps: Sequence[_Step],
+) -> Transition:
+    actions, held = [], dict(ground.before)
+    for place, to in steps:
+        gone, come = Counter(held[place]), Counter(to)
+        removes, adds = (tuple(part.elements()) for part in (gone - come, come - gone))
+        held[place] = to
+        actions.append(Action(What.SWITCH, *place, removes, adds))
+    cards = {
+        place: ground.cards[place].with_instances(own, Mode.MPS if own else None)
+        for place, own in held.items()
+        if own != ground.before[place]
+    }
+    target = target.with_gpus(cards)
+    most = max(most_in_use(now, actions), most_gpus(now, target))
+    same = in_common(now, target)
+    removed = Counter((action.gpu, each) for action in actions for each in action.removes)
+    kept = sum(bool(each.is_ours and each.work) for _, each in now.instances()) - removed.total()
+    spare = most - most_gpus(now, target)
+    return checked(
+        now, target, floors, ordered(now, actions, floors, most), spare,
+        Kept(kept, max(kept, same), Proof.CHECKED),
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""Services that take turns in a share of a GPU: frames that come out even, and limits that hold.
+
+Under MPS, instances with one share and one start are processes of several services that take turns.
+What each supplies says how long their common frame is: a batch a frame. So nothing more need be
+known of how they were planned: the frames must be one, the batches must fit into it, and a request
+that has just missed its turn waits for one frame and runs for one batch. That is the rule of frames
+`round_robin` (:class:`cms.FrameRule`), and what keeps `collect_then_run` keeps it, too: two frames
+are at least a frame and a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from ...errors import UnsupportedProblem
+from ...schedule.faults import Violation
+from ...values.numbers import shown
+from ..serving.service import Service
+from ..serving.time_sharing import amount_of, slot_ms
+from .instance import Instance, Mode, Work
+from .model import FleetGpu
+
+__all__ = ["refuse_turns", "takes_turns", "turn_faults"]
+
+
+def takes_turns(card: FleetGpu, instance: Instance) -> bool:
+    """Whether an instance is one of the processes that take turns in a share."""
+    return card.mode is Mode.MPS and instance.start is not None
+
+
+def refuse_turns(cards: Iterable[FleetGpu]) -> None:
+    """Refuse GPUs on which services of ours take turns: what is planned alone knows of none.
+
+    Raises
+    ------
+    UnsupportedProblem
+    """
+    for card in cards:
+        for each in card.instances:
+            if takes_turns(card, each) and each.is_ours:
+                raise UnsupportedProblem(
+                    f"{card.name} has {each.place}, in which services take turns; expected "
+                    "instances that serve one service each, or cms.fleet.deployment.transition."
+                    "reorganise to a plan that shares"
+                )
+
+
+def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violation]:
+    """Say what is wrong with the turns in the shares of one GPU.
+
+    Examples
+    --------
+    >>> from cms.fleet import OperatingPoint, gpu
+    >>> point = OperatingPoint("bert", "a100-80gb", "mps:60", 1, 8, 800, 10)
+    >>> work = Work("chat", point, Fraction(400))  # 8 a frame: frames of 20 ms
+    >>> held = (Instance("mps:60", 0, work),)
+    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), Mode.MPS, held)
+    >>> print(*turn_faults(card, [Service("chat", "bert", 400, 25)]))
+    node-a/0 has chat in mps:60@0 with frames of 20 ms and batches of 10 ms, needs a limit of 30 \
+ms or more; it is 25
+    """
+    limits = {service.name: service.latency_limit_ms for service in services}
+    shares: dict[str, list[Work]] = {}
+    for each in card.instances if card.mode is Mode.MPS else ():
+        if takes_turns(card, each) and each.work is not None and each.is_ours:
+            shares.setdefault(each.place, []).append(each.work)
+    for place, works in shares.items():
+        yield from _faults(card, place, works, limits)
+
+
+def _faults(
+    card: FleetGpu, place: str, works: list[Work], limits: dict[str, Fraction | None]
+) -> Iterator[Violation]:
+    names = [work.service for work in works]
+    if len(set(names)) < len(names):
+        yield Violation("turn", card.name, f"{place} with a service twice", "a turn for each")
+        return
+    if any(not work.supply_rps for work in works):
+        yield Violation("turn", card.name, f"a turn that supplies nothing in {place}", "a rate > 0")
+        return
+    frames = {1000 * amount_of(work.point) / work.supply_rps for work in works}
+    if len(frames) > 1:
+        has = f"frames of {' and '.join(f'{shown(each)} ms' for each in sorted(frames))} in {place}"
+        yield Violation("turn", card.name, has, "one frame for all that take turns")
+        return
+    (frame,) = frames
+    taken = sum((slot_ms(work.point) for work in works), Fraction(0))
+    if taken > frame:
+        has = f"batches of {shown(taken)} ms in a frame of {shown(frame)} ms of {place}"
+        yield Violation("turn", card.name, has, "batches that fit into the frame")
+    for work in works:
+        limit, length = limits.get(work.service), slot_ms(work.point)
+        if limit is not None and frame + length > limit:
+            has = (
+                f"{work.service} in {place} with frames of {shown(frame)} ms and batches of "
+                f"{shown(length)} ms"
+            )
+            needs = f"a limit of {shown(frame + length)} ms or more; it is {shown(limit)}"
+            yield Violation("turn", card.name, has, needs)

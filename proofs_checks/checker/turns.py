@@ -1,0 +1,97 @@
+"""Services that take turns in a share of a GPU: whether what each supplies can be.
+
+Instances of one profile and one start on a GPU under MPS are processes that take turns. In every
+frame each runs one batch, so its frame is its batch over what it supplies; the frames of all must
+be one, and their batches must fit into it. Requests come evenly: in no window as long as a frame
+are there more than a batch. So a turn that begins finds at most a batch waiting, of which none had
+waited for the turn before; each has waited for less than a frame and runs for one batch, and that
+much the limit must allow. A batch takes what its throughput says, or its measured latency, where
+that is longer by more than one part in a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import pairwise
+
+from .fleet import Instance
+from .reading import ZERO, show
+from .supplies import Point, Service
+
+_APART = Fraction(1, 100)
+
+
+def turn_faults(
+    name: str,
+    held: Iterable[Instance],
+    points: Mapping[str, Point],
+    services: Mapping[str, Service],
+) -> list[str]:
+    """Say what is wrong with the turns on a GPU under MPS."""
+    shares: dict[tuple[int, int], list[Point]] = {}
+    for each in held:
+        if each.start is not None:
+            own = shares.setdefault((each.start, _percent(each)), [])
+            if each.point is not None and each.owner is None:
+                own.append(points[each.point])
+    faults = [
+        f"{name}: the shares from {first} % and from {second} % overlap"
+        for (first, size), (second, _) in pairwise(sorted(shares))
+        if first + size > second
+    ]
+    for (start, _), taking in shares.items():
+        faults += [f"{name}, the share from {start} %: {why}" for why in _wrong(taking, services)]
+    return faults
+
+
+def prepared(
+    removes: Iterable[Instance], adds: Iterable[Instance], points: Mapping[str, Point]
+) -> int:
+    """Count the processes of one share and service that come and do not go on from before."""
+    left = [_process(each, points) for each in removes]
+    new = 0
+    for each in adds:
+        process = _process(each, points)
+        if process in left:
+            left.remove(process)
+        else:
+            new += 1
+    return new
+
+
+def _process(instance: Instance, points: Mapping[str, Point]) -> tuple[str, str | None]:
+    point = instance.point
+    return instance.profile, None if point is None else points[point].service
+
+
+def _percent(instance: Instance) -> int:
+    return int(instance.profile.removeprefix("mps:"))
+
+
+def _length(point: Point) -> Fraction:
+    computed = 1000 * point.processes * point.batch / point.throughput
+    apart = abs(point.latency - computed) > _APART * computed
+    return max(computed, point.latency) if apart else computed
+
+
+def _wrong(taking: list[Point], services: Mapping[str, Service]) -> list[str]:
+    if len({each.service for each in taking}) < len(taking):
+        return ["a service takes two turns in one frame"]
+    if any(not each.supply for each in taking):
+        return ["a turn supplies nothing"]
+    frames = {1000 * each.processes * each.batch / each.supply for each in taking}
+    if len(frames) > 1:
+        return [f"the frames are {' and '.join(show(each) for each in sorted(frames))} ms long"]
+    faults = []
+    for frame in frames:
+        if (total := sum(map(_length, taking), ZERO)) > frame:
+            faults.append(f"batches of {show(total)} ms are to fit into {show(frame)} ms")
+        for each in taking:
+            limit = services[each.service].limit
+            if limit is not None and frame + _length(each) > limit:
+                faults.append(
+                    f"{show(each.service)} waits for {show(frame)} ms and runs for "
+                    f"{show(_length(each))} ms, with a limit of {show(limit)} ms"
+                )
+    return faults

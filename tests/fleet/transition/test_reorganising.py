@@ -1,0 +1,407 @@
+"""From one plan of shared GPUs to the next: what is free, what is prepared, and in which order."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from cms import Configuration, MachineGroup, Mix, Schedule, solve
+from cms.errors import UnsupportedProblem
+from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    check_deployment,
+    nearest,
+    place,
+    wanted_of,
+)
+from cms.fleet.deployment.contents import contents_of
+from cms.fleet.deployment.instance import Mode, Work
+from cms.fleet.deployment.transition import (
+    Action,
+    Impossible,
+    Transition,
+    What,
+    check_transition,
+    lowest_capacity,
+    reversal,
+    schedule,
+    transition,
+    transition_from_json,
+    transition_to_json,
+)
+from cms.fleet.deployment.transition.floors import floors_of
+from cms.fleet.deployment.transition.folder import folder_of
+from cms.fleet.deployment.transition.reorganising import assigned, reorganise
+from proofs_checks.checker.replay import check_transition as recheck
+from tests.fleet.mixes import POINTS, SERVICES, share
+from tests.fleet.plans import solution
+from tests.samples import few
+
+CARD = gpu("a100-80gb")
+
+
+def fleet(count: int) -> Deployment:
+    cards = tuple(FleetGpu("n", index, CARD, Mode.MPS) for index in range(count))
+    return Deployment((FleetNode("n", cards),))
+
+
+@cache
+def plan(chat: int, see: int, method: str = "mix_first_fit", **terms: Any) -> Plan:
+    rates = {"chat": chat, "see": see}
+    services = [replaced(each, rates[each.name]) for each in SERVICES]
+    posed = as_problem(services, POINTS, CARD.key, sharing="time", **terms)
+    return Plan(posed, solve(posed.problem, method))
+
+
+def replaced(service: Service, rate: int) -> Service:
+    return Service(service.name, service.model, rate, service.latency_limit_ms)
+
+
+def to_plan(now: Deployment, wanted: Plan) -> Transition:
+    found = reorganise(now, wanted)
+    assert isinstance(found, Transition), found
+    return found
+
+
+def reread(found: Transition) -> Any:
+    return json.loads(json.dumps(transition_to_json(found)))
+
+
+def on_gpus(side: Deployment) -> Counter[tuple[str, tuple[Instance, ...]]]:
+    return Counter((card.gpu.key, card.instances) for card in side.used_gpus())
+
+
+def test_batches_and_frames_change_for_nothing_and_a_new_share_is_prepared() -> None:
+    first = to_plan(fleet(2), plan(150, 50)).target
+    held = next(iter(contents_of(plan(150, 50))))[1]
+    assert {each.place for each in held} == {"mps:60@0", "mps:40@60"}
+    free = to_plan(first, plan(600, 250))  # batches of 8 instead of 4
+    assert [action.what for action in free.actions] == [What.SWITCH]
+    assert free.actions[0].prepared == ()
+    assert schedule(free).makespan_s == 0
+    more = to_plan(free.target, plan(800, 60))
+    assert [each.place for action in more.actions for each in action.prepared] == ["mps:40@60"]
+    assert schedule(more).makespan_s == 15
+    back = to_plan(more.target, plan(150, 50))
+    assert sum(len(action.prepared) for action in back.actions) == 0
+    for each in (free, more, back):
+        assert check_transition(each) == ()
+        assert recheck(reread(each)) == []
+        assert transition_from_json(reread(each)) == each
+
+
+def pairs(seed: int) -> tuple[Deployment, Plan]:
+    rng = random.Random(seed)
+    before, after = ((rng.randint(0, 1900), rng.randint(0, 1900)) for _ in range(2))
+    methods = [rng.choice(["gpulet", "mix_first_fit"]) for _ in range(2)]
+    both = plan(*before, methods[0]), plan(*after, methods[1])
+    most = max(sum(contents_of(each).values()) for each in both)
+    # so few empty ones that one may be used again
+    start = reorganise(fleet(most + 2 + seed % 3), both[0])
+    assert isinstance(start, Transition)
+    return start.target, both[1]
+
+
+@pytest.mark.parametrize("seed", few(6, range(150)))
+def test_every_floor_holds_and_the_plan_is_reached_by_both_checkers(seed: int) -> None:
+    now, wanted = pairs(seed)
+    found = to_plan(now, wanted)
+    assert check_transition(found) == ()
+    assert recheck(reread(found)) == []
+    assert on_gpus(found.target) == Counter(contents_of(wanted))
+    for name, floor in found.floors.items():
+        assert lowest_capacity(found, name) >= floor.rps
+        curve = schedule(found).capacity(found, name)
+        assert min(rps for _, rps in curve) >= floor.rps
+        assert curve[-1][1] == found.target.capacity(name)
+
+
+def test_a_plan_is_the_way_to_itself_whatever_the_order_of_its_services() -> None:
+    services = [replaced(each, 200) for each in reversed(SERVICES)]
+    posed = as_problem(services, POINTS, CARD.key, sharing="time")
+    cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
+    both = {("mps:60", Mix({"chat": 8, "see": 4})): 1, ("mps:40", Mix({"see": 4})): 1}
+    found = solution(
+        schedule=Schedule([MachineGroup(cut, both, 1)]), problem_sha256=posed.problem.sha256
+    )
+    wanted = Plan(posed, found)
+    there = to_plan(fleet(1), wanted).target
+    assert to_plan(there, wanted).actions == ()
+
+
+def in_rings(step: int) -> Plan:
+    """Twice three GPUs: 60 % for one of three services and 40 % for the one so many after it."""
+    points = [share("bert", 60, 8, 10), share("bert", 40, 8, 20)]
+    services = [Service(name, "bert", 1200, 60) for name in "abcdef"]
+    posed = as_problem(services, points, CARD.key, sharing="time")
+    cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
+    groups = [
+        MachineGroup(
+            cut,
+            {("mps:60", Mix({name: 8})): 1, ("mps:40", Mix({ring[(at + step) % 3]: 8})): 1},
+            1,
+        )
+        for ring in ("abc", "def")
+        for at, name in enumerate(ring)
+    ]
+    found = solution(schedule=Schedule(groups), problem_sha256=posed.problem.sha256)
+    return Plan(posed, found)
+
+
+def test_where_each_waits_for_the_next_an_empty_gpu_is_used_and_the_emptied_ones_again() -> None:
+    now = to_plan(fleet(7), in_rings(1)).target
+    found = to_plan(now, in_rings(2))
+    assert found.spare.count == 1
+    assert recheck(reread(found)) == []
+    assert max(Counter(action.gpu for action in found.actions).values()) == 2
+    assert schedule(found).makespan_s > schedule(found).least_s > 0
+    assert all(lowest_capacity(found, name) == 1200 for name in "abcdef")
+    assert len(found.target.used_gpus()) == 6
+    short = reorganise(now, in_rings(2), most_spare=0)
+    assert isinstance(short, Impossible)
+    assert short.proof == "none"
+    assert "no order of switches keeps the floors on 0 spare GPUs" in str(short)
+    assert isinstance(reorganise(to_plan(fleet(6), in_rings(1)).target, in_rings(2)), Impossible)
+
+
+def processes(held: tuple[Instance, ...]) -> Counter[tuple[str, str]]:
+    return Counter((each.profile, each.work.service) for each in held if each.work)
+
+
+@pytest.mark.parametrize("seed", few(6, range(150)))
+def test_nothing_is_prepared_that_another_assignment_would_save(seed: int) -> None:
+    now, wanted = pairs(seed)
+    contents = list(Counter(contents_of(wanted)).elements())
+    old = [card.instances for card in now.used_gpus()]
+    if max(len(contents), len(old)) > 4:
+        return
+    old += [()] * len(contents)  # empty GPUs
+    best = min(
+        sum(
+            (processes(new[1]) - processes(old[at])).total()
+            for at, new in zip(to, contents, strict=True)
+        )
+        for to in permutations(range(len(old)), len(contents))
+    )
+    ground = assigned(now, contents_of(wanted))
+    assert not isinstance(ground, Impossible)
+    pairs_of = ((ground.before[place], to) for place, to in ground.after.items())
+    assert sum((processes(to) - processes(at)).total() for at, to in pairs_of) == best
+
+
+@pytest.mark.parametrize("seed", few(6, range(150)))
+def test_no_spare_gpu_is_taken_where_some_order_does_without(seed: int) -> None:
+    """Orders are tried one by one, for GPUs that all become what they become in the answer."""
+    now, wanted = pairs(seed)
+    found = to_plan(now, wanted)
+    ends = {(card.node, card.index): card for card in found.target.gpus()}
+    changes = [
+        (card.instances, ends[card.node, card.index].instances)
+        for card in now.gpus()
+        if card.instances != ends[card.node, card.index].instances
+    ]
+    if len(changes) > 5:
+        return
+    floors = floors_of(now, found.target)
+    most = max(len(now.used_gpus()), len(found.target.used_gpus()))
+
+    def does(order: tuple[int, ...]) -> bool:
+        has, used = {name: now.capacity(name) for name in floors}, len(now.used_gpus())
+        for at in order:
+            old, new = changes[at]
+            used += bool(new) - bool(old)
+            for sign, held in ((-1, old), (1, new)):
+                for each in held:
+                    assert each.work is not None
+                    has[each.work.service] += sign * each.supply_rps
+            if used > most or any(has[name] < floor.rps for name, floor in floors.items()):
+                return False
+        return True
+
+    if any(map(does, permutations(range(len(changes))))):
+        assert found.spare.count == 0
+
+
+def first_change() -> Transition:
+    now = to_plan(fleet(3), plan(150, 50)).target
+    return to_plan(now, plan(800, 60))
+
+
+Document = dict[str, Any]
+
+
+def _as_restart(document: Document) -> None:
+    document["actions"][0]["what"] = "rewrite"
+
+
+def _uneven(document: Document) -> None:
+    document["points"][0]["supply_rps"] = "400.000001"
+
+
+def _overlapping(document: Document) -> None:
+    for part in (document["target"], document["start"]):
+        for card in part["nodes"][0]["gpus"]:
+            for each in card["instances"]:
+                each["start"] = 41
+    for action in document["actions"]:
+        for each in (*action["removes"], *action["adds"]):
+            each["start"] = 41
+
+
+def _tight(document: Document) -> None:
+    for services in (document["services"], document["target"]["services"]):
+        for each in services:
+            each["latency_limit_ms"] = "12.0001"
+    for each in document["start"]["services"]:
+        each["latency_limit_ms"] = "12.0001"
+
+
+def _floor(document: Document) -> None:
+    document["floors"]["chat"]["rps"] = 10_000
+
+
+@pytest.mark.parametrize("spoil", [_as_restart, _uneven, _overlapping, _tight, _floor])
+def test_both_checkers_refuse_what_is_spoiled(spoil: Callable[[Document], None]) -> None:
+    document = reread(first_change())
+    assert recheck(document) == []
+    spoil(document)
+    assert check_transition(transition_from_json(document)) != ()
+    assert recheck(document) != []
+
+
+def work(name: str, percent: int, batch: int, ms: int, supply: Fraction | int) -> Work:
+    return Work(name, share("bert", percent, batch, ms), Fraction(supply))
+
+
+@pytest.mark.parametrize(
+    ("held", "limit", "words"),
+    [
+        ((("mps:60", 0, work("a", 60, 8, 10, 400)),), 30, ""),
+        ((("mps:60", 0, work("a", 60, 8, 10, 400)),), Fraction(299999, 10000), "a limit of 30 ms"),
+        (
+            (("mps:60", 0, work("a", 60, 8, 10, 400)), ("mps:60", 0, work("b", 60, 4, 10, 200))),
+            30,
+            "",
+        ),
+        (
+            (("mps:60", 0, work("a", 60, 8, 10, 400)), ("mps:60", 0, work("b", 60, 4, 10, 201))),
+            60,
+            "one frame for all",
+        ),
+        (
+            (("mps:60", 0, work("a", 60, 8, 11, 400)), ("mps:60", 0, work("b", 60, 4, 10, 200))),
+            60,
+            "batches that fit",
+        ),
+        (
+            (("mps:60", 0, work("a", 60, 8, 5, 800)), ("mps:60", 0, work("a", 60, 8, 5, 800))),
+            60,
+            "a turn for each",
+        ),
+        (
+            (("mps:60", 0, work("a", 60, 8, 5, 800)), ("mps:60", 41, work("b", 60, 8, 5, 800))),
+            60,
+            "ends at 100 %",
+        ),
+        (
+            (("mps:40", 0, work("a", 40, 8, 5, 800)), ("mps:60", 39, work("b", 60, 8, 5, 800))),
+            60,
+            "per cents of their own",
+        ),
+    ],
+)
+def test_turns_in_a_share_are_checked_exactly(
+    held: tuple[tuple[str, int, Work], ...], limit: Fraction | int, words: str
+) -> None:
+    card = FleetGpu("n", 0, CARD, Mode.MPS, tuple(Instance(*each) for each in held))
+    services = tuple(Service(name, "bert", 0, limit) for name in "ab")
+    faults = check_deployment(Deployment((FleetNode("n", (card,)),), services))
+    assert bool(faults) == bool(words), faults
+    assert words in " ".join(map(str, faults))
+
+
+def test_turns_change_by_switches_only_and_48_clients_are_the_most() -> None:
+    found = first_change()
+    by_hand = [
+        Action(What.DELETE, action.node, action.index, (each,))
+        for action in found.actions
+        for each in action.removes
+    ]
+    faults = check_transition(replace(found, actions=tuple(by_hand)))
+    assert any("a switch for that" in str(fault) for fault in faults)
+    many = tuple(
+        Instance("mps:2", 2 * at, Work("chat", share("bert", 2, 1, 5), Fraction(1000, 20)))
+        for at in range(24)
+    )
+    others = tuple(replace(each, profile="mps:4", start=4 * at) for at, each in enumerate(many))
+    others = tuple(
+        replace(each, work=Work("chat", share("bert", 4, 1, 5), Fraction(1000, 20)))
+        for each in others
+    )
+    card = FleetGpu("n", 0, CARD, Mode.MPS, many)
+    service = Service("chat", "bert", 100, 60)
+    now = Deployment((FleetNode("n", (card,)),), (service,))
+    for count, is_too_many in ((24, False), (25, True)):
+        own = (*others, *(replace(each, profile="mps:3") for each in many[: count - 24]))
+        switch = Action(What.SWITCH, "n", 0, many, own)
+        seen = check_transition(replace(found, start=now, target=now, actions=(switch,), floors={}))
+        assert any("clients" in str(fault) for fault in seen) is is_too_many
+
+
+def test_what_is_not_shared_in_time_is_refused() -> None:
+    point = OperatingPoint("bert", CARD.key, "3g.40gb", 1, 8, 800, 10)
+    services = [Service("chat", "bert", 100, 60)]
+    sliced = as_problem(services, [point], CARD.key, sharing="time")
+    with pytest.raises(UnsupportedProblem, match="an instance of MIG"):
+        contents_of(Plan(sliced, solve(sliced.problem, "mix_first_fit")))
+    alone = as_problem(services, [point], CARD.key, rule="half")
+    with pytest.raises(UnsupportedProblem, match="take a transition"):
+        contents_of(Plan(alone, solve(alone.problem)))
+    card = FleetGpu("n", 0, CARD, Mode.MPS, (Instance("mps:60"),))
+    with pytest.raises(UnsupportedProblem, match="no share that services take turns in"):
+        reorganise(Deployment((FleetNode("n", (card,)),)), plan(150, 50))
+
+
+def test_what_is_planned_without_sharing_knows_no_turns_and_says_so() -> None:
+    now = to_plan(fleet(3), plan(150, 50)).target
+    services = [replaced(each, 200) for each in SERVICES]
+    posed = as_problem(services, POINTS, CARD.key, rule="half")
+    alone = Plan(posed, solve(posed.problem))
+    ways: list[Callable[[], object]] = [
+        lambda: transition(now, wanted_of(alone)),
+        lambda: transition(now, to_plan(now, plan(600, 250)).target),
+        lambda: place(wanted_of(alone), now),
+        lambda: nearest(now, alone),
+    ]
+    for way in ways:
+        with pytest.raises(UnsupportedProblem, match="in which services take turns"):
+            way()
+    with pytest.raises(UnsupportedProblem, match="a switch is yours to carry out"):
+        folder_of(first_change())
+    back = reversal(first_change())
+    assert check_transition(back) == ()
+    assert {action.what for action in back.actions} == {What.SWITCH}
+
+
+def test_too_few_gpus_are_said_and_others_work_is_left_alone() -> None:
+    assert isinstance(reorganise(fleet(1), plan(1900, 1900)), Impossible)
+    theirs = Instance("mps:60", 0, owner="pod team-x/trainer")
+    cards: Mapping[tuple[str, int], FleetGpu] = {
+        ("n", 0): FleetGpu("n", 0, CARD, Mode.MPS, (theirs,))
+    }
+    found = to_plan(fleet(3).with_gpus(cards), plan(150, 50))
+    assert found.target.node("n").gpus[0].instances == (theirs,)
+    assert isinstance(reorganise(fleet(1).with_gpus(cards), plan(150, 50)), Impossible)
