@@ -41,6 +41,7 @@ class _Row(NamedTuple):
     scaled: tuple[int, ...]  # amounts, in 1/unit
     lengths: tuple[int, ...]  # in 1/unit
     limit: int  # in 1/unit
+    fastest: Fraction  # the largest rate of a point alone
 
 
 class _Table(NamedTuple):
@@ -97,9 +98,9 @@ class Hosting:
         #: For each job the blocks that can serve it, with the largest rate it has there alone.
         self.saturated: dict[str, dict[str, Fraction]] = {
             job.name: {
-                block: max(Fraction(a, at) for a, at in zip(row.scaled, row.lengths, strict=True))
+                block: table.rows[job.name].fastest
                 for block, table in self._tables.items()
-                if (row := table.rows.get(job.name)) is not None
+                if job.name in table.rows
             }
             for job in problem.jobs
         }
@@ -223,10 +224,16 @@ def _table(problem: TimeSharedProblem, block: str) -> _Table:
         {
             job: _Row(
                 tuple(point.amount for point in own),
-                tuple(int(point.amount * unit) for point in own),
-                tuple(int(point.length * unit) for point in own),
-                int(limits[job] * unit),
+                tuple(_times(point.amount, unit) for point in own),
+                tuple(_times(point.length, unit) for point in own),
+                _times(limits[job], unit),
+                max(point.amount / point.length for point in own),
             )
             for job, own in points.items()
         },
     )
+
+
+def _times(value: Fraction, unit: int) -> int:
+    """A multiple of 1/unit in these; a product of fractions would reduce what may be long."""
+    return value.numerator * (unit // value.denominator)
