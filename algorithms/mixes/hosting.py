@@ -10,6 +10,8 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
 
+from cms.values.numbers import in_parts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -224,16 +226,11 @@ def _table(problem: TimeSharedProblem, block: str) -> _Table:
         {
             job: _Row(
                 tuple(point.amount for point in own),
-                tuple(_times(point.amount, unit) for point in own),
-                tuple(_times(point.length, unit) for point in own),
-                _times(limits[job], unit),
+                tuple(in_parts(point.amount, unit) for point in own),
+                tuple(in_parts(point.length, unit) for point in own),
+                in_parts(limits[job], unit),
                 max(point.amount / point.length for point in own),
             )
             for job, own in points.items()
         },
     )
-
-
-def _times(value: Fraction, unit: int) -> int:
-    """A multiple of 1/unit in these; a product of fractions would reduce what may be long."""
-    return value.numerator * (unit // value.denominator)
