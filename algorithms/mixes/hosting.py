@@ -10,6 +10,8 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
 
+from cms.values.numbers import in_parts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -41,6 +43,7 @@ class _Row(NamedTuple):
     scaled: tuple[int, ...]  # amounts, in 1/unit
     lengths: tuple[int, ...]  # in 1/unit
     limit: int  # in 1/unit
+    fastest: Fraction  # the largest rate of a point alone
 
 
 class _Table(NamedTuple):
@@ -97,9 +100,9 @@ class Hosting:
         #: For each job the blocks that can serve it, with the largest rate it has there alone.
         self.saturated: dict[str, dict[str, Fraction]] = {
             job.name: {
-                block: max(Fraction(a, at) for a, at in zip(row.scaled, row.lengths, strict=True))
+                block: table.rows[job.name].fastest
                 for block, table in self._tables.items()
-                if (row := table.rows.get(job.name)) is not None
+                if job.name in table.rows
             }
             for job in problem.jobs
         }
@@ -223,9 +226,10 @@ def _table(problem: TimeSharedProblem, block: str) -> _Table:
         {
             job: _Row(
                 tuple(point.amount for point in own),
-                tuple(int(point.amount * unit) for point in own),
-                tuple(int(point.length * unit) for point in own),
-                int(limits[job] * unit),
+                tuple(in_parts(point.amount, unit) for point in own),
+                tuple(in_parts(point.length, unit) for point in own),
+                in_parts(limits[job], unit),
+                max(point.amount / point.length for point in own),
             )
             for job, own in points.items()
         },

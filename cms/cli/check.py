@@ -77,7 +77,7 @@ def check(
         if not faults and "shortage" in told.value:
             refuse_other_shortage(told.at("shortage"), posed)
         if plan is not None and not faults:
-            _read_whole(plan)
+            answer, faults = _read_whole(plan)
     said = {
         "valid": not faults,
         "status": answer.status.value,
@@ -172,11 +172,24 @@ def _open_plan(path: Path, kind: str, document: Node) -> Node:
     return document
 
 
-def _read_whole(plan: Node) -> None:
-    """Let the reader compare the plan's services and GPUs with its problem and solution."""
-    from cms.fleet.serving.plan_reading import plan_from_json
+def _read_whole(plan: Node) -> tuple[Solution, list[Violation]]:
+    """Let the reader compare the plan's services and GPUs with its problem and solution.
 
-    plan_from_json(plan)
+    Under interference, what keeps its limits beside the worst is checked against the pairs, and
+    what is proved against the problem that bounds.
+    """
+    from cms.fleet.serving import NeighbourServing, neighbour_faults
+    from cms.fleet.serving.plan_reading import plan_from_json
+    from cms.solving.recheck import faults_of
+
+    whole = plan_from_json(plan)
+    faults: list[Violation] = []
+    if isinstance(whole.serving, NeighbourServing):
+        if whole.outer is not None:
+            faults += faults_of(whole.serving.outer, whole.outer)
+        if whole.solution.cost is not None:
+            faults += neighbour_faults(whole.serving, whole.solution.schedule)
+    return whole.answer, faults
 
 
 def _report(solution: Solution, faults: list[Violation], machine: str) -> str:

@@ -55,6 +55,6 @@ def refuse_even(text: str) -> None:
     if text == "even":
         raise options.usage_error(
             "'even': evenly spaced arrivals are for plans whose services share instances in time; "
-            "gamma:0.01 comes near them",
+            "gamma:0.01 with --routing round_robin comes near them",
             "--arrivals",
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from .catalogue import find_gpu, gpu_keys
 from .fleets import MaxAge
 from .near import ExtraGpus, Near, read_near, show_nearest
 from .published import load_published, names_of
-from .searching import Search, lacking, search, spread
+from .searching import Search, bounded_beside, lacking, search, spread
 from .session import refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
@@ -58,12 +58,15 @@ class _Wishes:
             load_curves = read_load_curves(self.load_curves)
         most, fleet = self.max_processes or max_processes, self.fleet(gpus)
         if (terms := self.sharing.terms(self.rule)) is not None:
-            return as_problem(
+            pairs, said = self.sharing.slowdowns()
+            beside: dict[str, Any] = {"interference": pairs, "classes": self.sharing.classes}
+            shared: AnyServing = as_problem(
                 services, operating_points, fleet, sharing="time", rule=terms.rule,
                 max_services=terms.max_services, splits=terms.splits, headroom=terms.headroom,
                 rate_margin=self.rate_margin, max_processes=most, limits=self.limits,
-                costs=self.costs,
+                costs=self.costs, **({} if pairs is None else beside),
             )  # fmt: skip
+            return replace(shared, warnings=(*shared.warnings, *said))
         return as_problem(
             services, operating_points, fleet, rule=self.rule or rule, load_curves=load_curves,
             rate_margin=self.rate_margin, max_processes=most, limits=self.limits,
@@ -210,6 +213,9 @@ def plan(
     splits: sharing.Splits = None,
     headroom: sharing.Headroom = None,
     batching_overheads: sharing.Overheads = None,
+    interference: sharing.Interference = None,
+    utilisations: sharing.Utilisations = None,
+    classes: sharing.Classes = None,
     method: options.Method = "auto",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
@@ -230,7 +236,10 @@ def plan(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    terms = sharing.Sharing(shared, max_services, splits, headroom, batching_overheads)
+    terms = sharing.Sharing(
+        shared, max_services, splits, headroom, batching_overheads, interference, utilisations,
+        classes,
+    )  # fmt: skip
     terms.refuse_the_rest(load_curves, near)
     wishes = _Wishes(
         gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
@@ -240,7 +249,8 @@ def plan(
     refuse_two_readers(
         (services, "--services"), (operating_points, "--operating-points"),
         (load_curves, "--load-curves"), (start, "--start"), (near, "--near"),
-        (batching_overheads, "--batching-overheads"),
+        (batching_overheads, "--batching-overheads"), (interference, "--interference"),
+        (utilisations, "--utilisations"),
     )  # fmt: skip
     if near is not None and spread_slack:
         raise options.usage_error(
@@ -264,7 +274,11 @@ def plan(
     solution = search(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
     )
-    from cms.fleet.serving import Plan, ServingProblem, plan_to_json
+    from cms.fleet.serving import NeighbourServing, Plan, ServingProblem, plan_to_json
+
+    outer = None
+    if isinstance(serving, NeighbourServing):
+        outer = bounded_beside(session, serving, solution, how)
 
     if now is not None:
         if solution.cost is not None:
@@ -280,7 +294,7 @@ def plan(
     wished = shown and spread_slack is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
-    made = Plan(serving, solution)
+    made = Plan(serving, solution, outer)
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.terminal import plan_report
@@ -293,7 +307,7 @@ def plan(
         return plan_picture(made, title, short_of)
 
     session.show(lambda: plan_to_json(made, short_of), report, draw, output, picture)
-    return session.code_of(solution)
+    return session.code_of(made.answer)
 
 
 def _from_files(

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -23,6 +23,7 @@ from .session import Session
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from cms.fleet.serving import NeighbourServing
     from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
@@ -129,6 +130,30 @@ def search(
         return heard(
             session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
         )
+
+
+def bounded_beside(
+    session: Session, serving: NeighbourServing, solution: Solution, how: Search
+) -> Solution:
+    """Bound what is needed whatever is beside what, in as much time again.
+
+    Parameters
+    ----------
+    session : Session
+    serving : NeighbourServing
+    solution : Solution
+        Of its problem.
+    how : Search
+        The method is always ``auto``: this is no schedule of the user's method.
+    """
+    from .progress import FIRST_LINE_SECONDS
+
+    if serving.outer == serving.problem:  # nothing is beside anything
+        return solution
+    if solution.seconds > FIRST_LINE_SECONDS:  # there is a log already
+        session.note("planned beside the worst that may be there; bounding beside the best")
+    how = replace(how, method="auto", options={}, start=None)
+    return search(session, serving.outer, how, counted="GPUs", report="cms.fleet.report.terminal")
 
 
 def lacking(

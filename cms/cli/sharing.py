@@ -14,6 +14,7 @@ from cms.values.names import nearest
 from . import options
 
 if TYPE_CHECKING:
+    from cms.fleet.serving import Interference as Pairs
     from cms.fleet.serving import TimeSharing
 
 
@@ -71,6 +72,30 @@ Overheads = Annotated[
         help="With --headroom: columns batch, overhead_ms: what making up a batch takes.",
     ),
 ]  # fmt: skip
+Interference = Annotated[
+    Path | None,
+    typer.Option(
+        "--interference", metavar="PAIRS.csv",
+        help="With --sharing: by which factor a batch takes longer beside another one on its GPU; "
+        "columns model, device, profile, batch, beside_model, beside_batch, slowdown.",
+    ),
+]  # fmt: skip
+Utilisations = Annotated[
+    Path | None,
+    typer.Option(
+        "--utilisations", metavar="U.csv",
+        help="With --interference: columns model, device, profile, batch, l2_util, dram_util; "
+        "pairs that were not measured are predicted by gpulet's linear model, fitted on the rest.",
+    ),
+]  # fmt: skip
+Classes = Annotated[
+    int | None,
+    typer.Option(
+        "--classes", metavar="N", min=1,
+        help="With --interference: batches are cut into N classes by how much they slow others; "
+        "more of them bring plan and bound nearer to each other and take longer.  [default: 3]",
+    ),
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +107,9 @@ class Sharing:
     splits: str | None
     headroom: str | None
     overheads: Path | None
+    interference: Path | None
+    utilisations: Path | None
+    classes: int | None
 
     def refuse_the_rest(self, load_curves: Path | None, near: Path | None) -> None:
         """Refuse options that do not go together.
@@ -95,13 +123,24 @@ class Sharing:
         given = {
             "--max-services": self.max_services, "--splits": self.splits,
             "--headroom": self.headroom, "--batching-overheads": self.overheads,
+            "--interference": self.interference, "--utilisations": self.utilisations,
+            "--classes": self.classes,
         }  # fmt: skip
         for option, value in given.items():
             if value is not None and self.kind is None:
                 raise options.usage_error("it goes with --sharing time", option)
         if self.overheads is not None and self.headroom is None:
             raise options.usage_error("it goes with --headroom", "--batching-overheads")
+        for option, more in (("--utilisations", self.utilisations), ("--classes", self.classes)):
+            if more is not None and self.interference is None:
+                raise options.usage_error("it goes with --interference", option)
         _require_one_of(self.splits, _splits(), "--splits")
+        if self.interference is not None and self.splits == "any":
+            raise options.usage_error(
+                "'any': what slows a batch is measured beside one other share; leave it or "
+                "--interference out",
+                "--splits",
+            )
         _require_one_of(self.headroom, _headrooms(), "--headroom")
         for option, path in (("--load-curves", load_curves), ("--near", near)):
             if path is not None and self.kind is not None:
@@ -131,6 +170,23 @@ class Sharing:
         return TimeSharing(
             rule or DEFAULT_FRAME_RULE, self.max_services, self.splits or "pairs", more
         )
+
+    def slowdowns(self) -> tuple[Pairs | None, tuple[str, ...]]:
+        """Return what batches take beside others, and what to say of it; None if nothing is said.
+
+        Raises
+        ------
+        CmsError
+            If a table is wrong, or pairs cannot be predicted from it.
+        """
+        from cms.fleet.serving import predicted, read_interference, read_utilisations
+
+        if self.interference is None:
+            return None, ()
+        table = read_interference(self.interference)
+        if self.utilisations is None:
+            return table, ()
+        return predicted(table, read_utilisations(self.utilisations))
 
 
 def _require_one_of(value: str | None, known: Iterable[str], option: str) -> None:

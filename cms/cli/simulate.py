@@ -137,7 +137,7 @@ def simulate(
         replayed = read_plan(plan)
         if replayed.solution.cost is None:
             session.warn("the plan has no schedule, so nothing can be replayed")
-            return session.code_of(replayed.solution)
+            return session.code_of(replayed.answer)
         how: dict[str, Any] = {"rate": rate, "seed": seed, "cancel": session.interrupts.cancel}
         if isinstance(replayed.serving, SharedServing):
             queues = {

@@ -8,7 +8,7 @@ from math import floor, lcm
 from typing import NamedTuple
 
 from ..problem.parts import Block
-from ..values.numbers import common_step
+from ..values.numbers import common_step, in_parts
 from .functions import PriceFunction
 from .problem import TimeSharedProblem
 
@@ -139,7 +139,7 @@ class ExactMixes:
     def __init__(self, offers: Sequence[Offer]) -> None:
         choices = [choice for offer in offers for choice in offer.choices]
         self._time = time = lcm(*(choice.length.denominator for choice in choices))
-        self._lengths = [[int(c.length * time) for c in offer.choices] for offer in offers]
+        self._lengths = [[in_parts(c.length, time) for c in offer.choices] for offer in offers]
         self._longest = [[floor(c.longest * time) for c in offer.choices] for offer in offers]
         values: list[Fraction] = []
         for offer in offers:
@@ -162,12 +162,12 @@ class ExactMixes:
         for times, height in offer.function.steps if offer.demand else ():
             full = times * choice.amount * self._time
             most = -floor(-times * offer.demand)
-            steps.append((int(height * unit), full.numerator, full.denominator, most))
+            steps.append((in_parts(height, unit), full.numerator, full.denominator, most))
         return _Price(
-            int(self._linear(offer, choice) * unit),
-            int(offer.function.slope * unit) if offer.demand else 0,
+            in_parts(self._linear(offer, choice), unit),
+            in_parts(offer.function.slope, unit) if offer.demand else 0,
             tuple(steps),
-            int(offer.charge * unit),
+            in_parts(offer.charge, unit),
         )
 
     @property

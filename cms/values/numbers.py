@@ -310,6 +310,19 @@ def whole(
     return number
 
 
+def in_parts(value: Fraction, parts: int) -> int:
+    """Return how many 1/``parts`` a value is, which is a whole number of them.
+
+    The product is not reduced, as that of fractions would be: common denominators are long.
+
+    Examples
+    --------
+    >>> in_parts(Fraction(3, 4), 100)
+    75
+    """
+    return value.numerator * (parts // value.denominator)
+
+
 def common_step(values: Iterable[Fraction]) -> Fraction:
     """Return the largest rational of which all values are whole multiples; 0 if all are 0.
 

@@ -2,10 +2,10 @@
 
 It imports nothing of this package, only Python's standard library, so that a mistake there cannot
 hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, ``problem``,
-``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``, in
-this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``, ``transition``,
-``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``, ``replay`` for
-what runs where.
+``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``,
+``interference``, in this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``,
+``transition``, ``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``,
+``replay`` for what runs where.
 All numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
@@ -24,7 +24,8 @@ waits may break a floor or a layout, and the last state is the target. ``replay.
 
 Run ``python -m proofs_checks.checker problem.json solution.json``, or give it one plan file: of
 that it reads the problem and the solution inside and nothing else, so it says nothing about the
-services, operating points and GPUs they were made from. Or give it a deployment or a transition:
+services, operating points and GPUs they were made from; but under interference the pairs as well,
+as ``interference.py`` says. Or give it a deployment or a transition:
 there supplies are computed again, and the layouts judged by the devices in the file. The exit
 status is 0 if everything holds, 1 if something does not, 2 if a file cannot be read.
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .deployment import examine_deployment
+from .interference import examine_beside, is_beside
 from .problem import fingerprint, read_problem
 from .reading import check_head, parse_document
 from .replay import examine_transition
@@ -71,10 +72,21 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
     if kind == "cms-plan":
         check_head(first, "plan")
         documents = [first.get("problem"), first.get("solution")]
+        if is_beside(first):
+            return _examined_beside(first)
     problem = read_problem(documents[0])
     if len(documents) == 2:
         return examine(problem, documents[1])
     return [], f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"
+
+
+def _examined_beside(plan: dict[str, Any]) -> tuple[list[str], str]:
+    problem = read_problem(plan.get("problem"))
+    faults, words = examine(problem, plan.get("solution"))
+    if faults:
+        return faults, ""
+    faults, bounded = examine_beside(plan, problem)
+    return faults, f"{words}; {bounded}"
 
 
 if __name__ == "__main__":

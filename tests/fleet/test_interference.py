@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from cms.errors import (
     InvalidOption,
     InvalidProblem,
     InvalidSchedule,
-    UnsupportedProblem,
 )
 from cms.fleet import gpu
+from cms.fleet.report.promised import between_classes
 from cms.fleet.serving import (
     Interference,
     LinearSlowdown,
@@ -30,7 +31,6 @@ from cms.fleet.serving import (
     Service,
     as_problem,
     neighbour_faults,
-    plan_to_json,
     read_gpulet_pairs,
     read_gpulet_table,
     read_interference,
@@ -179,10 +179,42 @@ def test_the_exact_check_refuses_what_it_cannot_judge() -> None:
             neighbour_faults(serving(), schedule)
 
 
-def test_no_document_is_written_that_would_be_silent_about_interference() -> None:
-    posed = serving()
-    with pytest.raises(UnsupportedProblem, match="plan documents say nothing of interference"):
-        plan_to_json(Plan(posed, solve(posed.problem)))
+def test_what_was_found_is_proved_by_the_outer_problem_alone() -> None:
+    posed = serving(classes=1)
+    inner, outer = solve(posed.problem), solve(posed.outer)
+    assert (inner.cost, inner.lower_bound, outer.cost, outer.lower_bound) == (2, 2, 1, 1)
+    plan = Plan(posed, inner, outer)
+    assert plan.answer.certificate == outer.certificate
+    assert (plan.answer.status, plan.answer.cost, plan.answer.lower_bound) == ("feasible", 2, 1)
+    assert "more than 1 of them (--classes) may bring the two nearer" in between_classes(plan)
+    alone = Plan(posed, inner)  # its own certificate says nothing of other plans
+    assert (alone.answer.status, alone.answer.lower_bound) == ("feasible", 0)
+    for word, status, proof in (
+        (replace(outer, claimed_bound=Fraction(2)), "optimal", "solver"),
+        (replace(outer, lower_bound=Fraction(2)), "optimal", "checked"),
+    ):
+        answer = Plan(posed, inner, word).answer
+        assert (answer.status, answer.proof) == (status, proof)
+    for wrong, message in (
+        (
+            replace(outer, lower_bound=Fraction(9)),
+            r"costs 2, and what any costs is said to be >= 9",
+        ),
+        (inner, r"the outer solution is of another problem"),
+    ):
+        with pytest.raises(InvalidSchedule, match=message):
+            Plan(posed, inner, wrong)
+    with pytest.raises(InvalidSchedule, match="of a plan without interference"):
+        Plan(posed.solo, solve(posed.solo.problem), outer)
+
+
+def test_a_plan_that_only_the_worst_neighbours_forbid_is_not_called_infeasible() -> None:
+    posed = serving(classes=1, limits={A100: 1})
+    inner, outer = solve(posed.problem), solve(posed.outer)
+    assert (inner.status, outer.cost) == ("infeasible", 1)
+    plan = Plan(posed, inner, outer)
+    assert plan.answer.status == "no_schedule"
+    assert "which does not say that there is none" in between_classes(plan)
 
 
 def test_mig_instances_do_not_slow_one_another() -> None:

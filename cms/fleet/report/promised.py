@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
+from ..serving.neighbours import NeighbourServing
 from ..serving.time_sharing import SharedServing
-from .words import printable
+from .words import count, printable
 
 if TYPE_CHECKING:
-    from ..serving import ServingProblem
+    from ..serving import Plan, ServingProblem
     from ..serving.posing import AnyServing
 
-__all__ = ["promised"]
+__all__ = ["beside_one_another", "between_classes", "promised"]
 
 
 def promised(serving: AnyServing) -> str:
@@ -68,14 +69,42 @@ many requests are late under load; 'cms simulate' tries that, '--rule capacity' 
     )
 
 
+def beside_one_another(serving: NeighbourServing) -> str:
+    """Say what a plan under interference knows of it."""
+    pairs = count(len(serving.interference), "pair")
+    return f"batches slow one another, by {pairs}, in {count(serving.classes, 'class')}"
+
+
+def between_classes(plan: Plan) -> str:
+    """Say what lies between a plan under interference and its bound; empty if nothing does."""
+    if not isinstance(plan.serving, NeighbourServing) or plan.answer.status == "infeasible":
+        return ""
+    more = f"more than {plan.serving.classes} of them (--classes) may"
+    if plan.solution.status == "infeasible":
+        return (
+            "no plan keeps its limits beside the worst of each class, which does not say that "
+            f"there is none: {more} find one"
+        )
+    if plan.answer.gap:
+        return (
+            "planned beside the worst of each class and proved beside the best: "
+            f"{more} bring the two nearer"
+        )
+    return ""
+
+
 def _kept(serving: SharedServing) -> str:
     """What a rule of frames keeps: everything, of arrivals that are as even as can be."""
     headroom, rule = serving.sharing.headroom, serving.sharing.rule
     rates = "rates given" if headroom is None else "planned rates"
+    slowed = isinstance(serving, NeighbourServing)
+    beside = ", beside the worst that a block's name lets be there" if slowed else ""
+    slower = "slowdowns that were not in the table, " if slowed else ""
     more = "--headroom gpulet plans for more" if headroom is None else "the head-room is for them"
     return (
         f"kept under the rule {rule}: every limit, if the requests of an instance come evenly "
-        f"spaced, at up to the {rates}: never more than a batch in a frame. Not promised: random "
+        f"spaced, at up to the {rates}{beside}: never more than a batch in a frame. Not promised: "
+        f"{slower}random "
         f"arrivals; {more}"
     )
 

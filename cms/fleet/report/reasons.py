@@ -38,13 +38,13 @@ def plan_reasons(plan: Plan, shortage: Shortage | None = None) -> tuple[str, ...
         the GPUs are too few, and one sentence says which. Another one says what would do. Empty if
         the plan is not infeasible.
     """
-    if plan.solution.status != "infeasible":
+    if plan.answer.status != "infeasible":
         return ()
     reasons = [*plan.serving.unservable.values()]
     if (more := len(reasons) - MOST_REASONS) > 0:
         reasons[MOST_REASONS:] = [f"... and {count(more, 'more service')}"]
     if not reasons:
-        too_few = _too_few(plan.serving.problem, plan.solution, "GPU")
+        too_few = _too_few(plan.serving.problem, plan.answer, "GPU")
         ways = "allow more (--max-gpus), lower the rates or relax the latency limits"
         reasons = [f"{too_few}; {ways}"]
     return (*reasons, *_remedy(shortage, "GPU", "rate"))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..serving.neighbours import NeighbourServing
 from .bars import Bar, bars, occupancy
 from .canvas import (
     EDGE,
@@ -22,6 +23,7 @@ from .canvas import (
 )
 from .jobs import job_rows
 from .machines import machine_bars
+from .promised import beside_one_another, between_classes
 from .reasons import plan_reasons, solution_reasons
 from .scarcity import worth_line, worths
 from .services import plans_for_more, spare, tightest_line
@@ -79,7 +81,7 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
     """
     keys = ", ".join(gpu.key for gpu in plan.serving.gpus)
     subject = f"{count(len(plan.services), 'service')} on {keys}"
-    canvas = _head(title, plan.solution, subject, "GPU", plan_reasons(plan, shortage))
+    canvas = _head(title, plan.answer, subject, "GPU", plan_reasons(plan, shortage))
     drawn = bars(plan)
     places = {service.name: place for place, service in enumerate(plan.serving.services)}
     for gpu in plan.serving.gpus:
@@ -111,14 +113,19 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
         )
         heads = ("planned/s" if more else "wanted/s", "served/s", "spare", "instances")
         _legend(canvas, heads, entries, len(plan.services))
-        _worth(canvas, plan.solution, plan.serving.problem, "GPU")
+        if isinstance(plan.serving, NeighbourServing):
+            canvas.paragraph(beside_one_another(plan.serving), 11, "small soft")
+        else:
+            _worth(canvas, plan.solution, plan.serving.problem, "GPU")
         note = "p: processes, b: batch size; an instance is as wide as the memory slices it takes"
         if any(cell.slots for bar in drawn for cell in bar.cells):
             note += ", and where services take turns on it, a slot as wide as its part of the frame"
         if tightest := tightest_line(plan):
             canvas.paragraph(tightest, 11, "small soft")
+        if left_open := between_classes(plan):
+            canvas.paragraph(left_open, 11, "small soft")
         canvas.paragraph(note, 11, "small soft")
-    return canvas.document(f"{title}: {verdict(plan.solution, 'GPU')}")
+    return canvas.document(f"{title}: {verdict(plan.answer, 'GPU')}")
 
 
 def solution_picture(

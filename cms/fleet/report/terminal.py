@@ -10,11 +10,12 @@ from rich.text import Text
 
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
+from ..serving.neighbours import NeighbourServing
 from ..serving.operating_point import mps_share
 from ..serving.time_sharing import SharedServing
 from .bars import Bar, bars, occupancy
 from .drawing import draw
-from .promised import promised
+from .promised import beside_one_another, between_classes, promised
 from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
 from .services import services_table, tightest_line
@@ -79,7 +80,7 @@ def plan_report(
     ...
     """
     report: list[RenderableType] = [_heading(plan, title)]
-    if plan.solution.status == "infeasible":
+    if plan.answer.status == "infeasible":
         why = plan_reasons(plan, shortage)
         report += [Text(), hanging(*(("-", reason) for reason in why))]
     drawn = bars(plan)
@@ -94,7 +95,9 @@ def plan_report(
         report.append(Text(f"\n{grows}"))
     if drawn:
         report.append(Text(f"\n{promised(plan.serving)}"))
-    report.append(verdict_line(plan.solution, "GPU"))
+    report.append(verdict_line(plan.answer, "GPU"))
+    if left_open := between_classes(plan):
+        report.append(Text(left_open))
     return report
 
 
@@ -104,6 +107,8 @@ def _heading(plan: Plan, title: str) -> Text:
     rule = f"rule {serving.rule_name}"
     if isinstance(serving, SharedServing):
         rule = f"{serving.sharing}"
+        if isinstance(serving, NeighbourServing):
+            rule += f"; {beside_one_another(serving)}"
     elif isinstance(serving.rule, LatencyRule | CapacityRule):
         rule = f"{serving.rule}"
     keys = ", ".join(gpu.key for gpu in serving.gpus)
@@ -146,6 +151,8 @@ def _gpus(plan: Plan, drawn: Sequence[Bar], width: int) -> Iterator[RenderableTy
 
 
 def _scarcity(plan: Plan) -> Iterator[str]:
+    if isinstance(plan.serving, NeighbourServing):  # prices of what slows and is slowed
+        return
     found = worths(plan.solution, plan.serving.problem)
     if found is None:
         return

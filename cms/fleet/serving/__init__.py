@@ -5,11 +5,11 @@ from __future__ import annotations
 from .capacity import CapacityRule
 from .csv_input import read_operating_points, read_services
 from .fills import FillTimes
-from .gpulet_tables import read_gpulet_pairs, read_gpulet_table
+from .gpulet_tables import read_gpulet_pairs, read_gpulet_table, read_gpulet_utilisations
 from .headroom import Headroom
 from .interference import Interference, Pair, read_interference
 from .latency_rule import LatencyRule
-from .linear_slowdown import LinearSlowdown, read_utilisations
+from .linear_slowdown import LinearSlowdown, predicted, read_utilisations
 from .load_curve import LoadCurve, read_load_curves
 from .loads import sustainable_load
 from .neighbour_check import neighbour_faults
@@ -37,7 +37,9 @@ __all__ = [
     "read_parvagpu_slo",
     "read_gpulet_table",
     "read_gpulet_pairs",
+    "read_gpulet_utilisations",
     "LinearSlowdown",
+    "predicted",
     "read_utilisations",
     "PARVAGPU_MODELS",
     "QueueingRule",

@@ -14,15 +14,17 @@ from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_headerless
 from ..hardware import Gpu
 from .interference import Interference, Pair
+from .linear_slowdown import Batch, Utilisation
 from .operating_point import MPS_PREFIX, OperatingPoint
 
-__all__ = ["read_gpulet_pairs", "read_gpulet_table"]
+__all__ = ["read_gpulet_pairs", "read_gpulet_table", "read_gpulet_utilisations"]
 
 _COLUMNS = ("model", "batch", "percent", "throughput", "rate", "latency", "seconds", "flag")
 _PAIR_COLUMNS = (
     "model", "batch", "percent", "beside_model", "beside_batch", "throughput", "rate", "latency",
     "seconds", "flag",
 )  # fmt: skip
+_USED_COLUMNS = ("model", "batch", "percent", "mem_util", "mem", "l2_util", "l2", "flag")
 _MEASURED = "1"
 _PLACES = 4  # of a slowdown: latencies are measured in three digits
 
@@ -124,6 +126,48 @@ def read_gpulet_pairs(
         seconds = seconds_of(row["seconds"])
         found[pair] = round(1000 * seconds / took[model, batch, profile], _PLACES)
     return Interference(found)
+
+
+def read_gpulet_utilisations(path: StrPath, *, device: str | Gpu) -> dict[Batch, Utilisation]:
+    """Read what batches use alone of cache and memory.
+
+    Parameters
+    ----------
+    path : path
+        Rows ``model,batch,percent,mem_util,X,l2_util,Y,flag`` without a header, as of
+        :func:`read_gpulet_table`; X is of the bandwidth of the memory, Y of the cache.
+    device : str or Gpu
+        The GPU they were measured on.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "used.csv"
+    >>> _ = path.write_text("vgg16,8,40,mem_util,21.5,l2_util,30,1\\n")
+    >>> read_gpulet_utilisations(path, device="a100-80gb").popitem()[1]
+    Utilisation(l2=Fraction(30, 1), dram=Fraction(43, 2))
+    """
+    name = device.key if isinstance(device, Gpu) else device
+    found: dict[Batch, Utilisation] = {}
+    for row in read_headerless(path, _USED_COLUMNS):
+        require_words(row, "mem_util", "l2_util")
+        if row["flag"].text != _MEASURED:
+            continue
+        profile = f"{MPS_PREFIX}{share_of(row['percent'])}"
+        batch = Batch(row["model"].word(), name, profile, batch_of(row["batch"]))
+        if batch in found:
+            raise row.error(
+                f"a second row for {batch.model} on {profile}, batch {batch.batch}",
+                expected="one row a batch",
+                fix="keep one of them",
+            )
+        found[batch] = Utilisation(row["l2"].number(), row["mem"].number())
+    return found
 
 
 def _points(path: StrPath, device: str) -> Iterator[OperatingPoint]:

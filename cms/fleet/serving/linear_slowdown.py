@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,9 +14,17 @@ from ...files.tables import read_table
 from .interference import Interference, Pair
 from .operating_point import MPS_PREFIX, mps_share
 
-__all__ = ["Batch", "LinearSlowdown", "Utilisation", "Utilisations", "read_utilisations"]
+__all__ = [
+    "Batch",
+    "LinearSlowdown",
+    "Utilisation",
+    "Utilisations",
+    "predicted",
+    "read_utilisations",
+]
 
 _PLACES = 9  # of a coefficient: a fit is no better than its measurements
+_SHOWN_PLACES = 4  # of a predicted slowdown
 
 
 class Batch(NamedTuple):
@@ -109,6 +118,71 @@ class LinearSlowdown:
                 pair = Pair(*batch, other.model, other.batch)
                 found[pair] = self.factor(used[batch], used[other])
         return Interference(found)
+
+
+def predicted(table: Interference, used: Utilisations) -> tuple[Interference, tuple[str, ...]]:
+    """Fill a table of pairs by the linear model, fitted on its own pairs, GPU by GPU.
+
+    Parameters
+    ----------
+    table : Interference
+        Measured pairs, which stay as they are.
+    used : Utilisations
+        What batches use alone: those of the pairs, and those to predict pairs of.
+
+    Returns
+    -------
+    Interference
+        Predictions are rounded up to four decimal places.
+    tuple of str
+        For each GPU: how many slowdowns are predictions, and how well the model fits the pairs.
+
+    Raises
+    ------
+    InvalidOption
+        If there are utilisations on a GPU without pairs, or as :meth:`LinearSlowdown.fit` says.
+
+    Examples
+    --------
+    >>> batches = [Batch("m", "a100-80gb", "mps:50", 2**n) for n in range(7)]
+    >>> used = {each: Utilisation(Fraction(n), Fraction(n * n)) for n, each in enumerate(batches)}
+    >>> model = LinearSlowdown(*map(Fraction, ("0", "0.01", "0", "0.02", "1")))
+    >>> measured = dict([*model.table(used).pairs.items()][:40])
+    >>> table, (said,) = predicted(Interference(measured), used)
+    >>> table == model.table(used)
+    True
+    >>> print(said)
+    9 of 49 slowdowns on a100-80gb are predictions of a linear model, fitted on 40 measured pairs, \
+which it misses by 0.0 % in the mean and by 0.0 % at most; limits are kept as far as they hold
+    """
+    found, said = dict(table.pairs), []
+    for device in dict.fromkeys(batch.device for batch in used):
+        measured = {pair: value for pair, value in table.pairs.items() if pair.device == device}
+        if not measured:
+            raise InvalidOption(
+                f"there are utilisations on {device} and no measured pair, and coefficients do not "
+                "carry over from one GPU to another; measure pairs on it, or leave its rows out"
+            )
+        model = LinearSlowdown.fit(Interference(measured), used)
+        own = {batch: each for batch, each in used.items() if batch.device == device}
+        made = model.table(own).pairs
+        found |= {pair: _up(made[pair]) for pair in made if pair not in measured}
+        misses = [abs(made[pair] / max(value, Fraction(1)) - 1) for pair, value in measured.items()]
+        said.append(
+            f"{len(made.keys() - measured.keys())} of {len(made)} slowdowns on {device} are "
+            f"predictions of a linear model, fitted on {len(measured)} measured pairs, which it "
+            f"misses by {_percent(sum(misses, Fraction(0)) / len(misses))} in the mean and by "
+            f"{_percent(max(misses))} at most; limits are kept as far as they hold"
+        )
+    return Interference(found), tuple(said)
+
+
+def _up(factor: Fraction) -> Fraction:
+    return Fraction(math.ceil(factor * 10**_SHOWN_PLACES), 10**_SHOWN_PLACES)
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(100 * share):.1f} %"
 
 
 def read_utilisations(path: StrPath) -> dict[Batch, Utilisation]:

@@ -27,7 +27,7 @@ from ...problem.parts import AnyConfiguration, Block, Configuration
 from ...values.frozen import FrozenMap
 from ...values.numbers import whole
 from .classes import Kind, Side, admitted, classes_of, pair_of, sides_of
-from .interference import Interference
+from .interference import Interference, Pair, Slowdowns
 from .measurements import InstanceKind
 from .time_sharing import SharedServing, amount_of
 
@@ -54,7 +54,10 @@ class NeighbourServing(SharedServing):
     outer : TimeSharedProblem
         A bound of its cost holds whatever is beside what.
     interference : Interference
+        The pairs of batches that were measured there, under the GPUs' keys; none is below 1.
     classes : int
+    ranks : FrozenMap
+        ``{(gpu, model, batch): class}``, from 1.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class NeighbourServing(SharedServing):
     outer: TimeSharedProblem
     interference: Interference
     classes: int
+    ranks: FrozenMap[tuple[str, str, int], int]
 
     def instance_of(self, block: Block) -> InstanceKind:
         """Return the GPU's key and the profile behind a block, whatever is beside it."""
@@ -132,8 +136,10 @@ def beside(solo: SharedServing, table: Interference, classes: int | None) -> Nei
         )
     most = DEFAULT_CLASSES if classes is None else classes
     most = whole(most, "the number of classes", least=1, error=InvalidOption)
-    sides = sides_of(solo, {one.key: table.on(one) for one in solo.gpus})
-    blocks = [block for own in sides for block in _blocks(own, classes_of(own, most))]
+    slowdowns = {one.key: table.on(one) for one in solo.gpus}
+    sides = sides_of(solo, slowdowns)
+    ranks = [classes_of(own, most) for own in sides]
+    blocks = [block for own, rank in zip(sides, ranks, strict=True) for block in _blocks(own, rank)]
     shapes = list(_shapes(solo, blocks))
     inner = _image(solo, blocks, shapes, _worst)
     points = {
@@ -158,8 +164,34 @@ def beside(solo: SharedServing, table: Interference, classes: int | None) -> Nei
         sharing=solo.sharing,
         solo=solo,
         outer=_image(solo, blocks, shapes, _best),
-        interference=table,
+        interference=_measured_there(solo, slowdowns.values()),
         classes=most,
+        ranks=FrozenMap(
+            {
+                (one.key, *kind): rank
+                for one, own in zip(solo.gpus, ranks, strict=True)
+                for kind, rank in own.items()
+            }
+        ),
+    )
+
+
+def _measured_there(solo: SharedServing, slowdowns: Iterable[Slowdowns]) -> Interference:
+    """Keep the pairs of batches that the problem has points of, as they count."""
+    there = {
+        (key, point.model, profile, point.batch)
+        for (_, block), points in solo.points.items()
+        for key, profile in [solo.instance_of(block)]
+        for point in points
+    }
+    kinds = {(key, model, batch) for key, model, _, batch in there}
+    return Interference(
+        {
+            Pair(model, one.gpu, profile, batch, other, taken): factor
+            for one in slowdowns
+            for (model, profile, batch, other, taken), factor in one.factors.items()
+            if (one.gpu, model, profile, batch) in there and (one.gpu, other, taken) in kinds
+        }
     )
 
 

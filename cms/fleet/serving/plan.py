@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from ...certificate.certificate import Certificate
 from ...errors import InvalidSchedule, UnsupportedProblem
+from ...mixes.prices import MixPrices
 from ...problem.parts import Block, Configuration
 from ...schedule.contents import Content
 from ...schedule.schedule import MachineGroup
-from ...solving.solution import Solution
+from ...solving.solution import Proof, Solution, Status
 from ...values.numbers import shown
+from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posed import Served
 from .posing import AnyServing
@@ -178,11 +181,14 @@ class Plan:
     serving : ServingProblem or SharedServing
     solution : Solution
         Of ``serving.problem``.
+    outer : Solution, optional
+        Of ``serving.outer``, under interference: its bound is the plan's. Without it nothing is
+        known of how few GPUs would do.
 
     Raises
     ------
     InvalidSchedule
-        If the solution is of another problem.
+        If a solution is of another problem, or the two contradict each other.
 
     Examples
     --------
@@ -204,13 +210,24 @@ class Plan:
 
     serving: AnyServing
     solution: Solution
+    outer: Solution | None = None
 
     def __post_init__(self) -> None:
-        mine, theirs = self.serving.problem.sha256, self.solution.problem_sha256
-        if mine != theirs:
+        _require_own("solution", self.solution, "problem", self.serving.problem.sha256)
+        if self.outer is None:
+            return
+        if not isinstance(self.serving, NeighbourServing):
             raise InvalidSchedule(
-                f"the solution is of another problem (SHA-256 {theirs[:12]}...), not of the "
-                f"serving problem's (SHA-256 {mine[:12]}...); solve serving.problem"
+                "an outer solution is given of a plan without interference, whose own solution has "
+                "its bound; leave it out"
+            )
+        _require_own("outer solution", self.outer, "outer", self.serving.outer.sha256)
+        cost, bound = self.solution.cost, self.outer.lower_bound
+        if cost is not None and (self.outer.status is Status.INFEASIBLE or cost < bound):
+            found = "infeasible" if self.outer.status is Status.INFEASIBLE else f">= {shown(bound)}"
+            raise InvalidSchedule(
+                f"the schedule costs {shown(cost)}, and what any costs is said to be {found}; one "
+                "of the two is wrong"
             )
 
     def __str__(self) -> str:
@@ -218,7 +235,7 @@ class Plan:
         for group in self.groups:
             gpus[group.gpu] = gpus.get(group.gpu, 0) + group.count
         needed = " + ".join(f"{shown(count)} x {key}" for key, count in gpus.items()) or "no GPU"
-        solution = self.solution
+        solution = self.answer
         bound = f"lower bound {shown(solution.lower_bound)}"
         found = bound if solution.cost is None else f"cost {shown(solution.cost)}, {bound}"
         lines = [f"{needed} {self._for_whom}", found, *map(str, self.services[:_SERVICES_SHOWN])]
@@ -232,8 +249,40 @@ class Plan:
     @property
     def _for_whom(self) -> str:
         proof = {"checked": ", proof checked", "solver": ", on a solver's word", "none": ""}
-        status = self.solution.status.replace("_", " ") + proof[self.solution.proof]
+        status = self.answer.status.replace("_", " ") + proof[self.answer.proof]
         return f"for {len(self.serving.services)} services: {status}"
+
+    @cached_property
+    def answer(self) -> Solution:
+        """What was found and what is proved of all plans: ``solution``, but under interference.
+
+        There its certificate, bound and proof are those of ``outer``; a schedule of
+        ``serving.problem`` is optimal if its cost is that bound.
+        """
+        found = self.solution
+        if not isinstance(self.serving, NeighbourServing):
+            return found
+        bound, claimed, seconds = Fraction(0), None, found.seconds
+        status, proof = found.status, Proof.NONE
+        certificate: Certificate = MixPrices()  # of the bound 0
+        if (outer := self.outer) is not None:
+            bound, claimed, certificate = outer.lower_bound, outer.claimed_bound, outer.certificate
+            seconds += 0 if outer is found else outer.seconds
+            proof = outer.proof
+        if outer is not None and outer.status is Status.INFEASIBLE:
+            status = Status.INFEASIBLE
+        elif found.cost is None:
+            status, proof = Status.NO_SCHEDULE, Proof.NONE
+        elif found.cost == bound:
+            status, proof = Status.OPTIMAL, Proof.CHECKED
+        elif found.cost == claimed:
+            status, proof = Status.OPTIMAL, Proof.SOLVER
+        else:
+            status, proof = Status.FEASIBLE, Proof.NONE
+        return replace(
+            found, status=status, proof=proof, certificate=certificate, lower_bound=bound,
+            claimed_bound=claimed, seconds=seconds, guarantee=None, history=(),
+        )  # fmt: skip
 
     def unshared(self, wanted_for: str) -> ServingProblem:
         """Return the serving problem of a plan whose instances serve one service each.
@@ -308,3 +357,12 @@ class Plan:
         )
         gpu = serving.gpu_of(group.configuration.machine).key
         return GpuGroup(gpu, group.configuration, (*used, *rest), group.count)
+
+
+def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
+    theirs = solution.problem_sha256
+    if mine != theirs:
+        raise InvalidSchedule(
+            f"the {what} is of another problem (SHA-256 {theirs[:12]}...), not of the serving "
+            f"problem's (SHA-256 {mine[:12]}...); solve serving.{name}"
+        )

@@ -22,6 +22,8 @@ from ..hardware import Gpu
 from ..hardware.device_file import device_from_json
 from .fills import FillTimes
 from .load_curve import LoadCurve, PointKey, key_of
+from .neighbour_files import neighbours_from_json, outer_from_json
+from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .part_files import (
     POINT_KEYS,
@@ -150,8 +152,9 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
     solution = solution_from_json(fields["solution"])
     for violation in check(problem, solution.schedule) if solution.cost is not None else ():
         raise fields["solution"].error(f"{fields['solution'].label} is not valid: {violation}")
+    outer = outer_from_json(fields, serving) if isinstance(serving, NeighbourServing) else None
     try:
-        plan = Plan(serving, solution)
+        plan = Plan(serving, solution, outer)
     except CmsError as fault:
         raise fields["solution"].error(f"{fields['solution'].label}: {fault}") from None
     _require_derived(fields, plan)
@@ -216,7 +219,8 @@ def _shared(
     )
     refuse_other_rates(fields, serving)
     refuse_other_points(fields["operating_points"], serving)
-    return serving
+    alone = fields["sharing"].value.get("interference") is None
+    return serving if alone else neighbours_from_json(fields, serving)
 
 
 def _unservable(node: Node) -> FrozenMap[str, str]:

@@ -11,6 +11,7 @@ from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
 from ..hardware import Gpu
 from .gpus_used import shapes
 from .measurements import InstanceKind, is_called, meant
+from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint, mps_share
 from .posing import AnyServing
 
@@ -34,7 +35,8 @@ def refuse_other_terms(fields: Mapping[str, Node], serving: AnyServing) -> None:
         that the service or the number of processes allows; if a configuration is none of the
         device's; if a service is called unservable that is not, or the other way round.
     """
-    _require_configurations(fields["problem"], serving)
+    if not isinstance(serving, NeighbourServing):  # its problem was made of the devices anew
+        _require_configurations(fields["problem"], serving)
     # asked once a service and once a device: a plan may have thousands of points of either
     allowed = cache(partial(_allowed, serving))
     is_of = cache(_is_of)

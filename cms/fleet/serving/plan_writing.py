@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import UnsupportedProblem
 from ...files.documents import head
 from ...files.layout import number_to_json, write_document
 from ...files.problems import problem_to_json
@@ -18,6 +17,7 @@ from ...files.solutions import solution_to_json
 from ...files.source import StrPath
 from ...problem.parts import Block
 from ...shortages.shortage import Shortage
+from .neighbour_files import interference_to_json
 from .neighbours import NeighbourServing
 from .part_files import (
     device_to_json,
@@ -73,11 +73,6 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     shortage : Shortage, optional
         What would do, where there is no schedule; it goes into the solution.
 
-    Raises
-    ------
-    UnsupportedProblem
-        If the plan is one under interference, of which no document tells yet.
-
     Examples
     --------
     >>> from cms import load_instance, solve
@@ -88,15 +83,10 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     ('cms-plan', 2)
     """
     serving = plan.serving
-    if isinstance(serving, NeighbourServing):
-        raise UnsupportedProblem(
-            "plan documents say nothing of interference, so that nobody could check this plan "
-            "against its pairs; keep the table, and solve problem and outer of as_problem anew"
-        )
     shared = isinstance(serving, SharedServing)
     return {
         **head("cms-plan"),
-        **_terms_to_json(serving),
+        **_terms_to_json(plan),
         "promise": promise_to_json(serving),
         "rate_margin": number_to_json(serving.rate_margin),
         "max_processes": serving.max_processes,
@@ -111,9 +101,13 @@ def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]
     }
 
 
-def _terms_to_json(serving: AnyServing) -> dict[str, Any]:
+def _terms_to_json(plan: Plan) -> dict[str, Any]:
+    serving = plan.serving
     if isinstance(serving, SharedServing):
-        return {"rule": None, "sharing": sharing_to_json(serving.sharing)}
+        terms = sharing_to_json(serving.sharing)
+        if isinstance(serving, NeighbourServing):
+            terms["interference"] = interference_to_json(serving, plan.outer)
+        return {"rule": None, "sharing": terms}
     return {"rule": serving.rule.to_json()}
 
 

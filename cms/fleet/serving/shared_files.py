@@ -15,6 +15,7 @@ from ...problem.parts import Block
 from ...values.frozen import FrozenMap
 from .gpus_used import SPLITS
 from .headroom import Headroom
+from .neighbours import classes_in
 from .operating_point import OperatingPoint
 from .part_files import POINT_KEYS, point_from_json, point_to_json
 from .time_sharing import SharedServing, TimeSharing, amount_of
@@ -59,7 +60,7 @@ def sharing_from_json(node: Node) -> TimeSharing:
     >>> sharing_from_json(Node(sharing_to_json(TimeSharing("collect_then_run")))).rule.value
     'collect_then_run'
     """
-    fields = node.object(("kind", "rule", "max_services", "splits", "headroom"))
+    fields = node.object(("kind", "rule", "max_services", "splits", "headroom"), ("interference",))
     fields["kind"].one_of(["time"])
     return TimeSharing(
         fields["rule"].one_of([rule.value for rule in FrameRule]),
@@ -94,13 +95,19 @@ def shared_points_to_json(serving: SharedServing) -> list[dict[str, Any]]:
             "block": block,
             "gpu": serving.instance_of(block)[0],
             **point_to_json(point),
-            "length_ms": number_to_json(serving.sharing.length_ms(point)),
+            "length_ms": number_to_json(1000 * _length(serving, service.name, block, point)),
             "supply_rps": None,  # what it counts for depends on the mix
         }
         for service in serving.services
         for block in serving.problem.blocks
         for point in serving.points.get((service.name, block), ())
     ]
+
+
+def _length(serving: SharedServing, service: str, block: Block, point: OperatingPoint) -> Fraction:
+    posed = serving.problem.job(service).point(block, amount_of(point))
+    assert posed is not None  # the problem was made of the points
+    return posed.length
 
 
 def points_from_json(
@@ -180,6 +187,8 @@ def refuse_other_points(node: Node, serving: SharedServing) -> None:
                 expected="the points of the problem",
             )
         length.agree(1000 * left.pop((name, block, amount)), "as in the problem, in milliseconds")
+        if classes_in(block) is not None:
+            continue  # a problem under interference is made anew of those on plain blocks
         try:
             planned = serving.sharing.length_ms(point)
         except CmsError as fault:

@@ -37,6 +37,7 @@ T = TypeVar("T", int, Fraction)
 FRAME_ARRIVALS = {"poisson": "Poisson", "even": "evenly spaced"}
 _REQUESTS = 20_000
 _MILLISECOND = 10**6
+_ASKED_AFTER = 10_000  # requests: some hundredths of a second
 
 
 class _Slot(NamedTuple):
@@ -87,13 +88,14 @@ def replay_frames(
     cancel : threading.Event, optional
         Set it to end the run; what was found so far is returned.
     on_progress : callable, optional
-        Gets the requests that were replayed and those expected, after every instance.
+        Gets the requests that were replayed and those expected, every now and then.
 
     Returns
     -------
     Simulation
         With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it, at a
         tolerated late share of 1 % or the service's own. With evenly spaced ones none may be late.
+        Of a run that was ended before, nothing is kept.
 
     Raises
     ------
@@ -137,7 +139,7 @@ def replay_frames(
     def count(requests: int) -> bool:
         nonlocal done, stopped
         done += requests
-        if on_progress is not None:
+        if requests and on_progress is not None:
             on_progress(done, max(done, expected))
         stopped = stopped or (cancel is not None and cancel.is_set())
         return stopped
@@ -235,15 +237,14 @@ class _Run:
         draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, digest])))
         for slot, numbers in self._numbers() if self.rate else ():
             for number, times in Counter(numbers).items():
-                if not number:
+                if not number or count(0):
                     continue
-                if random:
-                    for _ in range(times):
-                        self._randomly(slot, number, draws, tally)
-                else:
-                    self._evenly(slot, number, times, limit, tally)
-                if count(number * times):
-                    break
+                if not random:
+                    self._evenly(slot, number, times, limit, tally, count)
+                    continue
+                for _ in range(times):
+                    if not count(0):
+                        self._randomly(slot, number, draws, tally, count)
         return self._result(tally, random, self.service.rate_rps * factor)
 
     def _numbers(self) -> Iterator[tuple[_Slot, list[int]]]:
@@ -259,7 +260,13 @@ class _Run:
             yield slot, numbers
 
     def _evenly(
-        self, slot: _Slot, number: int, instances: int, limit: Fraction, tally: Tally
+        self,
+        slot: _Slot,
+        number: int,
+        instances: int,
+        limit: Fraction,
+        tally: Tally,
+        count: Callable[[int], bool],
     ) -> None:
         """Replay evenly spaced requests, exactly; instances that are alike go through the same."""
         gap = 1000 / slot.rate
@@ -268,11 +275,14 @@ class _Run:
         frame, length, offset, step, most = (int(part * unit) for part in parts)
         times = [step * nth for nth in range(number)]
         took = []
-        for batch in _batches(times, self.rule, frame, length, offset, slot.amount):
+        batches = _batches(times, self.rule, frame, length, offset, slot.amount)
+        for batch in _until(batches, instances, count):
             took += [int(batch.ends) - at for at in times[batch.first : batch.first + batch.taken]]
             self._count(batch, slot, instances)
+        if not took:
+            return
         late = 1 + math.floor(limit * _MILLISECOND)
-        clocks = np.array([at * _MILLISECOND // unit for at in times], dtype=np.int64)
+        clocks = np.array([at * _MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
         waits = np.array(
             [
                 ms * _MILLISECOND // unit if ms <= most else max(late, ms * _MILLISECOND // unit)
@@ -284,19 +294,30 @@ class _Run:
             tally.add(clocks, waits)
         self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
 
-    def _randomly(self, slot: _Slot, number: int, draws: np.random.Generator, tally: Tally) -> None:
+    def _randomly(
+        self,
+        slot: _Slot,
+        number: int,
+        draws: np.random.Generator,
+        tally: Tally,
+        count: Callable[[int], bool],
+    ) -> None:
         """Replay a Poisson stream; the lengths are rounded up to nanoseconds."""
         parts = (slot.frame, slot.length, slot.offset)
         frame, length, offset = (math.ceil(part * _MILLISECOND) for part in parts)
         gaps = draws.exponential(float(SECOND / slot.rate), number)
         clocks = np.cumsum(gaps).astype(np.int64)
         times = clocks.tolist()
-        ends = np.empty(number, dtype=np.int64)
-        for batch in _batches(times, self.rule, frame, length, offset, slot.amount):
+        ends, answered = np.empty(number, dtype=np.int64), 0
+        for batch in _until(
+            _batches(times, self.rule, frame, length, offset, slot.amount), 1, count
+        ):
             ends[batch.first : batch.first + batch.taken] = batch.ends
+            answered = batch.first + batch.taken
             self._count(batch, slot, 1)
-        tally.add(clocks, ends - clocks)
-        self.lasted_ns = max(self.lasted_ns, int(ends[-1]))
+        if answered:
+            tally.add(clocks[:answered], ends[:answered] - clocks[:answered])
+            self.lasted_ns = max(self.lasted_ns, int(ends[answered - 1]))
 
     def _count(self, batch: _Batch, slot: _Slot, times: int) -> None:
         self.batches += times
@@ -313,6 +334,8 @@ class _Run:
             tolerated, share = Fraction(0), short(tally.late, tally.requests)
             verdict = Verdict.BROKEN if tally.late else Verdict.KEPT
             interval = Interval(share, share)
+        if verdict is Verdict.KEPT and self.rate and tally.requests < self.wanted:
+            verdict = Verdict.UNDECIDED  # the run was ended: what is left may be another instance
         p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
         return ServiceResult(
             name=self.service.name,
@@ -351,6 +374,19 @@ class _Run:
             "arrivals in clumps wait for further frames; plan with more head-room (--headroom, "
             "--rate-margin)"
         )
+
+
+def _until(batches: Iterator[_Batch], times: int, count: Callable[[int], bool]) -> Iterator[_Batch]:
+    """Iterate until the run is ended, which is asked and progress told every now and then."""
+    told = 0
+    for batch in batches:
+        yield batch
+        told += batch.taken
+        if told >= _ASKED_AFTER:
+            if count(told * times):
+                return
+            told = 0
+    count(told * times)
 
 
 def latencies(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from fractions import Fraction
 
 import pytest
@@ -89,6 +90,23 @@ def test_head_room_makes_fewer_random_requests_late() -> None:
         for rate in (Fraction(23, 10), 1)
     )
     assert easy < full
+
+
+@pytest.mark.parametrize("arrivals", ["even", "poisson"])
+def test_a_run_that_is_ended_says_so_soon_and_claims_nothing(arrivals: str) -> None:
+    cancel = threading.Event()
+    told = []
+
+    def heard(done: int, expected: int) -> None:
+        told.append(done)
+        cancel.set()
+
+    found = replay_frames(
+        plan(), arrivals=arrivals, requests=300_000, cancel=cancel, on_progress=heard
+    )
+    assert found.stopped
+    assert sum(each.requests for each in found.services) == told[-1] <= 20_016
+    assert {each.verdict for each in found.services} <= {Verdict.UNDECIDED, Verdict.BROKEN}
 
 
 def test_what_cannot_be_replayed_is_refused() -> None:
