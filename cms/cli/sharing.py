@@ -107,9 +107,9 @@ class Sharing:
     splits: str | None
     headroom: str | None
     overheads: Path | None
-    interference: Path | None
-    utilisations: Path | None
-    classes: int | None
+    interference: Path | None = None
+    utilisations: Path | None = None
+    classes: int | None = None
 
     def refuse_the_rest(self, load_curves: Path | None, near: Path | None) -> None:
         """Refuse options that do not go together.
