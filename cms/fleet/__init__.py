@@ -53,6 +53,16 @@ if TYPE_CHECKING:
         read_services,
         write_plan,
     )
+    from .sharing import (
+        AssignmentPrices,
+        OfflineClass,
+        OnlineClass,
+        SharingPlan,
+        SharingProblem,
+        SharingSolution,
+        share,
+        sm_share,
+    )
     from .simulation import Simulation, read_simulation, simulate, write_simulation
 
 #: Where each name is defined.
@@ -92,6 +102,14 @@ _HOME = {
     "write_plan": "serving",
     "plan_from_json": "serving",
     "plan_to_json": "serving",
+    "OnlineClass": "sharing",
+    "OfflineClass": "sharing",
+    "SharingProblem": "sharing",
+    "share": "sharing",
+    "SharingSolution": "sharing",
+    "SharingPlan": "sharing",
+    "AssignmentPrices": "sharing",
+    "sm_share": "sharing",
     "wanted_of": "deployment",
     "read_nodes": "deployment",
     "place": "deployment",
@@ -151,6 +169,15 @@ __all__ = [
     "write_plan",
     "plan_from_json",
     "plan_to_json",
+    # offline work beside online services
+    "OnlineClass",
+    "OfflineClass",
+    "SharingProblem",
+    "share",
+    "SharingSolution",
+    "SharingPlan",
+    "AssignmentPrices",
+    "sm_share",
     # plans on numbered GPUs
     "wanted_of",
     "read_nodes",

@@ -1,0 +1,31 @@
+"""Sharing: offline work beside online services on one GPU, matched for the most value.
+
+Imports what ``serving`` may, and ``testing``.
+"""
+
+from __future__ import annotations
+
+from ...referee.check import referee_of
+from .certificate import AssignmentPrices
+from .classes import OfflineClass, OnlineClass
+from .plan import Pair, SharingPlan
+from .problem import SharingProblem
+from .referee import SharingReferee
+from .share import share
+from .share_rule import sm_share
+from .solution import SharingIncumbent, SharingSolution
+
+referee_of.register(SharingProblem, SharingReferee)
+
+__all__ = [
+    "OnlineClass",
+    "OfflineClass",
+    "SharingProblem",
+    "sm_share",
+    "share",
+    "SharingSolution",
+    "SharingIncumbent",
+    "SharingPlan",
+    "Pair",
+    "AssignmentPrices",
+]
