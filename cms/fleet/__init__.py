@@ -60,8 +60,12 @@ if TYPE_CHECKING:
         SharingPlan,
         SharingProblem,
         SharingSolution,
+        read_sharing_problem,
+        read_sharing_solution,
         share,
         sm_share,
+        write_sharing_problem,
+        write_sharing_solution,
     )
     from .simulation import Simulation, read_simulation, simulate, write_simulation
 
@@ -110,6 +114,10 @@ _HOME = {
     "SharingPlan": "sharing",
     "AssignmentPrices": "sharing",
     "sm_share": "sharing",
+    "read_sharing_problem": "sharing",
+    "write_sharing_problem": "sharing",
+    "read_sharing_solution": "sharing",
+    "write_sharing_solution": "sharing",
     "wanted_of": "deployment",
     "read_nodes": "deployment",
     "place": "deployment",
@@ -178,6 +186,10 @@ __all__ = [
     "SharingPlan",
     "AssignmentPrices",
     "sm_share",
+    "read_sharing_problem",
+    "write_sharing_problem",
+    "read_sharing_solution",
+    "write_sharing_solution",
     # plans on numbered GPUs
     "wanted_of",
     "read_nodes",

@@ -8,8 +8,15 @@ from __future__ import annotations
 from ...referee.check import referee_of
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
+from .files import (
+    read_sharing_problem,
+    read_sharing_solution,
+    write_sharing_problem,
+    write_sharing_solution,
+)
 from .plan import Pair, SharingPlan
 from .problem import SharingProblem
+from .recheck import sharing_faults
 from .referee import SharingReferee
 from .share import share
 from .share_rule import sm_share
@@ -28,4 +35,9 @@ __all__ = [
     "SharingPlan",
     "Pair",
     "AssignmentPrices",
+    "sharing_faults",
+    "read_sharing_problem",
+    "write_sharing_problem",
+    "read_sharing_solution",
+    "write_sharing_solution",
 ]
