@@ -6,6 +6,7 @@ Imports what ``serving`` may, and ``testing``.
 from __future__ import annotations
 
 from ...referee.check import referee_of
+from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
 from .files import (
@@ -36,6 +37,8 @@ __all__ = [
     "Pair",
     "AssignmentPrices",
     "sharing_faults",
+    "buckets",
+    "Buckets",
     "read_sharing_problem",
     "write_sharing_problem",
     "read_sharing_solution",
