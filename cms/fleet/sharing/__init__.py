@@ -22,6 +22,8 @@ from .referee import SharingReferee
 from .share import share
 from .share_rule import sm_share
 from .solution import SharingIncumbent, SharingSolution
+from .tables import read_measured_pairs, read_offline, read_online
+from .weights import MeasuredPair, table_weights
 
 referee_of.register(SharingProblem, SharingReferee)
 
@@ -37,6 +39,11 @@ __all__ = [
     "Pair",
     "AssignmentPrices",
     "sharing_faults",
+    "MeasuredPair",
+    "table_weights",
+    "read_online",
+    "read_offline",
+    "read_measured_pairs",
     "buckets",
     "Buckets",
     "read_sharing_problem",

@@ -80,7 +80,7 @@ def buckets(
     """
     width = whole(step, "step", least=1)
     work = each_of(offline, OfflineClass, "offline")
-    true, _ = _merged(each_of(online, OnlineClass, "online"))
+    true, _ = merged(each_of(online, OnlineClass, "online"))
 
     def posed(classes: Sequence[OnlineClass]) -> SharingProblem:
         return SharingProblem(
@@ -90,7 +90,7 @@ def buckets(
     given = posed(true).weights
     found = []
     for end, sign in (("up", -1), ("down", 1)):
-        classes, places = _merged([_rounded(each, width, sign) for each in true])
+        classes, places = merged([rounded(each, width, sign) for each in true])
         problem = posed(classes)
         rows = problem.weights[places]
         rises = (rows > given) if end == "up" else (given > rows)
@@ -104,7 +104,7 @@ def buckets(
     return Buckets(*found)
 
 
-def _rounded(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
+def rounded(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
     """Return a class with its activity on a whole step: below it, or above if the sign is -1."""
     steps = sign * (sign * gpus.sm_activity // width)
     return _again(gpus, gpus.count, min(Fraction(100), steps * Fraction(width)))
@@ -118,7 +118,7 @@ def _again(gpus: OnlineClass, count: int, activity: Fraction) -> OnlineClass:
     )  # fmt: skip
 
 
-def _merged(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
+def merged(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
     """Return one class for all that are alike, and which one each has become."""
     counts: dict[OnlineClass, int] = {}
     keys = [_again(each, 0, each.sm_activity) for each in classes]
