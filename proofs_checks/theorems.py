@@ -7,6 +7,7 @@ from functools import partial
 from inspect import signature
 
 from . import (
+    assignment,
     bound_chain,
     few_configurations,
     g_int,
@@ -55,6 +56,7 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "queueing": queueing.check,
     "parallel_order": parallel_order.check,
     "time_sharing": time_sharing.check,
+    "assignment": assignment.check,
 }
 
 

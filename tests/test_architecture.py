@@ -44,6 +44,7 @@ LAYERS = (
     "cms.files",
     "cms.fleet.hardware",
     "cms.fleet.serving",
+    "cms.fleet.sharing",
     "cms.fleet.deployment",
     "cms.fleet.reconciling",
     "cms.fleet.simulation",
@@ -60,6 +61,7 @@ METHODS = (
     "greedy",
     "lp_rounding",
     "mig_serving",
+    "muxflow",
     "price_and_branch",
     "ptas",
 )
@@ -73,6 +75,9 @@ EXACT = (
     "cms.certificate",
     "cms.referee",
     "cms.mixes",
+    "cms.fleet.sharing.certificate",
+    "cms.fleet.sharing.problem",
+    "cms.fleet.sharing.referee",
     "proofs_checks.checker",
 )
 KERNEL = (
@@ -81,8 +86,10 @@ KERNEL = (
     "cms.knapsack.search",
     "cms.knapsack.kinds",
 )
-# cms.files.source writes to standard output where the user names "-" as the file.
+# cms.files.source writes to standard output where the user names "-" as the file; the process with
+# a flow has a pipe there.
 MAY_WRITE_TO_THE_TERMINAL = (
+    "algorithms.solvers.transport_process",
     "bench.command",
     "bench.micro",
     "bench.session",

@@ -18,6 +18,7 @@ from cms.errors import (
     InvalidOption,
     UnsupportedProblem,
 )
+from cms.fleet.sharing.edge_problems import posed
 from cms.mixes.model import TimeSharedJob
 from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Budget, Claim, SolverBound, Support, kinds_taken
@@ -26,6 +27,7 @@ from cms.plugin.options import read_options
 from cms.plugin.registry import algorithm_of, algorithms
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
+from cms.referee.kinds import AnyProblem
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.arguments import Arguments
 from cms.solving.solution import Proof, Status, StopReason
@@ -352,7 +354,7 @@ SHORT: list[Any] = [0, 5e-324, 1e-300]
 @pytest.mark.parametrize("method", algorithms())
 def test_a_time_limit_may_be_of_any_size(method: str) -> None:
     """Solvers count milliseconds in 63 bits, and threads have a longest wait."""
-    fitting = [problem for problem in (blocks(7), SIZED, TURNS) if supports(method, problem)]
+    fitting = [problem for problem in (blocks(7), SIZED, TURNS, PAIRS) if supports(method, problem)]
     assert fitting
     for limits in (LONG, SHORT):
         for limit in limits:
@@ -372,7 +374,10 @@ TURNS = TimeSharedProblem(
 )
 
 
-def supports(method: str, problem: Problem | TimeSharedProblem) -> bool:
+PAIRS = posed([1, 2], [2, 2], [[5, 4], [4, 1]])
+
+
+def supports(method: str, problem: AnyProblem) -> bool:
     algorithm, _ = algorithm_of(method)
     takes = isinstance(problem, kinds_taken(algorithm))
     return takes and algorithm.support(problem, read_options(algorithm, {})).ok

@@ -27,6 +27,7 @@ from .place import place
 from .plan import plan
 from .reconcile import reconcile
 from .session import Exit, Session, report_error, session_of
+from .share import share
 from .simulate import simulate
 from .solve import solve
 from .transition import transition
@@ -53,6 +54,8 @@ _COMMANDS = (
 )  # fmt: skip
 for _command in _COMMANDS:
     application.command(epilog=_EPILOG)(_command)
+# The README does not name it yet.
+application.command(epilog=_EPILOG, hidden=True)(share)
 
 
 @application.callback(invoke_without_command=True, epilog=_EPILOG)

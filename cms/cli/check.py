@@ -50,7 +50,7 @@ def check(
     quiet: Quiet = False,
 ) -> int:
     """Recheck a solution, plan, deployment or transition exactly: demands, bounds, places."""
-    from cms.files import problem_from_json, read_problem, solution_from_json
+    from cms.files import problem_from_json, solution_from_json
     from cms.files.documents import read_document
     from cms.files.shortages import refuse_other_shortage
     from cms.solving.recheck import faults_of
@@ -61,8 +61,10 @@ def check(
     refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
     with session.interrupts.abortable():
         plan = None
+        kind, document = open_document(problem)
+        if kind == "cms-sharing-problem" and solution is not None:
+            return _check_sharing(session, document, solution, output)
         if solution is None:
-            kind, document = open_document(problem)
             if kind == "cms-deployment":
                 return _check_deployment(session, document, output)
             if kind == "cms-transition":
@@ -71,7 +73,7 @@ def check(
             # not with the plan's own reader, which stops at the first thing that does not hold
             posed, told = problem_from_json(plan.at("problem")), plan.at("solution")
         else:
-            posed, told = read_problem(problem), read_document(solution, "cms-solution")
+            posed, told = problem_from_json(document), read_document(solution, "cms-solution")
         answer = solution_from_json(told)
         faults = list(faults_of(posed, answer))
         if not faults and "shortage" in told.value:
@@ -89,6 +91,44 @@ def check(
         session.print_json(lambda: said)
     elif not quiet:
         session.print_text(_report(answer, faults, "machine" if plan is None else "GPU"))
+    session.write(lambda: said, output)
+    return Exit.FAILED if faults else Exit.ANSWER
+
+
+def _check_sharing(session: Session, document: Node, path: Path, output: Path | None) -> int:
+    """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
+    from cms.files.documents import read_document
+    from cms.fleet.report.words import decimal
+    from cms.fleet.sharing.files import (
+        SOLUTION,
+        sharing_problem_from_json,
+        sharing_solution_from_json,
+    )
+    from cms.fleet.sharing.recheck import sharing_faults
+    from cms.fleet.sharing.solution import equivalents
+
+    posed = sharing_problem_from_json(document)
+    answer = sharing_solution_from_json(read_document(path, SOLUTION), posed)
+    faults = list(sharing_faults(posed, answer))
+    said = {
+        "valid": not faults,
+        "status": answer.status.value,
+        "proof": answer.proof.value,
+        "placed": answer.plan.placed,
+        "value": answer.value,
+        "upper_bound": answer.upper_bound,
+        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
+    }
+    if session.json:
+        session.print_json(lambda: said)
+    elif not session.quiet:
+        proof = ", proof checked" if answer.proof == "checked" else ""
+        whole = (
+            f"valid: {decimal(answer.plan.placed)} workloads share a GPU, "
+            f"{equivalents(answer.value)} of at most {equivalents(answer.upper_bound)} "
+            f"GPU-equivalents: {answer.status}{proof}\n"
+        )
+        session.print_text(fault_lines("not valid", faults) or whole)
     session.write(lambda: said, output)
     return Exit.FAILED if faults else Exit.ANSWER
 
@@ -163,8 +203,8 @@ def _open_plan(path: Path, kind: str, document: Node) -> Node:
     """Return a plan's document, or say what else the file is."""
     from cms.files import check_head
 
-    if kind in ("cms-problem", "cms-solution"):
-        what = kind.removeprefix("cms-")
+    if kind.removeprefix("cms-").removeprefix("sharing-") in ("problem", "solution"):
+        what = kind.removeprefix("cms-").replace("-", " ")
         raise usage_error(
             f"{path} holds a {what} alone; give both: cms check problem.json solution.json"
         )

@@ -114,7 +114,7 @@ def search(
     with session.interrupts.abortable():
         start = None if how.start is None else _read_start(how.start)
     arguments: dict[str, Any] = {
-        "method": how.method, "options": _values(how), "time_limit": how.time_limit,
+        "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
         "gap": how.gap, "seed": how.seed, "threads": how.threads, "start": start,
         "cancel": session.interrupts.cancel,
     }  # fmt: skip
@@ -306,7 +306,7 @@ def heard(
     return cast("T", aside.result)
 
 
-def _values(how: Search) -> dict[str, object]:
+def option_values(how: Search) -> dict[str, object]:
     """Turn the texts of ``--option`` into values of the kind that the defaults have.
 
     What is no value of that kind stays text, and what is no option stays too: the driver refuses

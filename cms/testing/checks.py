@@ -36,7 +36,8 @@ class Laboratory:
         A name is looked up in the registry, which also says whether it is trusted.
     problems : sequence of NamedProblem, optional
         By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS` and
-        :data:`cms.testing.time_shared_edges.TIME_SHARED_EDGE_PROBLEMS` of the kinds it takes.
+        :data:`cms.testing.time_shared_edges.TIME_SHARED_EDGE_PROBLEMS` of the kinds it takes, and
+        what the referees of other kinds bring.
     seeds : sequence of int
     time_limit : float
         Seconds for each run that is not about time.
@@ -56,11 +57,27 @@ class Laboratory:
         self.algorithm, self.trusted = algorithm_of(algorithm)
         self.kinds = kinds_taken(self.algorithm)
         if problems is None:
-            every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS)
+            brought = [named for small, _ in self.brought() for named in small]
+            every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS, *brought)
             problems = [named for named in every if isinstance(named.make(), self.kinds)]
         self.problems = tuple(problems)
         self.seeds, self.time_limit, self.options = tuple(seeds), time_limit, options
         self._runs: dict[tuple[str, int], Observation] = {}
+
+    def brought(self) -> Iterator[tuple[Sequence[NamedProblem], Sequence[NamedProblem]]]:
+        """Iterate over small problems, and large ones, that referees of its kinds bring.
+
+        A referee's class does by a static method ``edge_problems``, with their optima.
+        """
+        for kind in self.kinds:
+            bring = getattr(referee_of.dispatch(kind), "edge_problems", None)
+            if bring is not None:
+                yield bring()
+
+    def crowds(self) -> tuple[NamedProblem, ...]:
+        """Return large problems to stop in the middle of."""
+        brought = (named for _, large in self.brought() for named in large)
+        return (*CROWDS, *TIME_SHARED_CROWDS, *brought)
 
     def supports(self, problem: AnyProblem) -> bool:
         """Whether the algorithm says that it can take a problem."""
@@ -107,7 +124,7 @@ def faults_in_takes(laboratory: Laboratory) -> Faults:
 def faults_in_support(laboratory: Laboratory) -> Faults:
     """Refusals have reasons, answers do not change, and nothing is raised."""
     algorithm = laboratory.algorithm
-    given = ((named.name, named.make()) for named in (*laboratory.problems, *_crowds()))
+    given = ((named.name, named.make()) for named in (*laboratory.problems, *laboratory.crowds()))
     problems: dict[str, Any] = {
         name: made for name, made in given if isinstance(made, laboratory.kinds)
     }
@@ -210,7 +227,7 @@ def faults_in_clock(laboratory: Laboratory) -> Faults:
     Half a second of work, where the machine is busy with something else. Late means late twice: the
     first time code may have been compiled.
     """
-    for named in _crowds():
+    for named in laboratory.crowds():
         problem = named.make()
         if not laboratory.supports(problem):
             continue
@@ -219,10 +236,6 @@ def faults_in_clock(laboratory: Laboratory) -> Faults:
                 yield f"{named.name}: still at work half a second after its {seconds} s were over"
         if all(_cancelled(laboratory, problem).late for _ in range(2)):
             yield f"{named.name}: still at work half a second after the caller's cancel"
-
-
-def _crowds() -> tuple[NamedProblem, ...]:
-    return (*CROWDS, *TIME_SHARED_CROWDS)
 
 
 def _cancelled(laboratory: Laboratory, problem: Problem) -> Observation:

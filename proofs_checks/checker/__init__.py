@@ -5,7 +5,7 @@ hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, 
 ``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``,
 ``interference``, in this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``,
 ``transition``, ``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``,
-``replay`` for what runs where.
+``replay`` for what runs where; ``sharing``, by itself, for offline work beside online services.
 All numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
@@ -40,4 +40,5 @@ from .reading import Fault as Fault
 from .reading import parse_document as parse_document
 from .replay import check_transition as check_transition
 from .schedule import check_schedule as check_schedule
+from .sharing import check_sharing as check_sharing
 from .solution import check_solution as check_solution

@@ -13,6 +13,7 @@ from .interference import examine_beside, is_beside
 from .problem import fingerprint, read_problem
 from .reading import check_head, parse_document
 from .replay import examine_transition
+from .sharing import examine_sharing, read_sharing
 from .solution import examine
 
 # Of a million jobs without a machine nobody reads the last.
@@ -74,6 +75,11 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
         documents = [first.get("problem"), first.get("solution")]
         if is_beside(first):
             return _examined_beside(first)
+    if isinstance(documents[0], dict) and documents[0].get("format") == "cms-sharing-problem":
+        sharing = read_sharing(documents[0])
+        if len(documents) == 2:
+            return examine_sharing(sharing, documents[1])
+        return [], f"the problem is well-formed, with the SHA-256 {sharing.sha256}"
     problem = read_problem(documents[0])
     if len(documents) == 2:
         return examine(problem, documents[1])

@@ -46,6 +46,7 @@ FEW = {
     "queueing": 30,
     "parallel_order": 25,
     "time_sharing": 8,
+    "assignment": 25,
 }
 #: Those whose default solver runs algorithms of the package.
 RUN_ALGORITHMS = [name for name in FEW if theorems.runs_algorithms(name)]

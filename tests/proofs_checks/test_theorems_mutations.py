@@ -17,6 +17,7 @@ import pytest
 
 from cms.fleet.deployment.transition import order
 from proofs_checks import (
+    assignment,
     bound_chain,
     bounds,
     cells,
@@ -46,6 +47,8 @@ from proofs_checks.brute_force import options
 from proofs_checks.tiny import Blocks, Counts, Tiny
 from tests.references.faults import Reported, holds, stop_at_a_failure
 
+true_arcs = assignment.arcs
+true_completed = assignment.completed
 true_at_once = huge_demands.at_once
 true_replay = queueing.replay
 true_enumerated = few_configurations.enumerated
@@ -121,6 +124,17 @@ def at_first(function: Any, demand: Any, amount: Any, lo: Any, hi: Any) -> Fract
 def one_by_one(c: int, b: int, times: Sequence[int], arrivals: Sequence[int]) -> queueing.Path:
     """Serve every request by itself, in the time of a full batch."""
     return true_replay(c, 1, [times[-1]], arrivals)._replace(b=b, times=times)
+
+
+def one_less(classes: assignment.Classes, v: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(0, price - 1) for price in true_completed(classes, v))
+
+
+def nobody_alone(classes: assignment.Classes, plan: assignment.Plan) -> dict[tuple[int, int], int]:
+    """Forget the arcs that say what it is worth to be left over."""
+    none = len(classes.offline)
+    lengths = true_arcs(classes, plan).items()
+    return {(a, b): 0 if a == none else n for (a, b), n in lengths if b != none}
 
 
 def no_waits(*_: object) -> None:
@@ -339,6 +353,8 @@ FAULTS = [
     Fault(
         "jobs pay as in the first frame", time_sharing, "most_paid", at_first, "time_sharing", 30
     ),
+    Fault("GPUs are priced too low", assignment, "completed", one_less, "assignment", 30),
+    Fault("nobody stays alone", assignment, "arcs", nobody_alone, "assignment", 30),
     Fault("no waits for floors", order, "_for_floors", no_waits, "parallel_order", 30),
     Fault("no waits for layouts", order, "_for_layouts", no_waits, "parallel_order", 30),
     Fault("no waits for GPUs", order, "_for_gpus", no_waits, "parallel_order", 30),

@@ -67,7 +67,7 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     chat (bert): 19 items/s within 6434 ms
     """
     table = read_table(path, SERVICE_COLUMNS, _OPTIONAL)
-    _refuse_near_misses(table, _OPTIONAL)
+    refuse_near_misses(table, _OPTIONAL)
     _refuse_other_limits(table)
     lines: dict[str, int] = {}
     services = []
@@ -203,8 +203,16 @@ def _refuse_other_limits(table: Table) -> None:
             )
 
 
-def _refuse_near_misses(table: Table, optional: Sequence[str]) -> None:
-    """A misspelt optional column would change the plan in silence; any other column is kept."""
+def refuse_near_misses(table: Table, optional: Sequence[str]) -> None:
+    """Refuse a column that is nearly an optional one: it would change the plan in silence.
+
+    Any other column is kept.
+
+    Raises
+    ------
+    FileError
+        With the name that may have been meant.
+    """
     absent = [name for name in optional if name not in table.columns]
     for name in table.header.extra:
         if hint := nearest(name, absent, lead=""):

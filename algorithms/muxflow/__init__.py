@@ -1,0 +1,170 @@
+"""MuxFlow's matching of offline workloads to GPUs with online services: by classes, and proved.
+
+``flow`` finds a best plan of classes, ``prices`` proves it, ``parts`` does so in random
+sub-clusters; ``baselines`` and ``dense`` are what it is held against.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cms.fleet.sharing.certificate import AssignmentPrices
+from cms.fleet.sharing.problem import FORBIDDEN, SharingProblem
+from cms.plugin.algorithm import Named, Support
+from cms.plugin.guarantee import Guarantee
+from cms.running.stopping import Stopped
+from cms.values.fields import CheckedFields
+from cms.values.numbers import shown
+
+from ..solvers.transport import fits
+from .filling import claim, counts_of, filled, named, pairs_by_weight
+from .flow import best_plan, prices_of, rough_prices
+from .parts import MOST_UNITS, parted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from cms.plugin.algorithm import Budget
+
+#: Sub-clusters that are told apart.
+_MOST_PARTS = 10_000
+
+
+@dataclass(frozen=True)
+class MuxFlowOptions(CheckedFields):
+    """Options of :class:`MuxFlow`.
+
+    Parameters
+    ----------
+    parts : int, default 1
+        Into how many random sub-clusters of equal size GPUs and workloads are split, each matched
+        by itself; the bound is one for the whole all the same.
+    stay : int, default 0
+        What it is worth, in millionths, that a workload need not move: added to the weight of an
+        online class with what runs there. The gap says how much value that costs at most.
+    """
+
+    parts: int = 1
+    stay: int = 0
+
+    def __post_init__(self) -> None:
+        self._whole("parts", least=1, most=_MOST_PARTS)
+        self._whole("stay", least=0, most=10**12)
+
+
+class MuxFlow:
+    """The plan of the most value for sharing GPUs, by one flow between classes, with its proof.
+
+    First comes the greedy plan by weight, and what its prices prove; then a minimum-cost flow over
+    classes and counts, and the exact prices of its plan, found as longest paths: these prove it.
+
+    Notes
+    -----
+    **Guarantee.** The optimum, unless there are several ``parts`` or a worth of ``stay``.
+    ``proofs_checks/assignment.py`` checks by machine that there are always prices that prove it.
+
+    **Running time.** One flow of G K arcs, O((G + K) K) for the paths' lengths and O(K²) a sweep,
+    of which there are some tens; whatever the counts. 10^6 GPUs in 1,000 online and 100 offline
+    classes take a few tenths of a second.
+
+    References
+    ----------
+    After MuxFlow (arXiv:2303.13803), which matches single GPUs with single workloads in
+    sub-clusters. The flow is that of OR-tools; prices as longest paths are from Ahuja, Magnanti,
+    Orlin: Network Flows, Prentice Hall 1993, chapter 9.
+
+    Examples
+    --------
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> from cms.fleet.sharing import share
+    >>> solution = share(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "muxflow")
+    >>> solution.value, solution.gap
+    (18, 0)
+    """
+
+    name = "muxflow"
+    options_type = MuxFlowOptions
+    takes = (SharingProblem,)
+
+    def support(self, problem: SharingProblem, options: MuxFlowOptions) -> Support:
+        """Refuse counts so large that sums of them leave 61 bits, and parts of too many GPUs."""
+        gpus, work = (sum(counts) for counts in counts_of(problem))
+        largest = int(problem.weights.max(initial=0)) + options.stay
+        if not fits(gpus, work, sum(problem.weights.shape), largest):
+            return Support(
+                False,
+                f"{shown(max(gpus, work))} GPUs or workloads in {sum(problem.weights.shape)} "
+                "classes are more than the flow's 61 bits hold; count in larger units",
+            )
+        if options.parts > 1 and max(gpus, work) > MOST_UNITS:
+            return Support(
+                False,
+                f"{shown(max(gpus, work))} GPUs or workloads are drawn one by one into "
+                f"{options.parts} parts; at most {MOST_UNITS} are; leave parts at 1",
+            )
+        return Support(True)
+
+    def guarantee(self, problem: SharingProblem, options: MuxFlowOptions) -> Guarantee | None:
+        """Return that it is optimal, where it is asked for that."""
+        if options.parts > 1 or options.stay:
+            return None
+        return Guarantee(1, 0, "OPT", "Assignment prices")
+
+    def run(
+        self, problem: SharingProblem, options: MuxFlowOptions, budget: Budget
+    ) -> Iterator[Named]:
+        """Yield plans and prices."""
+        with suppress(Stopped):
+            yield from _claims(problem, options, budget)
+
+
+def _claims(problem: SharingProblem, options: MuxFlowOptions, budget: Budget) -> Iterator[Named]:
+    def stopped() -> bool:
+        return budget.stopped
+
+    rows, columns = counts_of(problem)
+    if options.parts > 1:
+        sides = parted(rows, columns, options.parts, budget.seed)
+        weights, words = _staying(problem, options.stay), f"flow in {options.parts} parts"
+    else:
+        sides, words = [(rows, columns)], "flow"
+        weights = _staying(problem, options.stay)
+        if not options.stay:
+            greedy = filled(pairs_by_weight(weights), rows, columns, stopped)
+            yield claim(named(problem, greedy), "greedy by weight")
+            rough = rough_prices(weights, greedy, rows, columns, stopped)
+            prices = AssignmentPrices.of_offline(problem, rough.tolist())
+            yield claim(prices, "prices of the greedy plan")
+    plans, found = [], []
+    for own_rows, own_columns in sides:
+        plan = best_plan(weights, own_rows, own_columns, budget)
+        plans.append(plan)
+        found.append(prices_of(weights, plan, own_rows, own_columns, stopped))
+    whole = plans[0]._replace(
+        row=np.concatenate([plan.row for plan in plans]),
+        column=np.concatenate([plan.column for plan in plans]),
+        amount=[n for plan in plans for n in plan.amount],
+    )
+    yield claim(named(problem, whole), words)
+    middle = np.sort(np.stack(found), axis=0)[(len(found) - 1) // 2]
+    prices = AssignmentPrices.of_offline(problem, middle.tolist())
+    yield claim(prices, f"prices of the {words}")
+
+
+def _staying(problem: SharingProblem, worth: int) -> NDArray[np.int64]:
+    """Return the weights, with what it is worth that nothing moves."""
+    if not worth:
+        return problem.weights
+    weights = np.array(problem.weights)
+    for row, gpus in enumerate(problem.online):
+        if gpus.running is not None:
+            column = problem.offline_index[gpus.running]
+            if weights[row, column] != FORBIDDEN:
+                weights[row, column] += worth
+    return weights

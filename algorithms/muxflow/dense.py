@@ -1,0 +1,99 @@
+"""The matching of single GPUs with single workloads, as MuxFlow poses it: a row a GPU."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cms.fleet.sharing.certificate import AssignmentPrices
+from cms.fleet.sharing.problem import SharingProblem
+from cms.plugin.algorithm import Named, Support
+from cms.plugin.guarantee import Guarantee
+from cms.running.stopping import Stopped
+from cms.values.numbers import shown
+
+from .filling import claim, counts_of, named, spread_of
+from .flow import best_plan, prices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.plugin.algorithm import Budget
+
+#: GPUs, and workloads: the square of it are the arcs.
+MOST_GPUS = 1_500
+
+
+@dataclass(frozen=True)
+class SharingDenseOptions:
+    """It has none."""
+
+
+class SharingDense:
+    """Match GPUs and workloads one by one, without classes: what counting classes saves.
+
+    Every GPU and every workload is a node of its own in one flow of unit capacities; the plan is
+    told, and proved, in classes.
+
+    Notes
+    -----
+    **Guarantee.** The optimum, as for ``muxflow``.
+
+    **Running time.** One flow of n² arcs for n GPUs and n workloads, of which there are at most
+    1,500.
+
+    References
+    ----------
+    MuxFlow (arXiv:2303.13803) poses this problem. Kuhn: The Hungarian method for the assignment
+    problem, Naval Research Logistics Quarterly 2, 1955, 83-97, doi:10.1002/nav.3800020109; the
+    flow is that of OR-tools. ``proofs_checks/assignment.py`` checks that prices prove it.
+
+    Examples
+    --------
+    >>> from cms.fleet.sharing import share
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> share(posed([1, 1], [1, 1], [[10, 9], [9, 0]]), "sharing_dense").value
+    18
+    """
+
+    name = "sharing_dense"
+    options_type = SharingDenseOptions
+    takes = (SharingProblem,)
+
+    def support(self, problem: SharingProblem, options: SharingDenseOptions) -> Support:
+        """Refuse more GPUs or workloads than a table of single ones can have."""
+        most = max(sum(counts) for counts in counts_of(problem))
+        if most > MOST_GPUS:
+            return Support(
+                False,
+                f"{shown(most)} GPUs or workloads have a row or column each; at most {MOST_GPUS} "
+                "do; use muxflow",
+            )
+        return Support(True)
+
+    def guarantee(self, problem: SharingProblem, options: SharingDenseOptions) -> Guarantee:
+        """Return that it is optimal."""
+        return Guarantee(1, 0, "OPT", "Assignment prices")
+
+    def run(
+        self, problem: SharingProblem, options: SharingDenseOptions, budget: Budget
+    ) -> Iterator[Named]:
+        """Yield the plan, and the prices that prove it."""
+        rows, columns = counts_of(problem)
+        of_row = np.repeat(np.arange(len(rows)), rows)
+        of_column = np.repeat(np.arange(len(columns)), columns)
+        single = problem.weights[of_row][:, of_column]
+        with suppress(Stopped):
+            units = best_plan(single, [1] * len(of_row), [1] * len(of_column), budget)
+            places = zip(of_row[units.row].tolist(), of_column[units.column].tolist(), strict=True)
+            counts: dict[tuple[int, int], int] = {}
+            for place in places:
+                counts[place] = counts.get(place, 0) + 1
+            plan = spread_of([(i, j, n) for (i, j), n in counts.items()])
+            yield claim(named(problem, plan), "flow of single GPUs")
+            found = prices_of(problem.weights, plan, rows, columns, lambda: budget.stopped)
+            prices = AssignmentPrices.of_offline(problem, found.tolist())
+            yield claim(prices, "prices of the flow")

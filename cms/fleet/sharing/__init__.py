@@ -1,0 +1,53 @@
+"""Sharing: offline work beside online services on one GPU, matched for the most value.
+
+Imports what ``serving`` may, and ``testing``.
+"""
+
+from __future__ import annotations
+
+from ...referee.check import referee_of
+from .bucketing import Buckets, buckets
+from .certificate import AssignmentPrices
+from .classes import OfflineClass, OnlineClass
+from .files import (
+    read_sharing_problem,
+    read_sharing_solution,
+    write_sharing_problem,
+    write_sharing_solution,
+)
+from .plan import Pair, SharingPlan
+from .problem import SharingProblem
+from .recheck import sharing_faults
+from .referee import SharingReferee
+from .share import share
+from .share_rule import sm_share
+from .solution import SharingIncumbent, SharingSolution
+from .tables import read_measured_pairs, read_offline, read_online
+from .weights import MeasuredPair, table_weights
+
+referee_of.register(SharingProblem, SharingReferee)
+
+__all__ = [
+    "OnlineClass",
+    "OfflineClass",
+    "SharingProblem",
+    "sm_share",
+    "share",
+    "SharingSolution",
+    "SharingIncumbent",
+    "SharingPlan",
+    "Pair",
+    "AssignmentPrices",
+    "sharing_faults",
+    "MeasuredPair",
+    "table_weights",
+    "read_online",
+    "read_offline",
+    "read_measured_pairs",
+    "buckets",
+    "Buckets",
+    "read_sharing_problem",
+    "write_sharing_problem",
+    "read_sharing_solution",
+    "write_sharing_solution",
+]

@@ -1,0 +1,230 @@
+"""What is alike counts as one: GPUs in online classes, workloads in offline classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...errors import InvalidProblem
+from ...values.names import checked_name
+from ...values.numbers import Number, exact, shown, whole
+
+#: Of a workload of priority 1 that runs as fast as alone.
+FULL_WEIGHT = 10**6
+#: Weights stay below 2^40, so that sums along any path of prices fit into int64.
+HIGHEST_PRIORITY = 10**6
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OnlineClass:
+    """GPUs that are alike: in device, in what runs on them online, in what that leaves.
+
+    Parameters
+    ----------
+    device : str
+        The device's name, such as ``a100-80gb``.
+    count : int
+        So many GPUs, >= 0.
+    sm_activity : number
+        Of the online side, in per cent of the SMs, 0 to 100; shares round it up.
+    memory_mib : number, default 0
+        What the online side occupies, in MiB.
+    memory_total_mib : number, optional
+        What the device has, in MiB; None if nobody asks for memory.
+    model : str, default ""
+        What runs online, as tables of measured pairs call it.
+    slowdown_limit : number, optional
+        How many times slower its requests may become, >= 1; None for no limit.
+    running : str, optional
+        The offline class that runs there now, where that is known.
+    name : str, optional
+        By default what tells it apart: device, activity, model, memory, limit, what runs.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the class and the value at fault.
+
+    Examples
+    --------
+    >>> online = OnlineClass("a100-80gb", count=600, sm_activity="22.5", slowdown_limit="1.2")
+    >>> online.name
+    'a100-80gb 22.5%, limit 1.2'
+    >>> OnlineClass("a100-80gb", count=1, sm_activity="0.225")
+    Traceback (most recent call last):
+        ...
+    cms.errors.InvalidProblem: sm_activity of online class 'a100-80gb 0.225%' is 0.225, which \
+looks like a fraction; expected per cent: 22.5
+    """
+
+    name: str
+    count: int
+    device: str
+    sm_activity: Fraction
+    memory_mib: Fraction
+    memory_total_mib: Fraction | None
+    model: str
+    slowdown_limit: Fraction | None
+    running: str | None
+
+    def __init__(
+        self,
+        device: str,
+        *,
+        count: int,
+        sm_activity: Number,
+        memory_mib: Number = 0,
+        memory_total_mib: Number | None = None,
+        model: str = "",
+        slowdown_limit: Number | None = None,
+        running: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        device = checked_name(device, "device")
+        model = checked_name(model, "model") if model else ""
+        running = None if running is None else checked_name(running, "offline class")
+        activity = exact(sm_activity, f"sm_activity of an online class of {device!r}")
+        memory = exact(memory_mib, f"memory_mib of an online class of {device!r}")
+        limit = None
+        if slowdown_limit is not None:
+            limit = exact(slowdown_limit, f"slowdown_limit of an online class of {device!r}")
+        if name is None:
+            parts = [f"{device} {shown(activity)}%", model]
+            parts += [f"{shown(memory)} MiB" if memory else ""]
+            parts += ["" if limit is None else f"limit {shown(limit)}"]
+            parts += ["" if running is None else f"running {running}"]
+            name = ", ".join(part for part in parts if part)
+        name = checked_name(name, "online class")
+        of = f"of online class {name!r}"
+        if activity > 100:
+            raise InvalidProblem(
+                f"sm_activity {of} is {shown(activity)}; expected per cent, 0 to 100"
+            )
+        if 0 < activity < 1:
+            raise InvalidProblem(
+                f"sm_activity {of} is {shown(activity)}, which looks like a fraction; expected "
+                f"per cent: {shown(100 * activity)}"
+            )
+        if limit is not None and limit < 1:
+            raise InvalidProblem(
+                f"slowdown_limit {of} is {shown(limit)}; expected a factor >= 1, such as 1.2"
+            )
+        total = None
+        if memory_total_mib is not None:
+            total = exact(memory_total_mib, f"memory_total_mib {of}")
+            if memory > total:
+                raise InvalidProblem(
+                    f"memory_mib {of} is {shown(memory)}; expected at most its memory_total_mib, "
+                    f"{shown(total)}"
+                )
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "count", whole(count, f"count {of}", least=0))
+        put(self, "device", device)
+        put(self, "sm_activity", activity)
+        put(self, "memory_mib", memory)
+        put(self, "memory_total_mib", total)
+        put(self, "model", model)
+        put(self, "slowdown_limit", limit)
+        put(self, "running", running)
+
+    def private_copy(self) -> OnlineClass:
+        """Return an equal class that shares nothing with this one that could be changed."""
+        return OnlineClass(
+            self.device, count=self.count, sm_activity=self.sm_activity,
+            memory_mib=self.memory_mib, memory_total_mib=self.memory_total_mib, model=self.model,
+            slowdown_limit=self.slowdown_limit, running=self.running, name=self.name,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OfflineClass:
+    """Offline workloads that are alike: each wants a share of one GPU beside an online service.
+
+    Parameters
+    ----------
+    name : str
+    count : int
+        So many workloads, >= 0.
+    memory_mib : number, default 0
+        What one of them needs, in MiB.
+    model : str, optional
+        As tables of measured pairs call it; by default the name.
+    priority : number, default 1
+        How much its throughput counts, > 0, at most a million.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the class and the value at fault.
+
+    Examples
+    --------
+    >>> OfflineClass("resnet50-train", count=900, memory_mib=12_000).most_weight
+    1000000
+    """
+
+    name: str
+    count: int
+    memory_mib: Fraction
+    model: str
+    priority: Fraction
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        count: int,
+        memory_mib: Number = 0,
+        model: str | None = None,
+        priority: Number = 1,
+    ) -> None:
+        name = checked_name(name, "offline class")
+        of = f"of offline class {name!r}"
+        weight = exact(priority, f"priority {of}")
+        if not 0 < weight <= HIGHEST_PRIORITY:
+            raise InvalidProblem(
+                f"priority {of} is {shown(weight)}; expected a number > 0 and <= {HIGHEST_PRIORITY}"
+            )
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "count", whole(count, f"count {of}", least=0))
+        put(self, "memory_mib", exact(memory_mib, f"memory_mib {of}"))
+        put(self, "model", name if model is None else checked_name(model, "model"))
+        put(self, "priority", weight)
+
+    @property
+    def most_weight(self) -> int:
+        """The weight of one that runs as fast as alone: a million times its priority."""
+        return FULL_WEIGHT * self.priority.numerator // self.priority.denominator
+
+    def private_copy(self) -> OfflineClass:
+        """Return an equal class that shares nothing with this one that could be changed."""
+        return OfflineClass(
+            self.name, count=self.count, memory_mib=self.memory_mib, model=self.model,
+            priority=self.priority,
+        )  # fmt: skip
+
+
+def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
+    """Whether a workload's memory does not fit beside the online side.
+
+    Raises
+    ------
+    InvalidProblem
+        If nobody knows what memory the device has.
+
+    Examples
+    --------
+    >>> gpu = OnlineClass("a30", count=1, sm_activity=5, memory_mib=9, memory_total_mib=24)
+    >>> [misfit(gpu, OfflineClass("x", count=1, memory_mib=need)) for need in (15, 16)]
+    [False, True]
+    """
+    if not offline.memory_mib:
+        return False
+    if online.memory_total_mib is None:
+        raise InvalidProblem(
+            f"offline class {offline.name!r} needs {shown(offline.memory_mib)} MiB, and online "
+            f"class {online.name!r} has no memory_total_mib; give what its device has"
+        )
+    return online.memory_mib + offline.memory_mib > online.memory_total_mib

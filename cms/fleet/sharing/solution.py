@@ -1,0 +1,149 @@
+"""The answer of ``share``: a checked plan, a checked upper bound, and how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from ...solving.solution import GROUPS_SHOWN, Incumbent, Proof, Solution, Status, StopReason
+from ...values.numbers import shown
+from .certificate import AssignmentPrices
+from .classes import FULL_WEIGHT
+from .plan import SharingPlan
+from .problem import SharingProblem
+
+
+class SharingIncumbent(NamedTuple):
+    """A line of the history: values never fall along it, upper bounds never rise.
+
+    Attributes
+    ----------
+    seconds : float
+    value, upper_bound : int
+        In millionths, as in :class:`SharingSolution`.
+    source : str
+        Whose claim it was.
+    """
+
+    seconds: float
+    value: int
+    upper_bound: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingSolution:
+    """A plan, an upper bound with its certificate, and how the run went; immutable, picklable.
+
+    Attributes
+    ----------
+    status : Status
+        ``OPTIMAL`` or ``FEASIBLE``: to share nothing is a plan.
+    proof : Proof
+        ``CHECKED`` where the certificate's bound meets the plan's value.
+    stop_reason : StopReason
+    method : str
+        The algorithm's name.
+    seconds : float
+        Wall-clock time of the whole call.
+    plan : SharingPlan
+        Checked exactly.
+    value : int
+        What the plan is worth, in millionths of a GPU's full throughput for a workload of
+        priority 1.
+    upper_bound : int
+        What no plan exceeds, by the certificate.
+    certificate : AssignmentPrices
+    history : tuple of SharingIncumbent
+    problem_sha256 : str
+    """
+
+    status: Status
+    proof: Proof
+    stop_reason: StopReason
+    method: str
+    seconds: float
+    plan: SharingPlan
+    value: int
+    upper_bound: int
+    certificate: AssignmentPrices
+    history: tuple[SharingIncumbent, ...]
+    problem_sha256: str
+
+    @property
+    def gap(self) -> int:
+        """``upper_bound - value``."""
+        return self.upper_bound - self.value
+
+    @property
+    def relative_gap(self) -> Fraction:
+        """``gap / upper_bound``, 0 for a bound of 0."""
+        return Fraction(self.gap, self.upper_bound) if self.upper_bound else Fraction(0)
+
+    def __str__(self) -> str:
+        facts = list(self._facts())
+        width = max(len(name) for name, _ in facts)
+        lines = [f"{name:<{width}}  {said}" for name, said in facts]
+        head, rows, rest = self.plan.excerpt(GROUPS_SHOWN)
+        if rows:
+            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+            lines.append("")
+            for first, *others in (head, *rows):
+                cells = first.rjust(widths[0]), *map(str.ljust, others, widths[1:])
+                lines.append("  ".join(cells).rstrip())
+            lines += [rest] if rest else []
+        return "\n".join(lines)
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "status", self.status + (" (checked proof)" if self.proof is Proof.CHECKED else "")
+        yield "workloads", shown(self.plan.placed)
+        yield "value", equivalents(self.value)
+        yield "upper bound", equivalents(self.upper_bound)
+        if self.gap:
+            yield "gap", f"{equivalents(self.gap)} ({float(self.relative_gap):.3%})"
+        why = self.stop_reason.replace("_", " ")
+        yield "method", f"{self.method}, {self.seconds:.2f} s, ended: {why}"
+
+
+def equivalents(value: int) -> str:
+    """Write a value in GPU-equivalents, exactly.
+
+    Examples
+    --------
+    >>> equivalents(431_200_000)
+    '431.2'
+    """
+    return shown(Fraction(value, FULL_WEIGHT))
+
+
+def incumbent_of(problem: SharingProblem, line: Incumbent) -> SharingIncumbent:
+    """Return a line of the driver's history in values: what is not lost."""
+    value = 0 if line.cost is None else problem.most - int(line.cost)
+    return SharingIncumbent(line.seconds, value, problem.most - int(line.lower_bound), line.source)
+
+
+def solution_of(problem: SharingProblem, solution: Solution) -> SharingSolution:
+    """Return what the driver found in values instead of losses.
+
+    Where it found no plan, nothing is shared, which is one.
+    """
+    plan: object = solution.schedule
+    assert isinstance(plan, SharingPlan)
+    certificate: object = solution.certificate
+    assert isinstance(certificate, AssignmentPrices)
+    nothing = solution.cost is None
+    return SharingSolution(
+        status=Status.FEASIBLE if nothing else solution.status,
+        proof=solution.proof,
+        stop_reason=solution.stop_reason,
+        method=solution.method,
+        seconds=solution.seconds,
+        plan=plan,
+        value=0 if solution.cost is None else problem.most - int(solution.cost),
+        upper_bound=problem.most - int(solution.lower_bound),
+        certificate=certificate,
+        history=tuple(incumbent_of(problem, line) for line in solution.history),
+        problem_sha256=solution.problem_sha256,
+    )

@@ -1,0 +1,200 @@
+"""Tables of GPUs with online services, of offline workloads, and of measured pairs, in CSV."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ...errors import InvalidProblem
+from ...files.source import StrPath
+from ...files.tables import Cell, TableRow, read_table
+from ...values.numbers import exact
+from ..serving.csv_input import refuse_near_misses
+from .bucketing import merged, rounded
+from .classes import OfflineClass, OnlineClass
+from .weights import MeasuredPair
+
+if TYPE_CHECKING:
+    from ...values.numbers import Number
+
+ONLINE_COLUMNS = ("gpu", "device", "sm_activity", "memory_used_mib")
+ONLINE_OPTIONAL = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
+OFFLINE_COLUMNS = ("workload", "memory_mib")
+OFFLINE_OPTIONAL = ("count", "model", "priority")
+PAIR_COLUMNS = (
+    *("online_model", "offline_model", "device", "share"),
+    *("offline_throughput", "online_slowdown"),
+)
+
+
+def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
+    """Read GPUs with their online services, and make classes of those that are alike.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several that
+        are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
+        ``model``, ``slowdown_limit`` and ``running``, the offline class that is there now. Other
+        columns are left aside.
+    slowdown_limit : number, optional
+        Of the GPUs whose rows give none.
+
+    Returns
+    -------
+    tuple of OnlineClass
+        In the order in which they first appear, with activities rounded up to whole per cent.
+
+    Raises
+    ------
+    FileError
+        With file, line and column: a number that is none, a GPU that is there twice, ...
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "online.csv"
+    >>> _ = path.write_text(
+    ...     "gpu,device,sm_activity,memory_used_mib\\nn1/0,a30,20.2,9000\\nn1/1,a30,20.8,9000\\n"
+    ... )
+    >>> [(each.name, each.count) for each in read_online(path)]
+    [('a30 21%, 9000 MiB', 2)]
+    """
+    limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
+    table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
+    refuse_near_misses(table, ONLINE_OPTIONAL)
+    lines: dict[str, int] = {}
+    found = []
+    for row in table:
+        _once(row, "gpu", lines)
+        try:
+            one = OnlineClass(
+                row["device"].word(),
+                count=row.value("count", _count, 1),
+                sm_activity=row["sm_activity"].number(),
+                memory_mib=row["memory_used_mib"].number(),
+                memory_total_mib=row.value("memory_total_mib", _optional, None),
+                model=row.value("model", lambda cell: cell.text, ""),
+                slowdown_limit=row.value("slowdown_limit", _optional, limit),
+                running=row.value("running", lambda cell: cell.text, None),
+            )
+        except InvalidProblem as fault:
+            raise row.error(str(fault)) from None
+        found.append(rounded(one, 1, -1))
+    return tuple(merged(found)[0])
+
+
+def read_offline(path: StrPath) -> tuple[OfflineClass, ...]:
+    """Read offline workloads, a class a row.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's name)
+        and ``priority`` (1). Other columns are left aside.
+
+    Raises
+    ------
+    FileError
+        With file, line and column: a number that is none, a workload that is there twice, ...
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "offline.csv"
+    >>> _ = path.write_text("workload,memory_mib,count\\ntrain,12000,9\\n")
+    >>> [(each.name, each.count) for each in read_offline(path)]
+    [('train', 9)]
+    """
+    table = read_table(path, OFFLINE_COLUMNS, OFFLINE_OPTIONAL)
+    refuse_near_misses(table, OFFLINE_OPTIONAL)
+    lines: dict[str, int] = {}
+    found = []
+    for row in table:
+        name = _once(row, "workload", lines)
+        try:
+            one = OfflineClass(
+                name,
+                count=row.value("count", _count, 1),
+                memory_mib=row["memory_mib"].number(),
+                model=row.value("model", lambda cell: cell.text, None),
+                priority=row.value("priority", _number, Fraction(1)),
+            )
+        except InvalidProblem as fault:
+            raise row.error(str(fault)) from None
+        found.append(one)
+    return tuple(found)
+
+
+def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
+    """Read what was measured of offline models beside online ones, a measurement a row.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Columns ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
+        the share in whole per cent of the SMs, the throughput as a part of what the model does
+        alone on the device, the slowdown as a factor. Other columns are left aside.
+
+    Raises
+    ------
+    FileError
+        With file, line and column: a throughput above 1, a pair that is there twice, ...
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
+    >>> _ = path.write_text(",".join(PAIR_COLUMNS) + "\\nbert,resnet50,a30,40,0.55,1.1\\n")
+    >>> read_measured_pairs(path)[0].offline_throughput
+    Fraction(11, 20)
+    """
+    lines: dict[tuple[str, str, str, int], int] = {}
+    found = []
+    for row in read_table(path, PAIR_COLUMNS):
+        share = row["share"].integer(minimum=1)
+        if share > 100:
+            raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")
+        part = row["offline_throughput"].number()
+        if part > 1:
+            raise row["offline_throughput"].error(
+                f"offline_throughput is {row['offline_throughput'].text}",
+                expected="at most 1: a part of what the model does alone on the device",
+            )
+        online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
+        slowdown = row["online_slowdown"].number(above=0)
+        pair = MeasuredPair(online, offline, device, share, part, slowdown)
+        if pair[:4] in lines:
+            raise row.error(
+                f"a second row for {offline} beside {online} on {device} at a share of "
+                f"{share}; the first is line {lines[pair[:4]]}",
+                expected="one row a pair and share",
+                fix="keep one of them",
+            )
+        lines[pair[:4]] = row.line
+        found.append(pair)
+    return tuple(found)
+
+
+def _once(row: TableRow, column: str, lines: dict[str, int]) -> str:
+    name = row[column].word()
+    if name in lines:
+        raise row[column].error(
+            f'{column} "{name}" is there twice, first on line {lines[name]}',
+            expected=f"one row a {column}",
+            fix="give the second one a name of its own, or remove it",
+        )
+    lines[name] = row.line
+    return name
+
+
+def _count(cell: Cell) -> int:
+    return cell.integer(minimum=0)
+
+
+def _number(cell: Cell) -> Fraction:
+    return cell.number()
+
+
+def _optional(cell: Cell) -> Fraction | None:
+    return _number(cell)

@@ -1,0 +1,127 @@
+"""Weights by measured pairs: what was measured, at the shares it was measured at; nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...errors import InvalidProblem
+from ...values.names import nearest
+from .classes import FULL_WEIGHT, OfflineClass, OnlineClass
+from .share_rule import sm_share
+
+if TYPE_CHECKING:
+    from .problem import WeightFunction
+
+
+class MeasuredPair(NamedTuple):
+    """What was measured of an offline model beside an online one.
+
+    Attributes
+    ----------
+    online_model, offline_model, device : str
+    share : int
+        Of the SMs that the offline side had, in whole per cent, 1 to 100.
+    offline_throughput : Fraction
+        Of what it does alone on the device, 0 to 1.
+    online_slowdown : Fraction
+        How many times longer the online side took, > 0.
+    """
+
+    online_model: str
+    offline_model: str
+    device: str
+    share: int
+    offline_throughput: Fraction
+    online_slowdown: Fraction
+
+
+def table_weights(
+    pairs: Iterable[MeasuredPair], *, margin: int = 10, lowest_share: int = 5
+) -> WeightFunction:
+    """Return weights by a table of measured pairs, which forbid what is too slow.
+
+    A workload counts for what was measured at the largest share that is not above the one left on
+    the GPU, times its priority, rounded down. A pair is forbidden if nothing was measured at so
+    small a share, or if the online side has a limit and was slowed down beyond it at the smallest
+    share measured that is not below the one left, or there is none as large.
+
+    Parameters
+    ----------
+    pairs : iterable of MeasuredPair
+    margin, lowest_share : int
+        Those of the problem.
+
+    Returns
+    -------
+    callable
+        For :class:`SharingProblem`. It raises InvalidProblem for models that were never measured
+        beside each other on the device: nothing is guessed.
+
+    Raises
+    ------
+    InvalidProblem
+        If a pair is there twice.
+
+    Examples
+    --------
+    >>> measured = [
+    ...     MeasuredPair("bert", "resnet50", "a100-80gb", share, Fraction(part), Fraction(slower))
+    ...     for share, part, slower in ((20, "0.3", "1.05"), (60, "0.7", "1.15"))
+    ... ]
+    >>> weights = table_weights(measured)
+    >>> train = OfflineClass("train", model="resnet50", count=1)
+    >>> def gpu(activity):
+    ...     return OnlineClass(
+    ...         "a100-80gb", count=1, sm_activity=activity, model="bert", slowdown_limit="1.1"
+    ...     )
+    >>> weights(gpu(70), train), weights(gpu(40), train), weights(gpu(75), train)
+    (300000, None, None)
+    """
+    table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
+    for pair in pairs:
+        shares = table.setdefault(pair[:3], {})
+        if pair.share in shares:
+            raise InvalidProblem(
+                f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is there "
+                f"twice at a share of {pair.share}; keep one"
+            )
+        shares[pair.share] = pair
+
+    def weight(online: OnlineClass, offline: OfflineClass) -> int | None:
+        measured = table.get((online.model, offline.model, online.device))
+        if measured is None:
+            raise InvalidProblem(_unmeasured(table, online, offline))
+        left = sm_share(online.sm_activity, margin, lowest_share)
+        below = [share for share in measured if share <= left]
+        if not below:
+            return None
+        if online.slowdown_limit is not None:
+            above = [share for share in measured if share >= left]
+            if not above or measured[min(above)].online_slowdown > online.slowdown_limit:
+                return None
+        part = FULL_WEIGHT * measured[max(below)].offline_throughput * offline.priority
+        return part.numerator // part.denominator
+
+    return weight
+
+
+def _unmeasured(
+    table: Iterable[tuple[str, str, str]], online: OnlineClass, offline: OfflineClass
+) -> str:
+    """Say which pair is missing, and which name may have been meant."""
+    keys = list(table)
+    hint = ""
+    for name, place, what in (
+        (online.model, 0, "online model"),
+        (offline.model, 1, "offline model"),
+        (online.device, 2, "device"),
+    ):
+        known = sorted({key[place] for key in keys})
+        if not hint and name not in known:
+            hint = f"; no {what} {name!r} was measured{nearest(name, known)}"
+    return (
+        f"offline class {offline.name!r} ({offline.model}) was never measured beside online class "
+        f"{online.name!r} ({online.model or 'no model'}) on {online.device!r}{hint}"
+    )

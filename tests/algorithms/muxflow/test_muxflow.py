@@ -1,0 +1,304 @@
+"""MuxFlow's plans are worth what scipy's assignment is, and are proved to the last unit."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from algorithms.muxflow.filling import counts_of, filled, left_of, pairs_by_weight, spread_of
+from algorithms.muxflow.flow import best_plan
+from algorithms.muxflow.prices import exchanges, longest_paths
+from algorithms.solvers import transport
+from cms import Proof, Status, StopReason, UnsupportedProblem
+from cms.fleet.sharing import (
+    AssignmentPrices,
+    OfflineClass,
+    OnlineClass,
+    SharingPlan,
+    SharingProblem,
+    SharingSolution,
+    share,
+)
+from cms.fleet.sharing.edge_problems import posed
+from cms.referee.check import check
+from cms.running.stopping import never
+from tests.references.sharing import best_value, drawn, every_plan
+from tests.samples import few, refusal
+
+METHODS = ("sharing_greedy", "sharing_random", "sharing_first_fit", "sharing_dedicated")
+
+
+def proved(problem: SharingProblem, solution: SharingSolution) -> int:
+    """The value of an optimal plan, whose proof is checked once more."""
+    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    assert check(problem, solution.plan) == ()
+    assert problem.value(solution.plan) == solution.value == solution.upper_bound
+    assert solution.certificate.upper_bound(problem) == solution.upper_bound
+    return solution.value
+
+
+# --- against scipy, and against everything --------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", few(40, range(600)))
+def test_the_value_is_that_of_scipys_assignment_of_single_gpus(seed: int) -> None:
+    problem = drawn(seed, 200 if seed % 4 == 0 else 60)
+    assert proved(problem, share(problem)) == best_value(problem)
+
+
+SMALL = st.integers(0, 2)
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> SharingProblem:
+    rows, columns = draw(st.lists(SMALL, max_size=3)), draw(st.lists(SMALL, max_size=3))
+    weights = [[draw(st.integers(-1, 5)) for _ in columns] for _ in rows]
+    return posed(rows, columns, weights)
+
+
+@given(tiny())
+def test_nothing_is_worth_more(problem: SharingProblem) -> None:
+    best = max(problem.value(plan) for plan in every_plan(problem))
+    assert proved(problem, share(problem)) == best == best_value(problem)
+
+
+@pytest.mark.parametrize("seed", few(5, range(100)))
+def test_single_gpus_are_matched_like_classes(seed: int) -> None:
+    problem = drawn(seed, 40)
+    assert proved(problem, share(problem, "sharing_dense")) == best_value(problem)
+
+
+# --- what changes nothing, or scales --------------------------------------------------------------
+
+
+@st.composite
+def posings(draw: st.DrawFn) -> tuple[list[int], list[int], list[list[int]]]:
+    count = st.integers(0, 9)
+    rows, columns = (draw(st.lists(count, min_size=1, max_size=5)) for _ in range(2))
+    return rows, columns, [[draw(st.integers(-1, 12)) for _ in columns] for _ in rows]
+
+
+@given(posings(), st.randoms(use_true_random=False))
+def test_the_order_of_the_classes_does_not_matter(
+    parts: tuple[list[int], list[int], list[list[int]]], rng: random.Random
+) -> None:
+    rows, columns, weights = parts
+    i, j = list(range(len(rows))), list(range(len(columns)))
+    rng.shuffle(i)
+    rng.shuffle(j)
+    moved = posed(
+        [rows[a] for a in i], [columns[b] for b in j], [[weights[a][b] for b in j] for a in i]
+    )
+    assert share(moved).value == share(posed(rows, columns, weights)).value
+
+
+@given(posings(), st.data())
+def test_a_class_may_be_two(
+    parts: tuple[list[int], list[int], list[list[int]]], data: st.DataObject
+) -> None:
+    rows, columns, weights = parts
+    part = data.draw(st.integers(0, rows[0]))
+    split = posed([part, rows[0] - part, *rows[1:]], columns, [weights[0], *weights])
+    assert share(split).value == share(posed(rows, columns, weights)).value
+
+
+@given(posings())
+def test_a_workload_that_is_worth_nothing_changes_nothing(
+    parts: tuple[list[int], list[int], list[list[int]]],
+) -> None:
+    rows, columns, weights = parts
+    more = posed(rows, [*columns, 7], [[*row, at % 2 - 1] for at, row in enumerate(weights)])
+    assert share(more).value == share(posed(rows, columns, weights)).value
+
+
+@given(posings(), st.integers(1, 1000))
+def test_weights_scale(parts: tuple[list[int], list[int], list[list[int]]], factor: int) -> None:
+    rows, columns, weights = parts
+    scaled = posed(rows, columns, [[w * factor if w > 0 else w for w in row] for row in weights])
+    assert share(scaled).value == factor * share(posed(rows, columns, weights)).value
+
+
+# --- prices from a plan ---------------------------------------------------------------------------
+
+
+@given(tiny())
+def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -> None:
+    best, (rows, columns) = best_value(problem), counts_of(problem)
+    for plan in every_plan(problem):
+        places = problem.online_index, problem.offline_index
+        spread = spread_of([(places[0][o], places[1][f], n) for o, f, n in plan])
+        gains = exchanges(problem.weights, spread, *left_of(spread, rows, columns), never)
+        found = longest_paths(gains, never)
+        assert found.proved == (problem.value(plan) == best)
+        prices = AssignmentPrices.of_offline(problem, found.prices.tolist())
+        assert prices.upper_bound(problem) >= best
+        if found.proved:
+            assert prices.upper_bound(problem) == best
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def structured(gpus: int, online: int, offline: int, seed: int = 0) -> SharingProblem:
+    """Weights by share, demand and sensitivity, as measured pairs have them; 5 % are forbidden."""
+    rng = np.random.default_rng(seed)
+    activity = np.ceil(np.clip(100 * rng.beta(2, 6, online), 0, 90)).astype(int)
+    demand, sensitivity = rng.uniform(0.1, 1, offline), rng.uniform(0, 0.6, offline)
+    part = np.maximum(0, 90 - activity)[:, None] / 100
+    fast = np.minimum(1, part / demand) * (1 - sensitivity * activity[:, None] / 100)
+    weights = np.floor(10**6 * fast).astype(np.int64)
+    weights[rng.random(weights.shape) < 0.05] = -1
+    counts = rng.multinomial(gpus, [1 / online] * online)
+    work = rng.multinomial(gpus, rng.dirichlet([1] * offline))
+    return SharingProblem(
+        online=[
+            OnlineClass("gpu", count=int(n), sm_activity=int(a), name=f"g{i}")
+            for i, (n, a) in enumerate(zip(counts, activity, strict=True))
+        ],
+        offline=[OfflineClass(f"w{j}", count=int(n)) for j, n in enumerate(work)],
+        weights=weights,
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "online", "offline", "parts"),
+    [
+        (2_000, 40, 15, 4),
+        pytest.param(20_000, 85, 30, 4, marks=pytest.mark.long),
+        pytest.param(20_000, 85, 30, 16, marks=pytest.mark.long),
+        pytest.param(20_000, 85, 30, 64, marks=pytest.mark.long),
+    ],
+)
+def test_sub_clusters_lose_no_more_than_is_certified(
+    gpus: int, online: int, offline: int, parts: int
+) -> None:
+    problem = structured(gpus, online, offline)
+    best, split = share(problem).value, share(problem, options={"parts": parts})
+    assert split.history[-1].source == f"muxflow: prices of the flow in {parts} parts"
+    assert 0 <= best - split.value <= split.gap
+    assert split.relative_gap <= (1 / 100 if gpus < 20_000 else 0.0005 if parts <= 16 else 0.001)
+    assert share(problem, options={"parts": parts}).plan == split.plan
+
+
+def test_sub_clusters_of_more_gpus_than_are_drawn_are_refused() -> None:
+    words = refusal(UnsupportedProblem, share, posed([10**9], [3], [[5]]), options={"parts": 2})
+    assert "1000000000 GPUs or workloads are drawn one by one into 2 parts" in words
+
+
+def test_what_runs_stays_where_that_is_worth_it() -> None:
+    def online(name: str, running: str) -> OnlineClass:
+        return OnlineClass("gpu", count=3, sm_activity=0, running=running, name=name)
+
+    problem = SharingProblem(
+        online=[online("a", "x"), online("b", "y")],
+        offline=[OfflineClass("x", count=3), OfflineClass("y", count=3)],
+        weights=[[50, 60], [60, 50]],
+    )
+    moved = SharingPlan({("a", "y"): 3, ("b", "x"): 3})
+    stayed = SharingPlan({("a", "x"): 3, ("b", "y"): 3})
+    assert share(problem).plan == moved
+    assert share(problem, options={"stay": 9}).plan == moved
+    solution = share(problem, options={"stay": 11})
+    assert (solution.plan, solution.value, solution.gap) == (stayed, 300, 60)
+    assert solution.status is Status.FEASIBLE
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_baseline_is_valid_and_no_better(method: str) -> None:
+    for seed in range(8):
+        problem = drawn(seed, 40)
+        solution = share(problem, method, seed=seed)
+        assert check(problem, solution.plan) == ()
+        best = best_value(problem)
+        assert solution.value <= best <= solution.upper_bound
+        if method == "sharing_greedy":
+            assert 2 * solution.value >= best
+        if method == "sharing_dedicated":
+            assert solution.value == 0
+
+
+def test_random_plans_differ_by_the_seed_alone() -> None:
+    problem = structured(100, 9, 9)
+    plans = [share(problem, "sharing_random", seed=seed).plan for seed in (1, 1, 2)]
+    assert plans[0] == plans[1] != plans[2]
+
+
+def test_a_baseline_comes_with_the_better_of_two_bounds() -> None:
+    solution = share(posed([2], [5], [[7]]), "sharing_greedy")
+    assert (solution.value, solution.upper_bound) == (14, 14)
+    assert solution.history[-1].source == "rough prices"
+
+
+# --- size, and stopping ---------------------------------------------------------------------------
+
+
+def test_counts_may_be_vast() -> None:
+    problem = posed([10**12, 3], [10**12, 5 * 10**11], [[7, 9], [1, 8]])
+    assert proved(problem, share(problem)) == 8 * 10**12 + 18
+    beyond = posed([10**30], [10**30], [[1]])
+    assert "more than the flow's 61 bits hold" in refusal(UnsupportedProblem, share, beyond)
+    assert share(beyond, "sharing_greedy").value == 10**30
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("online", "offline"), [(93, 30), (1065, 100), (1065, 300)])
+def test_a_million_gpus_are_proved(online: int, offline: int) -> None:
+    problem = structured(10**6, online, offline)
+    assert proved(problem, share(problem, time_limit=None)) > 0
+
+
+def test_a_flow_of_many_arcs_is_solved_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = drawn(4, 60)
+    monkeypatch.setattr(transport, "MOST_ARCS_HERE", 0)
+    monkeypatch.setattr(transport, "solved", None)  # not in this process
+    assert proved(problem, share(problem, time_limit=None)) == best_value(problem)
+
+
+def test_a_flow_in_a_process_of_its_own_is_killed_when_the_run_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = drawn(4, 60)
+    monkeypatch.setattr(transport, "MOST_ARCS_HERE", 0)
+    seen = []
+    plain = subprocess.Popen
+
+    def patient(command: list[str], **settings: Any) -> Any:
+        seen.append(plain([command[0], "-c", "import time; time.sleep(3600)"], **settings))
+        return seen[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", patient)
+    solution = share(problem, time_limit=0.5)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert solution.history[-1].source == "muxflow: prices of the greedy plan"
+    assert [process.wait() for process in seen] == [-9]
+
+
+def test_what_the_process_with_the_flow_dies_of_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MOST_ARCS_HERE", 0)
+    monkeypatch.setattr(transport, "PROCESS", "no.such.module")
+    words = refusal(Exception, share, drawn(4, 60))
+    assert "the process with the flow ended with" in words
+
+
+def test_filling_keeps_to_the_counts() -> None:
+    problem = drawn(7, 60)
+    rows, columns = counts_of(problem)
+    plan = filled(pairs_by_weight(problem.weights), rows, columns, never)
+    assert all(n > 0 for n in plan.amount)
+    for side, counts in ((plan.row, rows), (plan.column, columns)):
+        used = [0] * len(counts)
+        for place, n in zip(side.tolist(), plan.amount, strict=True):
+            used[place] += n
+        assert all(n <= most for n, most in zip(used, counts, strict=True))
+    assert sum(plan.amount) <= sum(best_plan(problem.weights, rows, columns, None).amount) * 2

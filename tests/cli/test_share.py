@@ -1,0 +1,116 @@
+"""``cms share``: tables in, a proved plan out; and what is said of odd tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from proofs_checks import checker
+
+ONLINE = (
+    "gpu,device,sm_activity,memory_used_mib,memory_total_mib,model,slowdown_limit,count\n"
+    "n1,a30,20.2,9000,24576,bert,1.2,400\nn2,a30,20.9,9000,24576,bert,1.2,100\n"
+    "n3,a30,60,9000,24576,bert,,90\nn4,a30,97,9000,24576,bert,,10\n"
+)
+OFFLINE = (
+    "workload,memory_mib,count,model,priority\n"
+    "train,12000,300,resnet50,1\nindex,4000,500,,2\nhuge,30000,7,resnet50,1\n"
+)
+PAIRS = (
+    "online_model,offline_model,device,share,offline_throughput,online_slowdown\n"
+    "bert,resnet50,a30,20,0.3,1.05\nbert,resnet50,a30,70,0.7,1.15\n"
+    "bert,index,a30,20,0.25,1.1\nbert,index,a30,90,0.5,1.15\n"
+)
+SAID = """\
+590 of 807 offline workloads on 600 GPUs, 277 of at most 277 GPU-equivalents: optimal, proof checked
+
+online class                        GPUs  share  taken  worth  runs
+──────────────────────────────────────────────────────────────────────────
+a30 21%, bert, 9000 MiB, limit 1.2   500   69 %    500  0.3 a  500 x index
+a30 60%, bert, 9000 MiB, limit 1.4    90   30 %     90  0.3 a  90 x train
+a30 97%, bert, 9000 MiB, limit 1.4    10      -      0      -  -
+
+offline class  workloads  placed  left over  worth
+──────────────────────────────────────────────────
+train                300      90        210      -
+index                500     500          0  0.2 a
+huge                   7       0          7      -
+
+forbidden pairs of classes: 2 for want of memory, 3 for want of a share
+"""
+
+
+def typed(folder: Path, *more: str, **tables: str) -> list[str]:
+    """The command, on tables in a folder."""
+    texts = {"online": ONLINE, "offline": OFFLINE, "pairs": PAIRS, **tables}
+    for name, text in texts.items():
+        (folder / f"{name}.csv").write_text(text, "utf-8")
+    named = [f"--{name}={folder / name}.csv" for name in texts]
+    return ["share", *named, "--slowdown-limit", "1.4", *more]
+
+
+def test_tables_become_a_report_and_files_that_both_checkers_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(tmp_path / name) for name in ("problem.json", "share.json")]
+    assert run(typed(tmp_path, "--problem", files[0], "-o", files[1])) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(SAID)
+    assert told.out.endswith("ended: proved)\n")
+    assert told.err == (
+        "warning: 'huge' needs 30,000 MiB, and no GPU has more than 15,576 MiB left: it is not "
+        "placed\n"
+    )
+    assert run(["check", *files]) == 0
+    documents = [checker.parse_document(Path(name).read_text("utf-8")) for name in files]
+    assert checker.check_sharing(*documents) == []
+
+
+def test_options_reach_the_method_and_json_is_the_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(typed(tmp_path, "-m", "sharing_dedicated", "--json")) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["format"], said["method"]) == ("cms-sharing-solution", "sharing_dedicated")
+    assert (said["status"], said["value"], said["plan"]) == ("feasible", 0, [])
+    assert run(typed(tmp_path, "--option", "parts=2", "--margin", "20", "-q")) == 0
+    assert capsys.readouterr().out == ""
+    assert run(typed(tmp_path, "--option", "stay=-1")) == 2
+    assert "stay is -1; expected a whole number from 0" in capsys.readouterr().err
+
+
+def test_nothing_to_share_is_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    none = OFFLINE.replace(",300,", ",0,").replace(",500,", ",0,").replace(",7,", ",0,")
+    assert run(typed(tmp_path, offline=none)) == 0
+    head = "0 of 0 offline workloads on 600 GPUs, 0 of at most 0 GPU-equivalents: optimal"
+    assert capsys.readouterr().out.startswith(head)
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "code", "words"),
+    [
+        ("online", ONLINE.replace("20.2", "0.202"), 1, "looks like a fraction; expected per cent"),
+        (
+            "offline",
+            OFFLINE.replace("index", "indx"),
+            1,
+            "no offline model 'indx' was measured",
+        ),
+        ("pairs", PAIRS.replace("0.7", "7"), 1, "expected at most 1: a part of what the model"),
+        ("online", "", 1, "the file is empty"),
+    ],
+)
+def test_odd_tables_are_refused(
+    table: str, text: str, code: int, words: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert run(typed(tmp_path, **{table: text})) == code
+    assert words in capsys.readouterr().err
+
+
+def test_an_odd_limit_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*typed(tmp_path)[:4], "--slowdown-limit", "fast"]) == 2
+    assert "--slowdown-limit: the slowdown limit: 'fast' is not a number" in capsys.readouterr().err
