@@ -50,12 +50,11 @@ application = typer.Typer(
 )
 _COMMANDS = (
     init, plan, capacity, simulate, solve, check,
-    observe, place, diff, transition, export, verify, reconcile, gpus, algorithms,
+    observe, place, diff, transition, export, verify, reconcile, share, gpus,
+    algorithms,
 )  # fmt: skip
 for _command in _COMMANDS:
     application.command(epilog=_EPILOG)(_command)
-# The README does not name it yet.
-application.command(epilog=_EPILOG, hidden=True)(share)
 
 
 @application.callback(invoke_without_command=True, epilog=_EPILOG)
