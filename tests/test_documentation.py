@@ -150,6 +150,7 @@ def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_pa
     assert (tmp_path / "plan.svg").exists()
 
 
+@pytest.mark.long
 def test_a_users_type_checker_follows_the_package_from_an_empty_folder(tmp_path: Path) -> None:
     """It reads paths alone: an editable install by an import hook is invisible to it."""
     for number, code in enumerate(python_of(README)):

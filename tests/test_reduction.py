@@ -26,14 +26,14 @@ from tests.samples import so_many
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_reduced_problem_has_the_same_optimum(family: str) -> None:
-    for number in range(so_many(8, 25)):
+    for number in range(so_many(2, 25)):
         problem = instance(family, number)
         assert optimum(reduce(problem).problem) == optimum(problem), (family, number)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str) -> None:
-    for number in range(15):
+    for number in range(so_many(5, 15)):
         problem = instance(family, number)
         reduction = reduce(problem)
         schedule = random_schedule(random.Random(number), reduction.problem)
@@ -46,7 +46,7 @@ def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str)
 
 @pytest.mark.parametrize("family", ["sparse", "costs", "limits", "max_blocks", "edges"])
 def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> None:
-    for number in range(15):
+    for number in range(so_many(5, 15)):
         problem = instance(family, number)
         reduction = reduce(problem)
         if first_certificate(problem).proves_infeasible(problem):

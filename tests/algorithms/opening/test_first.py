@@ -32,6 +32,7 @@ from instances.families import families, generate
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.samples import spread
 
 
 def never() -> bool:
@@ -98,7 +99,7 @@ def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(fam
             assert (schedule is None) == (best is None), (family, number)
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("family", spread(8, families()))
 def test_large_problems_have_one(family: str) -> None:
     problem = generate(family, n=6_000, seed=2)
     schedule = found(problem)
