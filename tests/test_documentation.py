@@ -26,8 +26,14 @@ def python_of(document: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S)
 
 
+#: A whole conformance suite and a theorem's solvers, which tests of their own run.
+LONG = {"CONTRIBUTING.md-0", "proofs.md-1"}
 CODE = [
-    pytest.param(code, id=f"{document.name}-{number}")
+    pytest.param(
+        code,
+        id=(name := f"{document.name}-{number}"),
+        marks=[pytest.mark.long] if name in LONG else [],
+    )
     for document in DOCUMENTS
     for number, code in enumerate(python_of(document))
 ]

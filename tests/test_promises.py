@@ -19,7 +19,7 @@ METHODS = ("auto", "cp_sat")
 #: A second or two each.
 LONG = {"set-cover-f2-4"}
 NAMES = [
-    pytest.param(name, marks=[pytest.mark.long] if name in LONG or at % 3 else [])
+    pytest.param(name, marks=[pytest.mark.long] if name in LONG or at % 4 else [])
     for at, name in enumerate(cms.instances())
 ]
 EVERY = pytest.mark.parametrize("name", NAMES)

@@ -36,6 +36,7 @@ from tests.oracle import optimum
 from tests.plugins import OneByOne
 from tests.property.problems import rebuilt, source
 from tests.references.guarantees import VARIANTS, Options, examine, program, promise
+from tests.samples import so_many
 
 
 def every(first: int) -> list[Any]:
@@ -109,7 +110,8 @@ def ratios(
 def few(options: Options, families: Sequence[str]) -> range:
     """As many problems of so many families as a short run takes."""
     most = max(4, len(families))
-    return range(most // 2 if "plain" in options else most)
+    most = so_many((most + 1) // 2, most)
+    return range((most + 1) // 2 if "plain" in options else most)
 
 
 @pytest.mark.parametrize(("method", "options"), every(1))

@@ -89,7 +89,7 @@ def test_where_some_machine_has_no_limit_and_serves_everyone_there_is_a_schedule
     assert any(job.demand for job in problem.jobs) == bool(found(problem).machine_count)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(8, FAMILIES))
 def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(family: str) -> None:
     for number in range(6):
         problem = instance(family, number)

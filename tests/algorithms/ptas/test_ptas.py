@@ -74,7 +74,7 @@ NAMED: list[Any] = [
 
 
 @pytest.mark.parametrize("epsilon", few(1, ("1/4", "1/2", "1/10")))
-@pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", spread(9, NAMED), ids=lambda one: one.name)
 def test_named_instances_are_within_the_guarantee(one: Any, epsilon: str) -> None:
     problem = one.make()
     if not Ptas().support(problem, PtasOptions()):
