@@ -31,6 +31,16 @@ def few(number: int, values: Iterable[Any]) -> list[Any]:
     ]
 
 
+def spread(number: int, values: Iterable[Any]) -> list[Any]:
+    """As ``few``, but no more than so many that lie evenly over the whole sweep."""
+    every = list(values)
+    step = -(-len(every) // number)
+    return [
+        pytest.param(value, marks=[pytest.mark.long] if at % step else [])
+        for at, value in enumerate(every)
+    ]
+
+
 def so_many(short: int, long: int) -> int:
     """How many cases a loop goes through: so many in the short run, so many in the long one."""
     return short if settings().derandomize else long

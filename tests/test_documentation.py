@@ -26,8 +26,14 @@ def python_of(document: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S)
 
 
+#: A whole conformance suite and a theorem's solvers, which tests of their own run.
+LONG = {"CONTRIBUTING.md-0", "proofs.md-1"}
 CODE = [
-    pytest.param(code, id=f"{document.name}-{number}")
+    pytest.param(
+        code,
+        id=(name := f"{document.name}-{number}"),
+        marks=[pytest.mark.long] if name in LONG else [],
+    )
     for document in DOCUMENTS
     for number, code in enumerate(python_of(document))
 ]
@@ -150,6 +156,7 @@ def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_pa
     assert (tmp_path / "plan.svg").exists()
 
 
+@pytest.mark.long
 def test_a_users_type_checker_follows_the_package_from_an_empty_folder(tmp_path: Path) -> None:
     """It reads paths alone: an editable install by an import hook is invisible to it."""
     for number, code in enumerate(python_of(README)):

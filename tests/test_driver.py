@@ -333,11 +333,11 @@ def test_ctrl_c_is_noticed_at_any_moment_of_waiting_for_a_busy_algorithm() -> No
             number = number * 5 % 2147483647
         yield QUARTER
 
-    moments = iter([0.03 + milliseconds / 1000 for milliseconds in range(0, 60, so_many(5, 2))])
+    moments = iter([0.03 + milliseconds / 1000 for milliseconds in range(0, 60, so_many(12, 2))])
     # the kernel's timer, since a thread of ours would pass the interpreter on when it sends
     before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        for _ in range(so_many(12, 30)):
+        for _ in range(so_many(5, 30)):
             assert solved(run, time_limit=None).stop_reason is StopReason.INTERRUPTED
     finally:
         signal.signal(signal.SIGALRM, before)

@@ -25,6 +25,7 @@ from cms.shortages.growth import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share
+from tests.samples import few
 
 
 def one(demand: Any, supply: Any = 1, blocks: int = 4) -> Problem:
@@ -49,7 +50,7 @@ def test_slack_goes_where_all_demands_have_the_same_share_of_it() -> None:
 
 
 @pytest.mark.parametrize("demand", [0, "1/3", 1, 4])
-@pytest.mark.parametrize("certified", [True, False])
+@pytest.mark.parametrize("certified", few(1, [True, False]))
 def test_growth_ends_where_the_machines_do(demand: Any, certified: bool) -> None:
     problem = one(demand)
     solution = solve(problem)

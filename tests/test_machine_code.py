@@ -167,6 +167,7 @@ def test_an_index_without_its_data_is_a_miss(process: Process, tmp_path: Path) -
     assert [process.hits(), process.hits()] == [0, 1]
 
 
+@pytest.mark.long
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(
     process: Process, tmp_path: Path
 ) -> None:

@@ -185,6 +185,7 @@ def test_the_hash_is_taken_over_the_bytes_that_the_documents_define(problem: Pro
     assert problem.compute_sha256() == problem.sha256
 
 
+@pytest.mark.long  # so does a whole run: tests/test_promises.py
 def test_the_hash_does_not_depend_on_the_process() -> None:
     code = (
         "from cms import *;"

@@ -19,7 +19,8 @@ METHODS = ("auto", "cp_sat")
 #: A second or two each.
 LONG = {"set-cover-f2-4"}
 NAMES = [
-    pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in cms.instances()
+    pytest.param(name, marks=[pytest.mark.long] if name in LONG or at % 4 else [])
+    for at, name in enumerate(cms.instances())
 ]
 EVERY = pytest.mark.parametrize("name", NAMES)
 BY_EVERY = pytest.mark.parametrize("method", METHODS)

@@ -21,19 +21,19 @@ from cms.reduction.reduction import reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.property.schedules import random_schedule
-from tests.samples import so_many
+from tests.samples import so_many, spread
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_reduced_problem_has_the_same_optimum(family: str) -> None:
-    for number in range(so_many(8, 25)):
+    for number in range(so_many(2, 25)):
         problem = instance(family, number)
         assert optimum(reduce(problem).problem) == optimum(problem), (family, number)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(9, FAMILIES))
 def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str) -> None:
-    for number in range(15):
+    for number in range(so_many(5, 15)):
         problem = instance(family, number)
         reduction = reduce(problem)
         schedule = random_schedule(random.Random(number), reduction.problem)
@@ -46,7 +46,7 @@ def test_any_schedule_of_the_reduced_problem_is_one_of_the_original(family: str)
 
 @pytest.mark.parametrize("family", ["sparse", "costs", "limits", "max_blocks", "edges"])
 def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> None:
-    for number in range(15):
+    for number in range(so_many(5, 15)):
         problem = instance(family, number)
         reduction = reduce(problem)
         if first_certificate(problem).proves_infeasible(problem):
@@ -78,7 +78,7 @@ def test_a_block_that_no_machine_has_is_left_out_and_gets_a_price_nobody_pays() 
     assert reduction.restore_prices(leaf, Fraction(5, 2)).bound(problem) == Fraction(5, 2)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
 def test_reducing_twice_changes_nothing_more(family: str) -> None:
     for number in range(10):
         once = reduce(instance(family, number)).problem

@@ -241,7 +241,7 @@ def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", few(1, ["raise SystemExit('their code ran')", ""]))
-@pytest.mark.parametrize("place", ["algorithms/__init__.py", "algorithms.py"])
+@pytest.mark.parametrize("place", few(1, ["algorithms/__init__.py", "algorithms.py"]))
 def test_a_folder_or_file_of_the_users_that_hides_ours_is_named(
     place: str, body: str, tmp_path: Path
 ) -> None:

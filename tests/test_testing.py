@@ -16,12 +16,13 @@ from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
 from cms.testing.observation import observe
 from tests import plugins
 from tests.plugins import OneByOne
+from tests.samples import so_many
 from tests.scripted import Clock
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
 def test_a_minimal_good_plugin_passes(check: Check) -> None:
-    check(OneByOne())
+    check(OneByOne(), EDGE_PROBLEMS[:: so_many(4, 1)], seeds=[0])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def is_late(plugin: plugins.GoesOn, monkeypatch: pytest.MonkeyPatch) -> bool:
     return seen.late
 
 
-@pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (0.25, False), (1.2, True)])
+@pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (0.25, False), (0.8, True)])
 def test_half_a_second_is_counted_in_the_algorithms_own_work(
     seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

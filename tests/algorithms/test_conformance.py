@@ -8,8 +8,9 @@ import pytest
 
 from cms.plugin.registry import algorithms
 from cms.testing import check_algorithm
-from cms.testing.edge_problems import CROWDS
-from tests.samples import few
+from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
+from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
+from tests.samples import few, so_many
 
 #: What else runs than by default.
 WAYS: list[tuple[str, dict[str, Any]]] = [
@@ -19,16 +20,27 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
     ("ptas", {"plain": True, "epsilon": "1/10"}),
     ("conic", {"route": "cells", "plain": True}),
 ]
+#: One of them is for the long run: "auto" hands its problems over to it.
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.long] if name == "price_and_branch" else [])
+    for name in algorithms()
+]
 
 
-@pytest.mark.parametrize("seed", few(1, [0, 1, 2]))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_installed_algorithm_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a fourth of the problems, not the same for all, and in one crowd."""
+    at = algorithms().index(name)
+    monkeypatch.setattr("cms.testing.checks.CROWDS", CROWDS[1:2])
+    problems = [*EDGE_PROBLEMS[at % 4 :: 4], *TIME_SHARED_EDGE_PROBLEMS[at % 4 :: 4]]
+    report = check_algorithm(name, problems, seeds=[0])
+    assert report.ok, str(report)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("name", algorithms())
-def test_every_installed_algorithm_conforms(
-    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At the first seed the clock is looked at in one crowd, at others in every one."""
-    if seed == 0:
-        monkeypatch.setattr("cms.testing.checks.CROWDS", CROWDS[1:2])
+def test_every_installed_algorithm_conforms_on_every_problem(name: str, seed: int) -> None:
     report = check_algorithm(name, seeds=[seed])
     assert report.ok, str(report)
 
@@ -36,5 +48,6 @@ def test_every_installed_algorithm_conforms(
 @pytest.mark.parametrize("way", few(3, WAYS))
 def test_an_algorithm_conforms_with_other_options(way: tuple[str, dict[str, Any]]) -> None:
     name, options = way
-    report = check_algorithm(name, options=options, seeds=[0])
+    problems = EDGE_PROBLEMS[so_many(1, 0) :: so_many(4, 1)]
+    report = check_algorithm(name, problems, options=options, seeds=[0])
     assert report.ok, str(report)

@@ -28,7 +28,7 @@ from cms import (
     solve,
 )
 from tests.property.problems import share
-from tests.samples import few
+from tests.samples import few, spread
 
 Exact = int | Fraction
 
@@ -80,8 +80,14 @@ def checked(problem: Problem, solution: Solution) -> None:
     assert solution.certificate.bound(problem) <= solution.lower_bound <= (solution.cost or 0)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("method", sorted(algorithms()))
+@pytest.mark.parametrize(
+    ("method", "place"),
+    [
+        pytest.param(method, place, marks=[pytest.mark.long] if (i + j) % 4 else [])
+        for i, method in enumerate(sorted(algorithms()))
+        for j, place in enumerate(PLACES)
+    ],
+)
 @pytest.mark.parametrize("number", few(1, [10**310, 2**64]), ids=lambda n: f"{len(str(n))} digits")
 def test_no_method_breaks_on_a_number_of_any_magnitude(
     number: int, method: str, place: str
@@ -103,7 +109,7 @@ def test_no_method_breaks_on_a_number_of_any_magnitude(
 @pytest.mark.parametrize(
     "number", few(1, MAGNITUDES), ids=lambda number: f"10**{len(str(number)) - 1}"
 )
-@pytest.mark.parametrize("place", [place for place in PLACES if place != "demand"])
+@pytest.mark.parametrize("place", spread(4, [place for place in PLACES if place != "demand"]))
 def test_auto_ends_small_problems_of_any_magnitude_with_a_proof(place: str, number: int) -> None:
     """All places but the demand: of 10**18 machines the last one may stay open."""
     for jobs in (1, 6):

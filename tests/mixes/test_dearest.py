@@ -81,7 +81,7 @@ def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
         assert sorted((sorted(mix.items()), worth) for mix, worth in listed.mixes) == sorted(wanted)
 
 
-@pytest.mark.parametrize("part", few(2, range(6)))
+@pytest.mark.parametrize("part", few(1, range(6)))
 def test_both_searches_agree_with_all_mixes_one_by_one(part: int) -> None:
     for number in range(50):
         require_agreement(50 * part + number, jobs=2 + number % 10 // 9, listing=number % 5 == 0)
@@ -100,7 +100,7 @@ def offer(job: str, *points: tuple[int, int], limit: int = 60, demand: int = 1) 
     return Offer(job, Fraction(demand), PriceFunction(1), NOTHING, tuple(choices))
 
 
-@pytest.mark.parametrize("number", [2, 3, 7, 20, 40])
+@pytest.mark.parametrize("number", few(3, [2, 3, 20, 7, 40]))
 def test_equal_jobs_are_exchanged_in_no_mix(number: int) -> None:
     """Otherwise twenty of them never end."""
     steps = PriceFunction("1/2", [("3/2", "1/7")])
@@ -203,7 +203,7 @@ def test_huge_and_tiny_functions_are_no_trouble() -> None:
     assert by_the_checker(offers, best - Fraction(1, 10**39)) is not None
 
 
-@pytest.mark.parametrize("digits", [4, 8, 12, 16, 30])
+@pytest.mark.parametrize("digits", few(2, [4, 30, 8, 12, 16]))
 def test_lengths_may_be_of_any_two_sizes(digits: int) -> None:
     """What is far too long for an interval has no part in it."""
     large = 10**digits

@@ -392,7 +392,7 @@ def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.Monke
     assert certificate_bound(document, tree) == F(3, 2)
 
 
-@settings(max_examples=so_many(120, 10_000))  # half of the trees do not hold
+@settings(max_examples=so_many(40, 10_000))  # half of the trees do not hold
 @given(
     st.tuples(st.integers(0, 4), st.integers(0, 4)),
     st.lists(st.integers(0, 2), min_size=4, max_size=4),

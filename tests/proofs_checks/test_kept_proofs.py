@@ -111,7 +111,7 @@ def test_all_in_common_needs_no_prices() -> None:
     assert in_package(loose) == ()
 
 
-@share(3)
+@share(7)
 @given(st.integers(0, 10**6))
 def test_both_checkers_accept_what_is_planned_and_prove_as_much(seed: int) -> None:
     pair = Pair(seed)

@@ -28,6 +28,7 @@ from cms import (
 )
 from proofs_checks import limits, theorems
 from proofs_checks.promises import Solver
+from tests.samples import spread
 
 RUN_ALGORITHMS = [name for name in theorems.CHECKS if theorems.runs_algorithms(name)]
 CASES = 2
@@ -158,7 +159,7 @@ def failures(name: str, solver: Solver) -> tuple[str, ...]:
     return tuple(one for one in found if not one.startswith(WAYS))
 
 
-@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+@pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
 def test_an_optimal_answer_keeps_every_theorem(name: str) -> None:
     assert not failures(name, optimal)
 
@@ -170,28 +171,28 @@ PROMISES = (
 )
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@pytest.mark.parametrize("name", spread(4, PROMISES))
 def test_an_algorithm_that_promises_nothing_is_a_failure(name: str) -> None:
     found = failures(name, silent)
     assert found
     assert all("no guarantee is stated" in one for one in found if not one.startswith("and "))
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@pytest.mark.parametrize("name", spread(4, PROMISES))
 def test_a_promise_beyond_the_theorem_is_a_failure(name: str) -> None:
     found = failures(name, generous)
     assert found
     assert all("more than the theorem" in one for one in found if not one.startswith("and "))
 
 
-@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+@pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
 def test_an_error_of_any_kind_is_reported_with_its_case(name: str) -> None:
     found = failures(name, broken)
     assert found
     assert all("IndexError: " in one for one in found if not one.startswith("and "))
 
 
-@pytest.mark.parametrize("name", RUN_ALGORITHMS)
+@pytest.mark.parametrize("name", spread(4, RUN_ALGORITHMS))
 def test_a_method_that_is_not_installed_is_a_failure(name: str) -> None:
     found = failures(name, missing)
     assert found
@@ -199,7 +200,9 @@ def test_a_method_that_is_not_installed_is_a_failure(name: str) -> None:
 
 
 # list_hardness asks for a refusal, which no answer at all can spoil.
-@pytest.mark.parametrize("name", [name for name in RUN_ALGORITHMS if name != "list_hardness"])
+@pytest.mark.parametrize(
+    "name", spread(4, [name for name in RUN_ALGORITHMS if name != "list_hardness"])
+)
 def test_an_answer_cut_short_is_a_failure(name: str) -> None:
     found = failures(name, stuck)
     assert found
@@ -213,13 +216,13 @@ CERTIFICATES = [
 ]
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("name", spread(4, SCHEDULES))
 @pytest.mark.parametrize("solver", [wasteful, short_of_blocks], ids=["wasteful", "short"])
 def test_a_wrong_schedule_is_a_failure(name: str, solver: Solver) -> None:
     assert failures(name, solver)
 
 
-@pytest.mark.parametrize("name", CERTIFICATES)
+@pytest.mark.parametrize("name", spread(4, CERTIFICATES))
 def test_a_certificate_that_does_not_hold_is_a_failure(name: str) -> None:
     found = failures(name, boastful)
     assert found

@@ -19,6 +19,7 @@ from cms import Configuration, Job, Problem, Proof, Solution, Status, Unsupporte
 from tests.oracle import optimum
 from tests.property.problems import LISTED, PLENTY, TINY, UNLIMITED, problems, share, source
 from tests.references.guarantees import METHODS, examine
+from tests.samples import few, spread
 
 #: These decide every tiny problem, whatever its kind.
 EXACT = ("price_and_branch", "cp_sat", "auto")
@@ -54,7 +55,7 @@ def contradictions(problem: Problem, best: Fraction | None, solution: Solution) 
     return [words for words, holds in said.items() if holds]
 
 
-@pytest.mark.parametrize("kind", TINY)
+@pytest.mark.parametrize("kind", spread(8, TINY))
 @share(17)
 @given(st.data())
 def test_no_method_contradicts_another(kind: str, data: st.DataObject) -> None:
@@ -125,7 +126,7 @@ ENDLESS = Problem(
 )
 
 
-@pytest.mark.parametrize("method", ["price_and_branch", "cp_sat"])
+@pytest.mark.parametrize("method", few(1, ["price_and_branch", "cp_sat"]))
 def test_the_prices_of_huge_demands_come_to_an_end(method: str) -> None:
     # In a process of its own: a thread that does not return would slow down all later tests.
     code = (

@@ -133,7 +133,7 @@ def test_huge_quantities_cost_what_the_linear_program_says_and_a_constant(proble
 
 
 @pytest.mark.parametrize("edit", HARDER, ids=called)
-@share(7)
+@share(20)
 @given(st.data())
 def test_a_harder_problem_costs_no_less(edit: Edit, data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -142,7 +142,7 @@ def test_a_harder_problem_costs_no_less(edit: Edit, data: st.DataObject) -> None
 
 
 @pytest.mark.parametrize("edit", HARDER[:-2], ids=called)
-@share(8)
+@share(20)
 @given(st.data())
 def test_a_harder_problem_has_no_lower_bounds(edit: Edit, data: st.DataObject) -> None:
     problem = data.draw(problems(UNIT))
@@ -153,7 +153,7 @@ def test_a_harder_problem_has_no_lower_bounds(edit: Edit, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("edit", SAME_BESIDE, ids=called)
-@share(8)
+@share(20)
 @given(st.data())
 def test_a_problem_written_another_way_costs_the_same(edit: Edit, data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -161,7 +161,7 @@ def test_a_problem_written_another_way_costs_the_same(edit: Edit, data: st.DataO
 
 
 @pytest.mark.parametrize("edit", SAME_BESIDE, ids=called)
-@share(12)
+@share(20)
 @given(st.data())
 def test_a_problem_written_another_way_has_the_same_bounds(edit: Edit, data: st.DataObject) -> None:
     problem = data.draw(problems(UNIT))

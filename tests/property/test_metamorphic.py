@@ -266,7 +266,7 @@ KINDS = {**dict.fromkeys(METHODS, ("size-bounded", *LISTED)), "conic": ("size-bo
 
 
 @pytest.mark.parametrize("method", METHODS)
-@share(4)
+@share(10)
 @given(st.data())
 def test_a_problem_written_another_way_leaves_the_guarantee(
     method: str, data: st.DataObject
@@ -280,7 +280,7 @@ def test_a_problem_written_another_way_leaves_the_guarantee(
 
 
 @pytest.mark.parametrize("method", METHODS)
-@share(4)
+@share(10)
 @given(st.data())
 def test_a_harder_problem_has_no_schedule_below_the_optimum_of_the_easier(
     method: str, data: st.DataObject
@@ -316,7 +316,7 @@ def takes(problem: Problem, method: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["listed", "size-bounded"])
-@share(5)
+@share(10)
 @given(st.data())
 def test_huge_demands_are_met_by_few_groups_within_every_guarantee(
     kind: str, data: st.DataObject

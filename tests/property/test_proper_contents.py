@@ -72,7 +72,7 @@ def judged(seed: int) -> Counter[str]:
 
 def test_no_bound_is_above_the_optimum() -> None:
     found: Counter[str] = Counter()
-    number = so_many(15, 40)
+    number = so_many(6, 40)
     for seed in range(number):
         found += judged(seed)
     assert found["tight, proper"] > number // 2

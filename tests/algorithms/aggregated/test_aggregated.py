@@ -23,7 +23,7 @@ from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.samples import so_many
 
-CASES = [(family, n) for family in sorted(FAMILIES) for n in range(so_many(4, 12))]
+CASES = [(family, n) for family in sorted(FAMILIES) for n in range(so_many(2, 12))]
 
 
 def reduced(family: str, number: int) -> tuple[Reduction, Tables] | None:

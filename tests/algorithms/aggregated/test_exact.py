@@ -95,7 +95,7 @@ def is_a_vertex_of_that_value(tables: Tables, value: Fraction, machines: list[Fr
 @pytest.mark.parametrize("kind", KINDS)
 def test_floats_only_propose(kind: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "_FEW_TYPES", few)
-    for seed in range(so_many(12, 40)):
+    for seed in range(so_many(4, 40)):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
         assert vertex is not None
@@ -203,7 +203,7 @@ def test_a_job_without_blocks_has_no_program() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     seen = {True: 0, False: 0}
-    number = so_many(10, 30)
+    number = so_many(4, 30)
     for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
@@ -300,7 +300,7 @@ def test_equal_jobs_line_up_for_the_blocks_of_their_kind() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
     refuted = 0
-    number = so_many(10, 30)
+    number = so_many(4, 30)
     for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)

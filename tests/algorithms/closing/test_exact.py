@@ -29,7 +29,7 @@ from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
 from tests.oracle import given, optimum
-from tests.samples import so_many
+from tests.samples import so_many, spread
 
 FEW = so_many(4, 6)
 FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
@@ -79,7 +79,7 @@ def lengthened(problem: Problem) -> Problem:
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES_WITH_SCHEDULES)
+@pytest.mark.parametrize("family", spread(6, FAMILIES_WITH_SCHEDULES))
 def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str) -> None:
     for known in problems(family):
         task = every_block(known.jobs, Fraction(0), None)
@@ -96,7 +96,7 @@ def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str
             assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
 
 
-@pytest.mark.parametrize("family", FAMILIES_WITH_SCHEDULES)
+@pytest.mark.parametrize("family", spread(5, FAMILIES_WITH_SCHEDULES))
 def test_every_option_within_the_target_is_enough(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

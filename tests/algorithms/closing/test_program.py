@@ -34,6 +34,7 @@ from cms.problem.rows import Row
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.samples import spread
 
 FEW, MANY = 4, 100
 NOTHING = Fraction(0)
@@ -106,7 +107,7 @@ def examine(family: str, number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "long_numbers"])
+@pytest.mark.parametrize("family", spread(5, [f for f in FAMILIES if f != "long_numbers"]))
 def test_tasks_with_everything_in_them_find_the_optimum(family: str) -> None:
     done = sum(examine(family, number) for number in range(FEW))
     assert done >= (0 if family == "infeasible_by_block" else 1)

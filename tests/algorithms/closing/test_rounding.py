@@ -14,7 +14,7 @@ from cms import Configuration, Job, MachineType, Problem, Status, solve
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
 from tests.families import FAMILIES, instance
-from tests.samples import so_many
+from tests.samples import so_many, spread
 
 CROWDS = ["real-rows", "near-ties", "sparse", "size-bounded", "equal-jobs", "random-configurations"]
 
@@ -74,7 +74,7 @@ def examine(
     assert {kind: int(jobs.weights[kind]) for kind in decided}.items() <= dict(rows).items()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
 def test_every_job_has_an_option_or_a_box(family: str) -> None:
     for number in range(so_many(5, 15)):
         jobs = reduced(instance(family, number))
@@ -89,7 +89,7 @@ def test_every_job_has_an_option_or_a_box(family: str) -> None:
             examine(search, mixture, result, boxes=most > 0)
 
 
-@pytest.mark.parametrize("name", CROWDS)
+@pytest.mark.parametrize("name", spread(2, CROWDS))
 def test_what_all_jobs_take_stays_near_the_mixture(name: str) -> None:
     """No more than a few blocks off, however many jobs there are (an observation, theory 6.6)."""
     search = searched(generate(name, n=800, seed=3))

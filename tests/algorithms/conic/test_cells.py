@@ -10,14 +10,14 @@ from algorithms.conic.cells import MOST_POINTS, Cell, cover, whole
 from algorithms.conic.parallelepiped import Parallelepiped
 from algorithms.conic.polytope import HalfSpace, Point, Polytope
 from tests.algorithms.conic.parts import holds, inside, listed, mirror, polytopes
-from tests.samples import few
+from tests.samples import few, spread
 
 
 def corners(bodies: list[Parallelepiped]) -> set[Point]:
     return {vertex for body in bodies for vertex in body.vertices()}
 
 
-@pytest.mark.parametrize("polytope", polytopes(), ids=str)
+@pytest.mark.parametrize("polytope", spread(16, polytopes()), ids=str)
 def test_every_point_is_covered_from_inside(polytope: Polytope) -> None:
     bodies = list(cover(polytope))
     assert all(inside(polytope, vertex) for vertex in corners(bodies))
@@ -28,7 +28,7 @@ def test_every_point_is_covered_from_inside(polytope: Polytope) -> None:
         assert inside(polytope, other)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(10, range(40)))
 def test_the_points_of_some_half_spaces_are_covered_from_inside(seed: int) -> None:
     rng = random.Random(f"near {seed}")
     polytope = rng.choice(polytopes())

@@ -7,16 +7,17 @@ import pytest
 from algorithms.conic.polytope import HalfSpace, Polytope, contents
 from cms import SizeBoundedConfigurations
 from tests.algorithms.conic.parts import inside, listed, polytopes
+from tests.samples import spread
 
 
-@pytest.mark.parametrize("polytope", polytopes(), ids=str)
+@pytest.mark.parametrize("polytope", spread(16, polytopes()), ids=str)
 def test_points_are_those_that_keep_all_rows(polytope: Polytope) -> None:
     points = listed(polytope)
     assert list(polytope.points(len(points)) or ()) == points
     assert polytope.points(len(points) - 1) is None
 
 
-@pytest.mark.parametrize("polytope", polytopes(), ids=str)
+@pytest.mark.parametrize("polytope", spread(16, polytopes()), ids=str)
 def test_a_full_machine_holds_what_it_held_and_takes_no_more(polytope: Polytope) -> None:
     for point in listed(polytope):
         full = polytope.filled(point)

@@ -16,6 +16,7 @@ from cms import Problem, UnsupportedProblem
 from instances import hard
 from tests.algorithms.conic.parts import inside, listed, of, polytopes, solved
 from tests.references.programs import integer_program
+from tests.samples import spread
 
 
 def maximal(polytope: Polytope) -> list[Point]:
@@ -28,7 +29,7 @@ def maximal(polytope: Polytope) -> list[Point]:
     return found
 
 
-@pytest.mark.parametrize("polytope", polytopes(), ids=str)
+@pytest.mark.parametrize("polytope", spread(16, polytopes()), ids=str)
 def test_the_maximal_points_of_a_half_space_are_listed(polytope: Polytope) -> None:
     rng = random.Random(str(polytope))
     points = maximal(polytope)

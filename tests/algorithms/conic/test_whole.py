@@ -46,7 +46,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("tens", few(3, range(50)))
+@pytest.mark.parametrize("tens", few(1, range(50)))
 def test_it_finds_the_optimum_of_tiny_problems_by_every_route(tens: int) -> None:
     for number in range(10 * tens, 10 * tens + 10):
         problem = random_problem(number)
@@ -143,7 +143,7 @@ HUGE = {
 }
 
 
-@pytest.mark.parametrize("name", few(3, sorted(HUGE)))
+@pytest.mark.parametrize("name", few(4, sorted(HUGE, reverse=True)))
 def test_a_large_machine_and_demands_of_billions_end_proved(name: str) -> None:
     problem = HUGE[name]
     solution = solved(problem)

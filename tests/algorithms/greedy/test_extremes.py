@@ -27,12 +27,12 @@ from cms import (
 )
 from tests.property.problems import source
 from tests.references.guarantees import VARIANTS, exactly, promise
-from tests.samples import few
+from tests.samples import few, spread
 
 PARTS = [{**options, **plain} for options in VARIANTS["greedy"] for plain in ({}, {"plain": True})]
 INNER = [{"variant": "units", "inner": inner} for inner in ("independent", "dependent")]
 EVERY = pytest.mark.parametrize(
-    "options", PARTS, ids=lambda options: " ".join(map(str, options.values()))
+    "options", spread(11, PARTS), ids=lambda options: " ".join(map(str, options.values()))
 )
 D = 10**9
 

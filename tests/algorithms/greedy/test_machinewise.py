@@ -115,7 +115,7 @@ def test_lp_star_of_hundreds_of_contents_is_found_by_few_of_them(
 @pytest.mark.parametrize("family", ["random_configurations", "a100", "costs"])
 def test_the_program_is_lp_star(family: str) -> None:
     seen = 0
-    most = so_many(12, 30)
+    most = so_many(6, 30)
     for number in range(most):
         problem = instance(family, number)
         tables = Tables.of(reduce(problem).problem)

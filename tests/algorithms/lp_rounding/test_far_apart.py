@@ -18,6 +18,7 @@ from cms.reduction.reduction import reduce
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from tests.families import FAMILIES, instance
+from tests.samples import so_many
 
 VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]
 HUGE = 10**9
@@ -160,9 +161,9 @@ def cheapest(problem: Problem) -> Fraction | None:
 
 
 def test_cuts_end_at_milp_c() -> None:
-    seen = 0
+    seen, each = 0, so_many(2, 4)
     for family in sorted(FAMILIES):
-        for number in range(4):
+        for number in range(each):
             problem = reduce(instance(family, number)).problem
             if not LpRounding().support(problem, LpRoundingOptions()):
                 continue
@@ -173,7 +174,7 @@ def test_cuts_end_at_milp_c() -> None:
                 continue
             seen += 1
             assert cheapest(problem) == milp_c(tables), (family, number)
-    assert seen > 20
+    assert seen > 5 * each
 
 
 def test_cuts_too_large_for_cp_sat_are_made_weaker_and_the_machines_excluded(

@@ -112,7 +112,7 @@ def test_many_configurations_are_not_enumerated() -> None:
 
 
 def test_however_many_configurations_so_many_machines_need_no_enumeration() -> None:
-    problem = generate("real-rows", n=50, m=5, seed=0)
+    problem = generate("real-rows", n=40, m=5, seed=0)
     options = {"variant": "enumeration"}
     solution = solve(problem, "lp_rounding", options=options, time_limit=None)
     assert solution.guarantee is not None

@@ -17,6 +17,7 @@ from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, assert_serves, parts
 from tests.oracle import optimum
 from tests.property.problems import share
+from tests.samples import so_many
 
 
 def some_missing(services: Services, data: st.DataObject) -> list[int]:
@@ -174,7 +175,7 @@ def test_playouts_are_counted_in_all_nodes_on_the_way(monkeypatch: pytest.Monkey
 def test_more_playouts_are_no_worse() -> None:
     problem = generate("real-rows", n=16, seed=2)
     costs = []
-    for playouts in (1, 20, 200):
+    for playouts in (1, 20, so_many(100, 200)):
         made = parts(problem, playouts=playouts)
         path = made.search.best(made.services.needs)
         assert path is not None

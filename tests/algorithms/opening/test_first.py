@@ -32,6 +32,7 @@ from instances.families import families, generate
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.samples import spread
 
 
 def never() -> bool:
@@ -88,7 +89,7 @@ def test_where_some_machine_has_no_limit_and_serves_everyone_there_is_a_schedule
     assert any(job.demand for job in problem.jobs) == bool(found(problem).machine_count)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(8, FAMILIES))
 def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(family: str) -> None:
     for number in range(6):
         problem = instance(family, number)
@@ -98,7 +99,7 @@ def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(fam
             assert (schedule is None) == (best is None), (family, number)
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("family", spread(8, families()))
 def test_large_problems_have_one(family: str) -> None:
     problem = generate(family, n=6_000, seed=2)
     schedule = found(problem)

@@ -14,7 +14,7 @@ from cms import Configuration, Incumbent, Job, Problem, Solution, StopReason, ch
 from cms.errors import InvalidOption
 from instances.families import generate
 from tests.families import FAMILIES, instance
-from tests.samples import few
+from tests.samples import few, spread
 
 
 def history(solution: Solution) -> list[object]:
@@ -44,10 +44,11 @@ VARIED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments"), VARIED)
+@pytest.mark.parametrize("varied", spread(3, VARIED))
 def test_the_history_is_the_same_every_time_and_for_any_threads(
-    name: str, arguments: dict[str, Any]
+    varied: tuple[str, dict[str, Any]],
 ) -> None:
+    name, arguments = varied
     problem = generate(name, seed=2, **arguments)
     solution = answer(problem, threads=1, seed=5)
     assert history(answer(problem, threads=2, seed=5)) == history(solution)
@@ -112,7 +113,7 @@ def hard() -> Problem:
     return generate("mixed-fleet", n=60, seed=3, types=5, limits="tight", cost_step="0.01")
 
 
-@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize("after", few(1, [2, 1]))
 def test_cancelled_at_an_improvement_the_run_ends_with_what_is_checked(after: int) -> None:
     before, cancel, seen = threads_of_ours(), threading.Event(), []
 
@@ -131,7 +132,7 @@ def test_cancelled_at_an_improvement_the_run_ends_with_what_is_checked(after: in
     wait_until_alone(before)
 
 
-@pytest.mark.parametrize("limit", few(4, [0, 0.01, 0.1, 0.4, 0.001, 0.05, 0.2]))
+@pytest.mark.parametrize("limit", few(2, [0, 0.1, 0.01, 0.4, 0.001, 0.05, 0.2]))
 def test_any_time_limit_leaves_a_checked_answer_and_no_thread(limit: float) -> None:
     before = threads_of_ours()
     for problem in (hard(), generate("real-rows", n=5000, seed=1, m=30)):

@@ -192,7 +192,7 @@ def test_more_machines_than_integers_of_a_program_are_rounded_up() -> None:
     assert (solution.status, solution.proof) == ("optimal", "checked")
 
 
-@pytest.mark.parametrize("seed", few(2, [1, 2, 0]))
+@pytest.mark.parametrize("seed", few(1, [1, 2, 0]))
 def test_a_linear_solver_that_goes_round_is_stopped(seed: int) -> None:
     """With demands of 31 digits and supplies of 15 GLOP would not return without its limit."""
     rng = random.Random(35 + seed)

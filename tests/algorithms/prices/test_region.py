@@ -26,7 +26,7 @@ from tests.algorithms.price_and_branch.parts import Unlimited, reduced
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
 from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
-from tests.samples import so_many
+from tests.samples import so_many, spread
 
 PRICED = [family for family in FAMILIES if family != "long_numbers"]
 FEW, MANY = 9, 400
@@ -80,7 +80,7 @@ def priced(family: str, number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("family", PRICED)
+@pytest.mark.parametrize("family", spread(6, PRICED))
 def test_prices_are_scaled_into_the_region_and_their_bound_is_exact(family: str) -> None:
     done = sum(priced(family, number) for number in range(FEW))
     assert done >= (0 if family == "infeasible_by_block" else FEW // 3)

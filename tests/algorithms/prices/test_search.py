@@ -27,7 +27,7 @@ from tests.algorithms.price_and_branch.parts import (
 )
 from tests.families import FAMILIES, instance
 from tests.references.programs import lp_dw
-from tests.samples import few, so_many
+from tests.samples import few, so_many, spread
 
 #: Their numbers are more than a linear program in floats can take.
 LISTED = [family for family in FAMILIES if family != "long_numbers"]
@@ -70,7 +70,7 @@ def compare(family: str, numbers: range) -> int:
     return compared
 
 
-@pytest.mark.parametrize("family", LISTED)
+@pytest.mark.parametrize("family", spread(6, LISTED))
 def test_the_bound_is_lp_dw(family: str) -> None:
     assert compare(family, range(FEW)) >= (0 if family.startswith("infeasible") else FEW // 4)
 
@@ -83,7 +83,7 @@ def test_the_bound_is_lp_dw_on_many_problems(family: str) -> None:
     )
 
 
-@pytest.mark.parametrize("groups", [1, 2, 5])
+@pytest.mark.parametrize("groups", few(1, [2, 1, 5]))
 def test_cuts_of_groups_prove_what_cuts_of_single_jobs_prove(
     groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +130,7 @@ def test_equal_jobs_weigh_what_they_would_one_by_one() -> None:
 @pytest.mark.parametrize("family", ["limits", "infeasible_by_limit"])
 def test_a_ray_is_found_just_where_lp_dw_has_no_solution(family: str) -> None:
     found = []
-    for number in range(so_many(20, 40)):
+    for number in range(so_many(8, 40)):
         problem = instance(family, number)
         jobs = reduced(problem)
         lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))

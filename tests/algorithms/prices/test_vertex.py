@@ -31,7 +31,7 @@ from tests.algorithms.prices.parts import (
 )
 from tests.families import FAMILIES
 from tests.references.programs import lp_dw
-from tests.samples import few, so_many
+from tests.samples import few, so_many, spread
 
 FEW = 8
 NAMED = [
@@ -42,7 +42,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
 def test_the_value_is_the_bound_and_what_the_definition_says(family: str) -> None:
     for case in cases(family, so_many(3, FEW)):
         reduction = reduce(case.problem)

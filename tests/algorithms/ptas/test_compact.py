@@ -16,7 +16,7 @@ from instances import hard
 from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES
-from tests.samples import so_many
+from tests.samples import so_many, spread
 
 
 def solved(
@@ -30,7 +30,7 @@ def solved(
     return [item for item in found if isinstance(item, FleetFound)], last.bound
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"long_numbers"}))
+@pytest.mark.parametrize("family", spread(6, sorted(FAMILIES.keys() - {"long_numbers"})))
 def test_it_finds_what_enumeration_finds(family: str) -> None:
     for case in cases(family, so_many(4, 8)):
         fleet = Fleet(reduce(case.problem).problem)

@@ -26,7 +26,7 @@ from instances.families import generate
 from tests.algorithms.price_and_branch.parts import Counting, Unlimited
 from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES, instance
-from tests.samples import so_many
+from tests.samples import so_many, spread
 
 FEW = so_many(8, 24)
 NAMED = [
@@ -48,7 +48,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", spread(6, FAMILIES))
 def test_it_finds_what_enumeration_finds(family: str) -> None:
     for case in cases(family, FEW):
         found = optimum(case.problem)

@@ -68,6 +68,7 @@ def compact_s3() -> Program:
     return program
 
 
+@pytest.mark.long
 def test_the_compact_model_of_s3_needs_the_linear_relaxation() -> None:
     """Why the settings are what they are: CP-SAT's default level of linearisation gets stuck."""
     program = compact_s3()
