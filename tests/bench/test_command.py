@@ -145,16 +145,15 @@ def _three_suites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_three_suites")
-def test_all_suites_with_something_to_run_run_one_after_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*TINY, "--out", str(tmp_path), *ALL, "--json"]) == 0
-    said = capsys.readouterr()
+def test_all_suites_with_something_to_run_run_one_after_another(here: Here, tmp_path: Path) -> None:
+    said = here(*ALL, "--json")
+    assert said.code == 0
     assert [document["suite"] for document in json.loads(said.out)] == ["size-bounded", "proof"]
     assert said.err == (
         "bench: --largest 5 leaves nothing of suite 'peers' to run; it is left out\n"
     )
-    assert {path.stem for path in tmp_path.glob("*.jsonl")} == {"size-bounded", "proof"}
+    found = {path.stem for path in (tmp_path / "rows").glob("*.jsonl")}
+    assert found == {"size-bounded", "proof"}
 
 
 @pytest.mark.usefixtures("_three_suites")

@@ -92,6 +92,7 @@ def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment
     return found
 
 
+@pytest.mark.long
 def test_tables_become_instances_and_are_seen_again(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     nodes = stand_ins(tmp_path, today(), choice="any")
