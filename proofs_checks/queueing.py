@@ -160,7 +160,7 @@ def check(*, seed: int = 0, cases: int = 100) -> Finding:
 
     Examples
     --------
-    >>> finding = check(cases=20)
+    >>> finding = check(cases=10)
     >>> finding.ok, finding.worst <= 1
     (True, True)
     """

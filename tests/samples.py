@@ -41,6 +41,19 @@ def spread(number: int, values: Iterable[Any]) -> list[Any]:
     ]
 
 
+def in_turn(every: int, names: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    """All pairs for a test of two values; one in so many of them is of the short run.
+
+    Given as many names, every one of both kinds is among these.
+    """
+    others = list(others)
+    return [
+        pytest.param(name, other, marks=[pytest.mark.long] if (at + among) % every else [])
+        for at, name in enumerate(names)
+        for among, other in enumerate(others)
+    ]
+
+
 def so_many(short: int, long: int) -> int:
     """How many cases a loop goes through: so many in the short run, so many in the long one."""
     return short if settings().derandomize else long

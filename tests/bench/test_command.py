@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -24,7 +25,7 @@ from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import Problem, TimeSharedProblem, solve
 from tests.bench.conftest import ROOT, TINY
-from tests.samples import so_many
+from tests.samples import few, so_many
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 Rows = Callable[[str], list[RunRow]]
@@ -50,8 +51,12 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
 }
 
 
+#: Suites of every shape that take no second; the others are of the long run.
+QUICK = ("size-bounded", "peers", "fleets", "proof", "stock", "overview", "gpulet", "replay")
+
+
 def test_every_suite_is_run_here() -> None:
-    assert set(SMALLEST) == set(SUITES)
+    assert set(SMALLEST) == set(SUITES) > set(QUICK)
 
 
 class Said(NamedTuple):
@@ -89,7 +94,7 @@ def optimum(problem: Problem | TimeSharedProblem) -> Fraction | None:
     return solve(problem).cost
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", few(len(QUICK), [*QUICK, *(s for s in SUITES if s not in QUICK)]))
 def test_a_suite_runs_from_end_to_end(
     suite: str, here: Here, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,16 +145,15 @@ def _three_suites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_three_suites")
-def test_all_suites_with_something_to_run_run_one_after_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*TINY, "--out", str(tmp_path), *ALL, "--json"]) == 0
-    said = capsys.readouterr()
+def test_all_suites_with_something_to_run_run_one_after_another(here: Here, tmp_path: Path) -> None:
+    said = here(*ALL, "--json")
+    assert said.code == 0
     assert [document["suite"] for document in json.loads(said.out)] == ["size-bounded", "proof"]
     assert said.err == (
         "bench: --largest 5 leaves nothing of suite 'peers' to run; it is left out\n"
     )
-    assert {path.stem for path in tmp_path.glob("*.jsonl")} == {"size-bounded", "proof"}
+    found = {path.stem for path in (tmp_path / "rows").glob("*.jsonl")}
+    assert found == {"size-bounded", "proof"}
 
 
 @pytest.mark.usefixtures("_three_suites")
@@ -250,6 +254,18 @@ def test_runs_without_a_row_are_told_and_the_exit_code_is_one(
     )
 
 
+def test_rows_of_other_code_are_told(here: Here, rows: Rows, tmp_path: Path) -> None:
+    few_runs = ("--suite", "size-bounded", *SMALLEST["size-bounded"])
+    assert here(*few_runs).err == here(*few_runs, "--resume").err == ""
+    first, *others = rows("size-bounded")
+    older = replace(first, versions={**first.versions, "code": "0123456789ab"})
+    path = tmp_path / "rows" / "size-bounded.jsonl"
+    path.write_text("".join(f"{row.to_line()}\n" for row in (older, *others)))
+    said = here(*few_runs, "--resume").err
+    assert said.startswith("bench: 1 of the rows kept are of other code")
+
+
+@pytest.mark.long
 def test_rows_of_another_version_of_a_plug_in_are_told(bench: Bench, tmp_path: Path) -> None:
     few = ("--suite", "size-bounded", "--seeds", 1, "--largest", 3, "-a", "whispers", "-a", "auto")
     assert bench(*few).stderr == bench(*few, "--resume").stderr == ""
@@ -274,6 +290,7 @@ def without_times(text: str) -> list[dict[str, Any]]:
     return tables
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_where_it_was(
     bench: Bench, rows: Rows, tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -16,7 +16,7 @@ from cms.errors import UnsupportedProblem
 from instances.families import generate
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.samples import so_many
+from tests.samples import in_turn, so_many
 
 INTEGER = [name for name, peer in PEERS.items() if peer.integer]
 RELAXED = [name for name, peer in PEERS.items() if not peer.integer]
@@ -37,8 +37,7 @@ def ask(name: str, problem: Problem) -> tuple[Program, PeerAnswer]:
     return program, peer.solve(peer.prepare(program), 30.0, seed=0)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", INTEGER)
+@pytest.mark.parametrize(("name", "family"), in_turn(3, INTEGER, FAMILIES))
 def test_a_peer_finds_the_optimum_of_brute_force(name: str, family: str) -> None:
     answered = 0
     for number in range(EACH):
@@ -56,8 +55,7 @@ def test_a_peer_finds_the_optimum_of_brute_force(name: str, family: str) -> None
     assert answered >= {"long_numbers": 0, "edges": EACH // 3}.get(family, 1)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", RELAXED)
+@pytest.mark.parametrize(("name", "family"), in_turn(3, RELAXED, FAMILIES))
 def test_a_relaxation_is_at_most_the_optimum(name: str, family: str) -> None:
     for number in range(EACH):
         problem = instance(family, number)

@@ -26,6 +26,7 @@ from cms import (
 from cms.errors import UnsupportedProblem
 from cms.fleet import gpu
 from instances.families import families, generate
+from tests.property.problems import share
 
 A100 = "a100-80gb"
 #: systems.md 4.4 and 4.5, at most 3 processes; the mix and first fit are our own measurement.
@@ -91,6 +92,7 @@ def test_a_rule_makes_a_valid_schedule_or_says_why_not(family: str) -> None:
         assert not check(problem, schedule)
 
 
+@share(4)
 @given(
     st.lists(
         st.tuples(st.integers(0, 400), st.lists(st.integers(0, 60), min_size=5, max_size=5)),
@@ -231,6 +233,7 @@ def one_by_one(sizes: list[int], capacity: int) -> int:
     return len(bins)
 
 
+@share(4)
 @given(
     st.lists(st.tuples(st.integers(1, 20), st.integers(0, 30)), min_size=1, max_size=6),
     st.none() | st.integers(1, 9),

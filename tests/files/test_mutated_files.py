@@ -25,6 +25,7 @@ from cms.files import (
 )
 from proofs_checks.checker import parse_document, problem_sha256
 from tests.files.documents import PROBLEM, SOLUTION
+from tests.samples import so_many
 from tests.texts import LETTERS
 
 Reader = tuple[str, Callable[[Node], Any], Callable[[Any], dict[str, Any]]]
@@ -111,8 +112,9 @@ def test_a_document_with_a_wrong_value_is_read_or_refused(
 
 @pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
 def test_every_value_is_exchanged_for_every_kind_of_junk(reader: Reader) -> None:
-    for path in paths(json.loads(reader[0])):
-        for junk in JUNK:
+    every = so_many(4, 1)
+    for at, path in enumerate(paths(json.loads(reader[0]))):
+        for junk in JUNK[at % every :: every]:
             document = json.loads(reader[0])
             node = document
             for step in path[:-1]:

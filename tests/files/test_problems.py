@@ -28,6 +28,7 @@ from cms.files import (
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
 from tests.files.documents import PROBLEM, problems
+from tests.property.problems import share
 
 
 def from_text(text: str) -> Problem:
@@ -57,6 +58,7 @@ def test_the_example_is_written_as_it_was_read() -> None:
     assert lay_out(problem_to_json(from_text(PROBLEM))) == PROBLEM
 
 
+@share(4)
 @given(problem=problems())
 def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
     text = lay_out(problem_to_json(problem))
@@ -68,11 +70,13 @@ def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
     assert lay_out(problem_to_json(again)) == text
 
 
+@share(5)
 @given(problem=problems())
 def test_a_problem_comes_back_equal_from_a_parsed_document(problem: Problem) -> None:
     assert problem_from_json(problem_to_json(problem)) == problem
 
 
+@share(5)
 @given(problem=problems())
 def test_every_job_and_configuration_stands_on_a_line_of_its_own(problem: Problem) -> None:
     lines = lay_out(problem_to_json(problem)).split("\n")
@@ -153,6 +157,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> Non
     assert read_problem(path) == from_text(PROBLEM)
 
 
+@pytest.mark.long
 def test_twenty_thousand_jobs_keep_their_numbers() -> None:
     n = 20_000
     rng = np.random.default_rng(7)

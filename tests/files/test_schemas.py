@@ -16,6 +16,7 @@ from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.problem.problem import Problem
 from cms.solving.solution import Solution
 from tests.files.documents import PROBLEM, SOLUTION, problems, solutions
+from tests.property.problems import share
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 
@@ -33,11 +34,13 @@ def require_valid(kind: str, document: dict[str, Any]) -> None:
     assert not faults
 
 
+@share(4)
 @given(problem=problems())
 def test_a_written_problem_fits_its_schema(problem: Problem) -> None:
     require_valid("problem", problem_to_json(problem))
 
 
+@share(4)
 @given(solution=solutions())
 def test_a_written_solution_fits_its_schema(solution: Solution) -> None:
     require_valid("solution", solution_to_json(solution))

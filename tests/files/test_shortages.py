@@ -17,6 +17,7 @@ from cms.files import lay_out, problem_to_json, solution_from_json, solution_to_
 from cms.values.frozen import FrozenMap
 from proofs_checks import checker
 from tests.files.test_schemas import require_valid, validator
+from tests.property.problems import share
 from tests.scripted import blocks
 
 SHORT = blocks(8, limit=3)
@@ -41,6 +42,7 @@ def faults(problem: Problem, made: dict[str, Any]) -> list[str]:
     return checker.check_solution(read_back(problem_to_json(problem)), made)
 
 
+@share(4)
 @given(
     unservable=st.dictionaries(st.sampled_from("xyz"), st.lists(st.sampled_from("ab")), max_size=2),
     more=st.none() | st.dictionaries(st.sampled_from("mn"), st.integers(1, 10**30), max_size=2),

@@ -21,6 +21,7 @@ from cms.fleet.deployment import (
     difference,
 )
 from cms.fleet.serving import RULES
+from tests.property.problems import share
 
 from .deployments import SERVICES, deployments, point
 
@@ -47,6 +48,7 @@ def test_nothing_happens_between_equal_deployments(deployment: Deployment) -> No
     assert counts.get("kept", 0) + counts.get("foreign", 0) == held(deployment)
 
 
+@share(4)
 @given(deployments(), deployments())
 def test_what_is_kept_made_and_gone_adds_up(one: Deployment, other: Deployment) -> None:
     same = [node for node in one.nodes if node.name in {n.name for n in other.nodes}]

@@ -43,6 +43,7 @@ from cms.fleet.report.fleet_bars import fold, gpu_bar, names
 from cms.fleet.report.fleet_pictures import deployment_picture, difference_picture
 from tests.fleet.deployments import SERVICES, cards, deployments, point
 from tests.fleet.plans import NASTY
+from tests.property.problems import share
 
 A100 = gpu("a100-80gb")
 
@@ -140,6 +141,7 @@ def test_names_are_short(places: list[tuple[str, int]], said: str | None) -> Non
 # --- the terminal ---------------------------------------------------------------------------------
 
 
+@share(4)
 @given(deployments(), st.sampled_from((40, 60, 100, 200)))
 def test_a_report_fits_every_terminal(deployment: Deployment, width: int) -> None:
     report = [*deployment_report(deployment, NASTY, width), *fragmentation_report(deployment)]
@@ -150,6 +152,7 @@ def test_a_report_fits_every_terminal(deployment: Deployment, width: int) -> Non
             assert any(line.startswith(f"{node.name}, ") for line in said)
 
 
+@share(4)
 @given(deployments(), deployments())
 def test_a_difference_is_drawn_whatever_it_is(now: Deployment, then: Deployment) -> None:
     types = {card.name: card.gpu.key for card in now.gpus()}

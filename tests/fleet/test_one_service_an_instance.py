@@ -15,7 +15,7 @@ from tests.samples import few
 OPTIMA = {"S1": (2, 2), "S2": (3, 3), "S3": (5, 5), "S4": (7, 7), "S5": (12, 12), "S6": (15, 16)}
 
 
-@pytest.mark.parametrize("name", OPTIMA)
+@pytest.mark.parametrize("name", few(2, OPTIMA))
 @pytest.mark.parametrize("tighter", few(1, [1, 0]))
 def test_one_service_an_instance_takes_as_many_gpus_as_plain(name: str, tighter: int) -> None:
     scenario, factor = published.scenario(name), 1 - Fraction(tighter, 10)

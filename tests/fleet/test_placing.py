@@ -99,7 +99,7 @@ def agrees_with_all_there_is(
     assert {*found.untouched, *found.changed} == set(found.deployment.gpus())
 
 
-@share(2)
+@share(5)
 @given(st.data())
 def test_a_placement_is_as_good_as_any(data: st.DataObject) -> None:
     agrees_with_all_there_is(data, (A30,))
@@ -139,7 +139,7 @@ def less_known(data: st.DataObject, now: Deployment) -> Deployment:
     return now.with_gpus(cards)
 
 
-@share(3)
+@share(6)
 @given(st.data())
 def test_where_less_is_known_no_other_placement_is_better(data: st.DataObject) -> None:
     agrees_with_all_there_is(data, (A30,), known=less_known)
@@ -159,7 +159,7 @@ def test_a_placement_on_larger_gpus_is_as_good_as_any(data: st.DataObject) -> No
     agrees_with_all_there_is(data, (A100, A30))
 
 
-@share(3)
+@share(6)
 @given(st.data())
 def test_names_of_nodes_decide_among_equals_alone(data: st.DataObject) -> None:
     now = data.draw(deployments(most_nodes=3, most_gpus=2, keys=(A30, A100)))

@@ -25,6 +25,7 @@ from cms.fleet import (
     gpu,
 )
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
+from tests.property.problems import share
 
 A100, H100, A30 = "a100-80gb", "h100-80gb", "a30-24gb"
 
@@ -352,6 +353,7 @@ def tables(draw: st.DrawFn) -> tuple[Service, list[OperatingPoint]]:
     return Service("chat", "bert", draw(NUMBERS), draw(NUMBERS)), points
 
 
+@share(4)
 @given(tables(), st.sampled_from(sorted(LATENCY_RULES)))
 def test_a_supply_is_the_largest_throughput_that_the_rule_admits(
     table: tuple[Service, list[OperatingPoint]], rule: str
@@ -368,6 +370,7 @@ def test_a_supply_is_the_largest_throughput_that_the_rule_admits(
     assert {block for _, block in serving.points} == set(best)
 
 
+@share(4)
 @given(tables(), st.fractions(min_value=1, max_value=3, max_denominator=10))
 def test_a_longer_limit_never_lowers_a_supply(
     table: tuple[Service, list[OperatingPoint]], factor: Fraction

@@ -83,7 +83,7 @@ def lines(found: Transition, width: int = 100, **more: object) -> list[str]:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-@share(3)
+@share(6)
 @given(st.data())
 def test_every_action_is_drawn_exactly_once(data: st.DataObject) -> None:
     now = data.draw(deployments(most_nodes=2, most_gpus=2, keys=("a30-24gb",)))

@@ -92,6 +92,7 @@ def is_there(nodes: Mapping[str, StandInNode], target: Deployment) -> Deployment
     return found
 
 
+@pytest.mark.long
 def test_tables_become_instances_and_are_seen_again(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     nodes = stand_ins(tmp_path, today(), choice="any")
@@ -124,7 +125,7 @@ def test_tables_become_instances_and_are_seen_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "before", "after", "options"),
     [
-        ("a100-80gb", ("3g.40gb", 4), ("7g.80gb", 0), OLD),
+        pytest.param("a100-80gb", ("3g.40gb", 4), ("7g.80gb", 0), OLD, marks=pytest.mark.long),
         pytest.param(
             "h100-80gb", ("1g.20gb", 2), ("4g.40gb", 0), {"choice": "guide"}, marks=pytest.mark.long
         ),
@@ -219,6 +220,7 @@ def the_scripts_arrive(folder: Path, name: str) -> None:
     assert foreign(nodes, now) == there
 
 
+@pytest.mark.long
 def test_the_scripts_of_a_scenario_arrive(tmp_path: Path) -> None:
     the_scripts_arrive(tmp_path, "S1")
 
@@ -327,7 +329,11 @@ def a_fault_is_survived(folder: Path, command: str, kind: str, seed: int) -> Non
 
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [("cgi", "half"), ("cgi", "cut_after"), ("dgi", "in_use")],
+    [
+        ("dgi", "in_use"),
+        pytest.param("cgi", "half", marks=pytest.mark.long),
+        pytest.param("cgi", "cut_after", marks=pytest.mark.long),
+    ],
 )
 def test_a_fault_stops_the_script_or_is_mended(tmp_path: Path, command: str, kind: str) -> None:
     a_fault_is_survived(tmp_path, command, kind, 1)

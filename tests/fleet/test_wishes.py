@@ -25,6 +25,7 @@ from cms.fleet.deployment import (
     wishes_of,
 )
 from cms.values.frozen import FrozenMap
+from tests.property.problems import share
 from tests.references.placements import best_with_wishes, keeps_wishes, worth
 
 from .deployments import SERVICES, deployments, point, promises, published, wanted_for
@@ -78,6 +79,7 @@ def wishes(draw: st.DrawFn) -> Wishes:
     )
 
 
+@share(4)
 @given(st.data())
 def test_wishes_are_kept_at_the_least_cost(data: st.DataObject) -> None:
     fleet = data.draw(deployments(most_nodes=2, most_gpus=1, keys=(A30,)))

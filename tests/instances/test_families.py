@@ -87,7 +87,7 @@ def test_the_document_lists_every_family_with_its_parameters_and_defaults() -> N
 
 
 @pytest.mark.parametrize(("name", "parameters"), ALL_VARIANTS)
-@pytest.mark.parametrize("n", few(2, [1, 40, 2, 3]))
+@pytest.mark.parametrize("n", few(1, [40, 1, 2, 3]))
 def test_the_same_arguments_give_the_same_problem_and_another_seed_another(
     name: str, parameters: dict[str, Any], n: int
 ) -> None:
@@ -212,7 +212,7 @@ def servable(problem: Problem) -> bool:
 def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(
     name: str, parameters: dict[str, Any]
 ) -> None:
-    for seed in range(so_many(2, 5)):
+    for seed in range(so_many(1, 5)):
         problem = generate(name, n=60, seed=seed, **parameters)
         assert not problem.rows.wide
         assert (problem.rows.denominators == 1).all()

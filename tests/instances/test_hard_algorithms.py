@@ -27,6 +27,7 @@ from cms import (
 )
 from tests.references.guarantees import METHODS, examine, must_take, promise
 from tests.references.named import EVERY, HUGE
+from tests.samples import in_turn
 
 Options = Mapping[str, Any]
 
@@ -62,8 +63,7 @@ def allowed(name: str, method: str, options: Options) -> Fraction:
 # --- every instance through every method ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(EVERY))
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "name"), in_turn(3, METHODS, sorted(EVERY)))
 def test_every_instance_ends_between_its_optimum_and_the_guarantee(method: str, name: str) -> None:
     one = named(name)
     problem = one.make()

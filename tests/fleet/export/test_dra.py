@@ -25,7 +25,7 @@ from tests.property.problems import share
 HALVES = node(card(0, serving("3g.40gb", 0), serving("3g.40gb", 4)))
 
 
-@share(3)
+@share(6)
 @given(
     deployment=deployments(most_nodes=2, most_gpus=2),
     pin_nodes=st.booleans(),

@@ -37,7 +37,7 @@ OURS = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 
 
 @pytest.mark.parametrize("target", OURS)
-@share(2)
+@share(5)
 @given(deployment=deployments())
 def test_what_is_written_is_read_back_as_the_target_sees_it(
     target: str, deployment: Deployment

@@ -58,7 +58,7 @@ spec:
 HALVES = node(card(0, serving("3g.40gb", 0), serving("3g.40gb", 4)))
 
 
-@share(2)
+@share(5)
 @given(deployment=deployments(most_nodes=2, most_gpus=2), pin=st.booleans())
 def test_what_is_written_is_read_back_as_the_target_sees_it(
     deployment: Deployment, pin: bool
@@ -284,6 +284,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 )  # fmt: skip
 
 
+@share(3)
 @given(st.dictionaries(st.text(LETTERS, max_size=6), VALUES, min_size=1))
 def test_yaml_says_what_was_meant(value: dict[str, Value]) -> None:
     assert documents(yaml_of(dict(value))) == [value]

@@ -15,6 +15,7 @@ from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.deployments import layouts
 from tests.fleet.export.fakes import FakeCluster, FakeNode, FakeSlurm, run
+from tests.samples import so_many
 
 pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
 A100 = gpu("a100-80gb")
@@ -94,7 +95,7 @@ def test_the_script_goes_there_and_back_and_does_nothing_twice(tmp_path: Path) -
     assert fake.done() == []
 
 
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=so_many(2, 4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=st.sampled_from(layouts("a100-80gb")), after=st.sampled_from(layouts("a100-80gb")))
 def test_any_layout_becomes_any_other_and_what_both_have_stays(
     tmp_path: Path, before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]

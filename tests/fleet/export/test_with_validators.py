@@ -122,7 +122,7 @@ VALIDATED = {
 }
 
 
-SLOW = {(name, target) for name in SCENARIOS[1:-1] for target in ("kubernetes", "dra")}
+SLOW = {(name, target) for name in SCENARIOS[1:] for target in ("kubernetes", "dra")}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_shares_whole_gpus_and_types_without_a_number(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", VALIDATED)
-@settings(max_examples=so_many(4, 10))
+@settings(max_examples=so_many(2, 10))
 @given(deployment=deployments(most_nodes=2, most_gpus=2))
 def test_the_files_of_any_deployment(target: str, deployment: Deployment) -> None:
     of_any(target, deployment)

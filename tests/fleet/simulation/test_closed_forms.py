@@ -144,7 +144,12 @@ def late_share(batch: int, ratio: float, load: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("batch", "ratio", "load"), [(8, 2.0, 0.507), (8, 2.22, 0.63), (4, 3.0, 0.69)]
+    ("batch", "ratio", "load"),
+    [
+        (8, 2.0, 0.507),
+        pytest.param(8, 2.22, 0.63, marks=pytest.mark.long),
+        pytest.param(4, 3.0, 0.69, marks=pytest.mark.long),
+    ],
 )
 def test_padded_batches_are_late_as_often_as_the_exact_chain_says(
     batch: int, ratio: float, load: float

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cms.fleet.simulation import ROUTINGS, kernel, reference
 from cms.fleet.simulation.kernel import advance
 from tests.fleet.simulation.cases import case, facts, run
+from tests.property.problems import share
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
@@ -24,6 +25,7 @@ def test_both_loops_answer_every_request_at_the_same_nanosecond(seed: int) -> No
     assert facts(found) == facts(expected)
 
 
+@share(4)
 @given(SEEDS, st.integers(min_value=1, max_value=60))
 def test_a_run_in_pieces_is_the_whole_run(seed: int, size: int) -> None:
     found, answers = run(case(seed), advance)

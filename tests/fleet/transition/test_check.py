@@ -50,7 +50,7 @@ def test_a_wait_that_can_be_left_out_is_rare_and_idle(step: int) -> None:
     found, _ = chain()[step]
     needed = idle = 0
     for at, action in enumerate(found.actions):
-        for before in action.after[:: so_many(2, 1)]:
+        for before in action.after[:: so_many(4, 1)]:
             fewer = tuple(other for other in action.after if other != before)
             cut = changed(found, at, after=fewer)
             if kinds(cut) & {"floor", "layout", "wait", "gpus"}:

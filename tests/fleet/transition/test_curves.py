@@ -26,6 +26,7 @@ from cms.fleet.deployment.transition.curves import (
 )
 from tests.fleet.transition.cases import chain
 from tests.fleet.transitions import every_kind, growth, pair
+from tests.property.problems import share
 from tests.samples import so_many
 
 
@@ -73,6 +74,7 @@ def assert_curves(found: Transition, plan: Schedule) -> None:
 seconds = st.integers(0, 500).map(lambda number: Fraction(number, 2))
 
 
+@share(4)
 @given(
     st.integers(0, 20),
     st.builds(Durations, seconds, seconds, seconds, seconds, seconds, seconds),

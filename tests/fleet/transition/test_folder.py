@@ -122,7 +122,9 @@ def a_fault_is_survived(folder: Path, seed: int, command: str, kind: str) -> boo
     return met
 
 
-@pytest.mark.parametrize(("command", "kind"), [("cgi", "half"), ("dgi", "in_use")])
+@pytest.mark.parametrize(
+    ("command", "kind"), [("dgi", "in_use"), pytest.param("cgi", "half", marks=pytest.mark.long)]
+)
 def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, command: str, kind: str) -> None:
     a_fault_is_survived(tmp_path, SEED, command, kind)
 
@@ -212,6 +214,7 @@ def test_what_run_cannot_do(tmp_path: Path, words: list[str], code: int, said: s
     assert site.changes() == 0
 
 
+@pytest.mark.long
 def test_step_by_step_and_verified_on_the_way(tmp_path: Path) -> None:
     found = planned(SEED)
     site, every = Site(tmp_path, found.start), states(found)

@@ -47,6 +47,7 @@ from cms.fleet.deployment.transition.ground import Ground, ground_of
 from cms.fleet.deployment.transition.necessity import Necessity
 from cms.solving.solution import Proof
 from proofs_checks.checker import check_transition as check_again
+from tests.property.problems import share
 from tests.references.transitions import is_reachable, run
 from tests.samples import few, so_many
 
@@ -102,7 +103,7 @@ def _planned(seed: int) -> bool:
 def test_pairs_of_gpus_and_their_proofs() -> None:
     proofs = Counter(map(_proved, range(so_many(16, 36))))
     assert proofs["frozen"] >= 0.55 * (proofs["frozen"] + proofs["exhausted"]) > so_many(1, 2)
-    assert all(_planned(seed) for seed in range(so_many(3, 6)))
+    assert all(_planned(seed) for seed in range(so_many(1, 6)))
 
 
 @pytest.mark.long
@@ -198,6 +199,7 @@ def _sides(draw: st.DrawFn) -> tuple[Deployment, Deployment]:
     return now, then
 
 
+@share(4)
 @given(_sides(), st.sampled_from((Fraction(1), Fraction(9, 10))))
 def test_proofs_never_contradict_what_can_be_reached(
     sides: tuple[Deployment, Deployment], share: Fraction

@@ -57,7 +57,7 @@ def test_the_kept_are_proved_most_where_all_that_both_have_is_kept() -> None:
         assert (found.kept.count, found.kept.proof) == (found.kept.most, Proof.CHECKED)
 
 
-@pytest.mark.parametrize("step", few(2, [0, 2, 1, 3]))
+@pytest.mark.parametrize("step", few(1, [0, 2, 1, 3]))
 def test_random_executions_keep_the_floors(step: int) -> None:
     for found in chain()[step]:
         for seed in range(3):
@@ -112,7 +112,7 @@ def _agrees(seed: int) -> bool:
 
 
 def test_two_gpus_need_a_spare_one_where_no_sequence_does_without() -> None:
-    assert all(_agrees(seed) for seed in range(so_many(5, 12)))
+    assert all(_agrees(seed) for seed in range(so_many(3, 12)))
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from cms.fleet import gpu
 from cms.fleet.deployment import FleetGpu, FleetNode
 from cms.fleet.deployment.transition import Impossible, check_transition, transition
 from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
+from tests.property.problems import share
 from tests.references.transitions import run
 
 from ..deployments import deployments, promises
@@ -19,6 +20,7 @@ from ..deployments import deployments, promises
 FREE = gpu("a30-24gb")
 
 
+@share(4)
 @given(st.data())
 def test_what_is_found_is_safe_and_survives_its_file(data: st.DataObject) -> None:
     """GPUs with others' instances, idle and hollow ones, shares, and changes of mode."""

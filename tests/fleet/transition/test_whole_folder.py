@@ -191,6 +191,7 @@ def a_fault_is_survived(
     return met
 
 
+@pytest.mark.long
 def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path) -> None:
     assert a_fault_is_survived(tmp_path, small("mig-parted"), "cgi", "in_use", "mig-parted")
 
