@@ -303,4 +303,7 @@ def test_no_cover_comes_that_only_the_old_limit_admits() -> None:
         assert kinds(found) == faults
         refused = checker.check_transition(transition_to_json(found))
         assert bool(refused) == bool(faults)
+        if faults:
+            with pytest.raises(FileError, match="does not admit its point"):
+                transition_from_json(transition_to_json(found))
         assert all("only the old limit admits it" in fault for fault in refused)
