@@ -150,7 +150,7 @@ def read_parts(
         One of the caller's own.
     before : Mapping[str, Service], optional
         Services as they were: a point that the new limits do not admit may supply what it does
-        under the old ones.
+        under the old ones, and any what it does under tighter ones.
 
     Raises
     ------
@@ -211,8 +211,10 @@ def _works(
         if rule is not None:
             why = f"by the rule {rule.name!r}"
             granted = rule.supply(service, point)
-            if not granted and supply and service.name in before:
-                granted, why = rule.supply(before[service.name], point), f"{why}, before"
+            if supply and supply != granted and service.name in before:
+                earlier = rule.supply(before[service.name], point)
+                if not granted or supply == earlier < granted:
+                    granted, why = earlier, f"{why}, before"
             fields["supply_rps"].agree(granted, why)
             fields["evidence"].agree(evidence_to_json(rule, service, point)["evidence"], why)
         work = Work(service.name, point, supply)

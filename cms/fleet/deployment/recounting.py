@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..serving.queueing import QueueingRule
@@ -11,7 +11,7 @@ from .instance import Work
 from .model import Deployment
 from .turns import refuse_turns
 
-__all__ = ["outdated", "recounted"]
+__all__ = ["beyond_limits", "outdated", "recounted"]
 
 
 def recounted(
@@ -88,15 +88,37 @@ def outdated(start: Deployment, target: Deployment) -> frozenset[Work]:
     >>> outdated(Deployment(()), Deployment(()))
     frozenset()
     """
-    rule = target.rule
     services = {service.name: service for service in target.services}
     works = {each.work for _, each in start.instances() if each.work is not None}
-    works -= {each.work for _, each in target.instances() if each.work is not None}
-    return frozenset(
+    works -= {each.work for _, each in target.instances()}
+    return frozenset(beyond_limits(works, services, target.rule))
+
+
+def beyond_limits(
+    works: Iterable[Work | None], services: Mapping[str, Service], rule: QueueingRule | None
+) -> list[Work]:
+    """Return the work that counts for something and that the limits of its service do not admit.
+
+    Parameters
+    ----------
+    works : iterable of Work or None
+    services : Mapping[str, Service]
+        By name, with the limits that count; of others nothing is said.
+    rule : QueueingRule or None
+        None admits everything.
+
+    Examples
+    --------
+    >>> beyond_limits([None], {}, None)
+    []
+    """
+    if rule is None:
+        return []
+    return [
         work
-        for work in works
-        if rule is not None
+        for work in dict.fromkeys(works)
+        if work is not None
         and work.supply_rps
         and work.service in services
         and not rule.supply(services[work.service], work.point)
-    )
+    ]

@@ -272,3 +272,38 @@ def test_a_floor_is_kept_by_what_has_ended_alone() -> None:
     ]
     with pytest.raises(AlgorithmError, match="takes a below its floor"):
         ordered(start, [Action(What.DELETE, card.node, card.index, (instance,))], a_floor)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_no_cover_comes_that_only_the_old_limit_admits() -> None:
+    """A work of 100 ms is within half of 1000 ms, and not within half of 150 ms."""
+    new = work("a", "1g.6gb")
+    new = replace(new, point=replace(new.point, latency_ms=Fraction(50)))
+    held = [Instance("1g.6gb", 0, work("a", "1g.6gb")), Instance("1g.6gb", 1, new)]
+    cover = replace(held[0], start=2)
+    services = (Service("a", "a", Fraction(10), 1000),)
+    start = Deployment(
+        (FleetNode("n", (FleetGpu("n", 0, gpu("a30-24gb"), instances=(held[0],)),)),),
+        services,
+        RULES["half"],
+    )
+    ends = start.with_gpus({("n", 0): next(start.gpus()).with_instances((held[1],))})
+    actions = (
+        Action(What.CREATE, "n", 0, adds=(cover,), is_temporary=True),
+        Action(What.DELETE, "n", 0, removes=(held[0],), after=(0,)),
+        Action(What.CREATE, "n", 0, adds=(held[1],), after=(1,)),
+        Action(What.DELETE, "n", 0, removes=(cover,), after=(2,), is_temporary=True),
+    )
+    floors = {"a": Floor(Fraction(10), "the rate")}
+    for limit, faults in ((1000, set[str]()), (150, {"limit"})):
+        target = replace(ends, services=(replace(services[0], latency_limit_ms=Fraction(limit)),))
+        found = Transition(start, target, floors, actions, Spare(0), Kept(0, 0, Proof.CHECKED))
+        assert kinds(found) == faults
+        refused = checker.check_transition(transition_to_json(found))
+        assert bool(refused) == bool(faults)
+        if faults:
+            with pytest.raises(FileError, match="does not admit its point"):
+                transition_from_json(transition_to_json(found))
+        assert all("only the old limit admits it" in fault for fault in refused)

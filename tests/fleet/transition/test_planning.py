@@ -97,6 +97,31 @@ def test_the_way_back_over_other_limits_survives_its_file(
     assert [c.instances for c in back.target.gpus()] == [c.instances for c in found.start.gpus()]
 
 
+def test_the_way_back_to_a_looser_limit_counts_what_the_tighter_one_sustains() -> None:
+    """By a rule about load one point supplies less under it, and another nothing."""
+    rule = RULES["capacity"]
+    fast, slow = (
+        OperatingPoint("a", A30.key, "1g.6gb", 1, batch, speed, latency)
+        for batch, speed, latency in ((1, 8, 125), (4, 10, 400))
+    )
+
+    def side(limit: int, *points: OperatingPoint) -> Deployment:
+        service = Service("a", "a", 1, limit)
+        held = tuple(
+            Instance("1g.6gb", at, Work("a", point, rule.supply(service, point)))
+            for at, point in enumerate(points)
+        )
+        card = FleetGpu("n", 0, A30, instances=held)
+        return Deployment((FleetNode("n", (card,)),), (service,), rule)
+
+    found = transition(side(3000, slow, fast), side(500, fast, fast), floor=0)
+    assert isinstance(found, Transition), found
+    for way in (found, reversal(found)):
+        document = transition_to_json(way)
+        assert check_again(document) == []
+        assert check_transition(transition_from_json(document)) == ()
+
+
 # --- against everything there is ------------------------------------------------------------------
 
 

@@ -16,14 +16,15 @@ from ....values.numbers import shown
 from ...hardware import MPS_CLIENTS
 from ...serving.operating_point import mps_share
 from ..checking import check_deployment, check_gpu
-from ..instance import Instance, State
+from ..instance import Instance, State, Work
 from ..model import Deployment, FleetGpu
+from ..recounting import beyond_limits
 from .kept import kept_faults
 from .model import Action, Transition, What
 from .necessity import spare_fault
 from .order import predecessors, rewrites, temporaries
 
-__all__ = ["check_transition", "lowest_capacity"]
+__all__ = ["check_transition", "coming", "lowest_capacity"]
 
 _Place = tuple[str, int]
 
@@ -40,8 +41,9 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     tuple of Violation
         Empty if it is valid: every action can be done, none touches what is another's, the target
         is reached and legal, and in every execution that respects the waits, floors hold, layouts
-        are legal and no more GPUs are in use than said. The kinds are "action", "wait", "end",
-        "floor", "layout", "gpus", "kept", "spare", "temporary" and those of `check_deployment`.
+        are legal and no more GPUs are in use than said. Nothing comes that the limits do not admit.
+        The kinds are "action", "wait", "end", "floor", "limit", "layout", "gpus", "kept", "spare",
+        "temporary" and those of `check_deployment`.
 
     Notes
     -----
@@ -59,6 +61,7 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     found += _floors(transition)
     found += _layouts(transition)
     found += _gpus(transition)
+    found += _limits(transition)
     found += _kept(transition)
     found += kept_faults(transition)
     found += _said(transition)
@@ -221,6 +224,21 @@ def lowest_capacity(transition: Transition, service: str) -> Fraction:
     Fraction(0, 1)
     """
     return min(least for _, least in _dips(transition, service))
+
+
+def coming(transition: Transition) -> Iterator[Work | None]:
+    """Iterate over the work that an action brings, and that the target has."""
+    yield from (each.work for _, each in transition.target.instances())
+    yield from (each.work for action in transition.actions for each in action.adds)
+
+
+def _limits(transition: Transition) -> Iterator[Violation]:
+    """What counts under the old limits alone may go, and not come."""
+    start, target = transition.start, transition.target
+    services = {service.name: service for service in (*start.services, *target.services)}
+    for work in beyond_limits(coming(transition), services, target.rule or start.rule):
+        has = f"{work}, which comes or is in the target"
+        yield Violation("limit", f"service {work.service}", has, "work within its new limit")
 
 
 def _layouts(transition: Transition) -> Iterator[Violation]:

@@ -26,6 +26,8 @@ from ..node_files import (
     points_to_json,
     read_parts,
 )
+from ..recounting import beyond_limits
+from .checking import coming
 from .model import Action, Floor, Transition, What
 from .proof_files import kept_from_json, kept_to_json, spare_from_json, spare_to_json
 
@@ -178,17 +180,12 @@ def transition_from_json(
 
 def _require_no_old_work(node: Node, of: Transition, parts: Parts) -> None:
     """What counts under the old limits alone may go, and not come."""
-    comes = [each.work for _, each in of.target.instances()]
-    comes += [each.work for action in of.actions for each in action.adds]
-    for work in dict.fromkeys(comes):
-        if work is None or parts.rule is None or not work.supply_rps:
-            continue
-        if not parts.rule.supply(parts.services[work.service], work.point):
-            raise node.error(
-                f"{node.label}: {work} comes or is in the target, and the limit of "
-                f"{work.service!r} does not admit its point",
-                expected="work within the target's limits",
-            )
+    for work in beyond_limits(coming(of), parts.services, parts.rule):
+        raise node.error(
+            f"{node.label}: {work} comes or is in the target, and the limit of "
+            f"{work.service!r} does not admit its point",
+            expected="work within the target's limits",
+        )
 
 
 def _require_services(
