@@ -84,7 +84,7 @@ def test_pairs_that_were_not_measured_are_predicted_and_said_to_be(
     assert run([*asked, "--utilisations", str(tmp_path / "used.csv"), "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert any(
-        "1 of 25 slowdowns on a100-80gb are predictions" in each for each in plan["warnings"]
+        "1 of 25 slowdowns on a100-80gb is a prediction" in each for each in plan["warnings"]
     )
     slowdowns = {
         (pair["model"], pair["beside_model"]): pair["slowdown"]
