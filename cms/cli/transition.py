@@ -114,7 +114,8 @@ DurationsFile = Annotated[
     Path | None,
     typer.Option(
         "--durations", metavar="FILE",
-        help="Your own seconds: cut_s, start_s, delete_s, stop_s, rewrite_s, reset_s; JSON, YAML.",
+        help="Your own seconds: cut_s, start_s, delete_s, stop_s, rewrite_s, reset_s, "
+        "prepare_s; JSON, YAML.",
     ),
 ]  # fmt: skip
 _Folder = Annotated[

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .deployment import examine_deployment
-from .interference import examine_beside, is_beside
+from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
 from .reading import check_head, parse_document
 from .replay import examine_transition
@@ -81,6 +81,8 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
             return examine_sharing(sharing, documents[1])
         return [], f"the problem is well-formed, with the SHA-256 {sharing.sha256}"
     problem = read_problem(documents[0])
+    if kind == "cms-plan":
+        refuse_classes(problem)
     if len(documents) == 2:
         return examine(problem, documents[1])
     return [], f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"

@@ -80,6 +80,7 @@ def examine_beside(plan: Mapping[str, Any], problem: Problem) -> tuple[list[str]
     """List what does not hold of a plan under interference, beyond its problem and solution."""
     terms = record(plan["sharing"]["interference"], "the interference", "classes kinds pairs outer")
     told = _told(plan, terms)
+    _refuse_more_than_two(problem)
     groups = read_schedule(plan["solution"]["schedule"], problem)
     faults = (
         [] if plan["solution"]["cost"] is None else list(_schedule_faults(problem, told, groups))
@@ -131,6 +132,17 @@ def _shares(blocks: Mapping[str, int]) -> list[str]:
     """The two shares that a machine is cut into, without classes; empty if these are none."""
     found = [plain(block) for block, count in blocks.items() for _ in range(min(count, 3))]
     return found if len(found) == 2 and all(map(_SHARE.fullmatch, found)) else []
+
+
+def _refuse_more_than_two(problem: Problem) -> None:
+    """Refuse machines on which a share has more than one other beside it: nothing is known then."""
+    for shape in problem.configurations:
+        if isinstance(shape, Listed):
+            most = sum(n for i, n in shape.blocks.items() if _SHARE.fullmatch(plain(i)))
+        else:
+            most = 3 * any(_SHARE.fullmatch(plain(i)) for i in shape.sizes)
+        if most > 2:
+            raise Fault(f"{show(shape)} has shares that are beside more than one other")
 
 
 def _sharing(problem: Problem) -> Sharing:
@@ -310,6 +322,16 @@ def _too_long(
             f"in the outer problem {show(amount)} of {show(name)} take {show(length)} on "
             f"{show(block)}, and may take {show(most)} in a plan"
         )
+
+
+def refuse_classes(problem: Problem) -> None:
+    """Refuse the problem of a plan without interference whose blocks tell what is beside them."""
+    for block in problem.blocks:
+        if _CLASSES.search(block):
+            raise Fault(
+                f"the block {show(block)} is beside another, and the plan tells of no interference "
+                "that its limits could be held against"
+            )
 
 
 def is_beside(plan: Mapping[str, Any]) -> bool:

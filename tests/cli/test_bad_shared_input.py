@@ -42,7 +42,7 @@ BESIDE = "--interference i.csv"
         (("i", "mps:50", "mps:100"), BESIDE, "which shares its GPU with no other"),
         (("i", "bert,8,1", "vgg,8,1"), BESIDE, "the first: bert on a100-80gb, mps:50, batch 8"),
         (("i", "a100-80gb", "h100-80gb"), BESIDE, "no share of this GPU"),
-        (("u", "", ""), f"{BESIDE} --utilisations u.csv", "do not tell the five coefficients"),
+        (("u", "", ""), f"{BESIDE} --utilisations u.csv", "1 pair does not tell the five"),
         (("u", "mps:50", "mps:40"), f"{BESIDE} --utilisations u.csv", "there is no utilisation of"),
         (("u", "a100", "h100"), f"{BESIDE} --utilisations u.csv", "no measured pair"),
     ],

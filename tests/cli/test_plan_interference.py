@@ -13,7 +13,10 @@ import pytest
 from cms import solve
 from cms.cli.app import run
 from cms.fleet.serving import NeighbourServing, Plan, read_plan, write_plan
+from proofs_checks.checker import Fault
 from proofs_checks.checker.__main__ import main as second
+from proofs_checks.checker.interference import examine_beside
+from proofs_checks.checker.problem import read_problem
 from tests.cli.shared import POINTS, SERVICES, error_of
 from tests.references.interference import toy
 from tests.samples import few
@@ -81,7 +84,7 @@ def test_pairs_that_were_not_measured_are_predicted_and_said_to_be(
     assert run([*asked, "--utilisations", str(tmp_path / "used.csv"), "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert any(
-        "1 of 25 slowdowns on a100-80gb are predictions" in each for each in plan["warnings"]
+        "1 of 25 slowdowns on a100-80gb is a prediction" in each for each in plan["warnings"]
     )
     slowdowns = {
         (pair["model"], pair["beside_model"]): pair["slowdown"]
@@ -173,6 +176,35 @@ def test_both_checkers_find_what_was_altered(
         # slowdowns of 4 may leave a schedule valid, and classes that are others may prove as much
         assert codes in ((1, 1), (1, 0)) if alter in ALTERED[:2] else codes == (1, 1), alter
     capsys.readouterr()
+
+
+def test_a_plan_whose_interference_was_taken_out_is_refused_by_both_checkers(
+    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    assert run([*asked, "-q", "-o", str(path)]) == 0
+    document = json.loads(path.read_text())
+    sharing = document["sharing"]
+    for altered in (
+        {**sharing, "interference": None},
+        {key: value for key, value in sharing.items() if key != "interference"},
+        None,
+    ):
+        path.write_text(json.dumps({**document, "sharing": altered}))
+        capsys.readouterr()
+        assert (run(["check", str(path)]), second([str(path)])) == (1, 1)
+        assert "the plan tells of no interference" in capsys.readouterr().err
+
+
+def test_the_second_checker_knows_of_one_other_share_alone(
+    asked: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    assert run([*asked, "-q", "-o", str(path)]) == 0
+    document = json.loads(path.read_text())
+    document["problem"]["configurations"].append({"blocks": {"mps:50": 3}})
+    with pytest.raises(Fault, match="beside more than one other"):
+        examine_beside(document, read_problem(document["problem"]))
 
 
 def test_the_second_checker_finds_a_limit_that_only_a_neighbour_breaks(

@@ -233,7 +233,7 @@ def test_mig_instances_do_not_slow_one_another() -> None:
 def test_a_pair_that_may_come_about_must_have_been_measured() -> None:
     few_pairs = Interference(dict([*FACTORS.items()][1:]))
     with pytest.raises(
-        InvalidProblem, match=r"1 pairs .* the first: bert on .*, batch 8, beside v"
+        InvalidProblem, match=r"pairs .*, 1 in all; the first: bert on .*, batch 8, beside v"
     ):
         as_problem(SERVICES, POINTS, A100, sharing="time", interference=few_pairs)
 
@@ -321,6 +321,17 @@ def test_a_linear_model_is_found_again_from_its_own_pairs() -> None:
     alike = dict.fromkeys(used, Utilisation(Fraction(5), Fraction(5)))
     with pytest.raises(InvalidOption, match=r"72 pairs do not tell the five coefficients"):
         LinearSlowdown.fit(model.table(alike), alike)
+
+
+def test_coefficients_are_of_one_gpu_and_pairs_are_counted_in_words() -> None:
+    here, there = (Pair("m", card, "mps:50", 8, "m", 8) for card in ("a100-80gb", "h100-80gb"))
+    used = {Batch(*pair[:4]): Utilisation(Fraction(3), Fraction(5)) for pair in (here, there)}
+    with pytest.raises(InvalidOption, match=r"are of a100-80gb, h100-80gb, and coeff.* alone"):
+        LinearSlowdown.fit(Interference({here: 1, there: 1}), used)
+    with pytest.raises(InvalidOption, match=r"^1 pair does not tell"):
+        LinearSlowdown.fit(Interference({here: 1}), used)
+    assert repr(Interference({here: 1})) == "Interference(1 pair)"
+    assert repr(Interference({here: 1, there: 1})) == "Interference(2 pairs)"
 
 
 def test_utilisations_are_read_and_stand_once(tmp_path: Path) -> None:

@@ -155,9 +155,10 @@ def _require_all(sides: Iterable[Side]) -> None:
     known = {(model, profile) for model, profile, *_ in side.slowdowns.factors}
     on = sorted(profile for model, profile in known if model == own[0])
     raise InvalidProblem(
-        f"{len(missing)} pairs of operating points that could stand side by side have no measured "
-        f"slowdown; the first: {own[0]} on {side.slowdowns.gpu}, {side.profile}, batch {own[1]}, "
-        f"beside {other[0]}, batch {other[1]} (there are slowdowns of {own[0]} on "
+        "there are pairs of operating points that could stand side by side and have no measured "
+        f"slowdown, {len(missing)} in all; the first: {own[0]} on {side.slowdowns.gpu}, "
+        f"{side.profile}, batch {own[1]}, beside {other[0]}, batch {other[1]} "
+        f"(there are slowdowns of {own[0]} on "
         f"{', '.join(on) or 'no share of this GPU'}); measure the pairs, or leave the points out"
     )
 

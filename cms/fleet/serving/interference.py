@@ -163,7 +163,7 @@ class Interference:
         return len(self.pairs)
 
     def __repr__(self) -> str:
-        return f"Interference({len(self.pairs)} pairs)"
+        return f"Interference({len(self.pairs)} {'pair' if len(self.pairs) == 1 else 'pairs'})"
 
 
 def read_interference(path: StrPath) -> Interference:

@@ -83,14 +83,21 @@ class LinearSlowdown:
         Parameters
         ----------
         table : Interference
+            Of one GPU; `predicted` fits tables of several, one by one.
         used : Utilisations
             Of both batches of every pair.
 
         Raises
         ------
         InvalidOption
-            If a batch of a pair has no utilisation, or the pairs do not tell five coefficients.
+            If the pairs are of several GPUs, a batch of a pair has no utilisation, or the pairs do
+            not tell five coefficients.
         """
+        if len(devices := sorted({pair.device for pair in table.pairs})) > 1:
+            raise InvalidOption(
+                f"the pairs are of {', '.join(devices)}, and coefficients do not carry over from "
+                "one GPU to another; fit each one's pairs alone, as predicted() does"
+            )
         rows, values = [], []
         for pair, slowdown in table.pairs.items():
             own = _known(used, Batch(*pair[:4]), pair)
@@ -168,10 +175,12 @@ which it misses by 0.0 % in the mean and by 0.0 % at most; limits are kept as fa
         made = model.table(own).pairs
         found |= {pair: _up(made[pair]) for pair in made if pair not in measured}
         misses = [abs(made[pair] / max(value, Fraction(1)) - 1) for pair, value in measured.items()]
+        number = len(made.keys() - measured.keys())
         said.append(
-            f"{len(made.keys() - measured.keys())} of {len(made)} slowdowns on {device} are "
-            f"predictions of a linear model, fitted on {len(measured)} measured pairs, which it "
-            f"misses by {_percent(sum(misses, Fraction(0)) / len(misses))} in the mean and by "
+            f"{number} of {len(made)} slowdowns on {device} "
+            f"{'is a prediction' if number == 1 else 'are predictions'} of a linear model, "
+            f"fitted on {len(measured)} measured pairs, which it misses "
+            f"by {_percent(sum(misses, Fraction(0)) / len(misses))} in the mean and by "
             f"{_percent(max(misses))} at most; limits are kept as far as they hold"
         )
     return Interference(found), tuple(said)
@@ -255,8 +264,9 @@ def _solved(rows: list[list[Fraction]], pairs: int) -> list[Fraction]:
         pivot = next((r for r in range(i, 5) if rows[r][i]), None)
         if pivot is None:
             raise InvalidOption(
-                f"{pairs} pairs do not tell the five coefficients of the linear model; expected "
-                "pairs of at least five batches whose utilisations are not in proportion"
+                f"{pairs} {'pair does' if pairs == 1 else 'pairs do'} not tell the five "
+                "coefficients of the linear model; expected pairs of at least five "
+                "batches whose utilisations are not in proportion"
             )
         rows[i], rows[pivot] = rows[pivot], rows[i]
         rows[i] = [value / rows[i][i] for value in rows[i]]

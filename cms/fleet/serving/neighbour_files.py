@@ -84,8 +84,8 @@ def neighbours_from_json(fields: Mapping[str, Node], shared: SharedServing) -> N
     own["kinds"].agree(_kinds_to_json(serving), "by how much they slow others")
     if serving.interference != pairs:
         raise own["pairs"].error(
-            f"{own['pairs'].label} has {len(pairs)} pairs, of which "
-            f"{len(serving.interference)} are of batches of this plan, by its GPUs' keys and >= 1",
+            f"{own['pairs'].label} has other pairs than those of batches of this plan, by its "
+            f"GPUs' keys and >= 1 ({len(pairs)}, and of those {len(serving.interference)})",
             expected="those alone, as they count",
         )
     if {pair: points for pair, points in serving.points.items() if points} != dict(shared.points):

@@ -405,3 +405,13 @@ def test_too_few_gpus_are_said_and_others_work_is_left_alone() -> None:
     found = to_plan(fleet(3).with_gpus(cards), plan(150, 50))
     assert found.target.node("n").gpus[0].instances == (theirs,)
     assert isinstance(reorganise(fleet(1).with_gpus(cards), plan(150, 50)), Impossible)
+
+
+@pytest.mark.parametrize("mode", [Mode.MIG, Mode.WHOLE])
+def test_empty_gpus_without_mps_stay_empty_and_are_named(mode: Mode) -> None:
+    other: Mapping[tuple[str, int], FleetGpu] = {("n", 0): FleetGpu("n", 0, CARD, mode)}
+    found = to_plan(fleet(2).with_gpus(other), plan(150, 50))
+    assert next((card.mode, card.is_empty) for card in found.target.gpus()) == (mode, True)
+    refused = reorganise(fleet(1).with_gpus(other), plan(150, 50))
+    assert isinstance(refused, Impossible)
+    assert "there for it: 0, and 1 empty and not under MPS" in refused.reasons[0]

@@ -65,7 +65,7 @@ def reorganise(
     ----------
     now : Deployment
         Of shares that services take turns in, or empty GPUs. What is another's stays where it is,
-        and nothing is put beside it.
+        and nothing is put beside it. No switch starts MPS: empty GPUs without it stay empty.
     plan : Plan
     most_spare : int, optional
         At most so many GPUs beyond the larger of before and after; by default as many as are empty.
@@ -140,7 +140,8 @@ class Ground:
 
 def assigned(now: Deployment, contents: Mapping[Content, int]) -> Ground | Impossible:
     """Say which GPU is to have what, so that as few processes as possible are prepared."""
-    cards = {(c.node, c.index): c for c in now.gpus() if not c.pinned}
+    free = [card for card in now.gpus() if not card.pinned]
+    cards = {(c.node, c.index): c for c in free if c.mode is Mode.MPS or not c.is_empty}
     for card in cards.values():
         for each in card.instances:
             if not takes_turns(card, each):
@@ -162,7 +163,9 @@ def assigned(now: Deployment, contents: Mapping[Content, int]) -> Ground | Impos
     carried = best_transport([len(places) for places in olds.values()], [*contents.values()], worth)
     if sum(carried.values()) < sum(contents.values()):
         need, have = sum(contents.values()), len(cards)
-        why = f"the plan takes {need} GPUs, and there are {have} for it"
+        why = f"GPUs that the plan takes: {need}; that are there for it: {have}"
+        if more := len(free) - have:
+            why += f", and {more} empty and not under MPS, which no switch changes"
         return Impossible((why,), Proof.CHECKED)
     after: dict[_Place, tuple[Instance, ...]] = dict.fromkeys(cards, ())
     left = {at: list(olds[old]) for at, old in enumerate(sides[0])}
