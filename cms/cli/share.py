@@ -13,9 +13,11 @@ from .searching import Search, heard, option_values
 from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.console import RenderableType
 
-    from cms.fleet.sharing import SharingProblem, SharingSolution
+    from cms.fleet.sharing import MeasuredPair, SharingProblem, SharingSolution
 
 _Online = Annotated[
     Path, typer.Option("--online", metavar="O.csv", help="GPUs with their online services.")
@@ -72,12 +74,12 @@ def share(
     refuse_unwritable((output, "--output"), (problem, "--problem"))
     refuse_two_readers((online, "--online"), (offline, "--offline"), (pairs, "--pairs"))
     with session.interrupts.abortable():
-        posed = _posed(online, offline, pairs, margin, lowest_share, slowdown_limit)
+        posed, measured = _posed(online, offline, pairs, margin, lowest_share, slowdown_limit)
     arguments: dict[str, Any] = {
         "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
         "seed": how.seed, "cancel": session.interrupts.cancel,
     }  # fmt: skip
-    for words in _placeless(posed):
+    for words in (*_placeless(posed), *_too_strict(posed, measured)):
         session.warn(words)
     solution = heard(session, lambda: _shared(posed, arguments))
     from cms.fleet.sharing.files import sharing_solution_to_json, write_sharing_problem
@@ -99,7 +101,7 @@ def share(
 
 def _posed(
     online: Path, offline: Path, pairs: Path, margin: int, lowest_share: int, limit: str | None
-) -> SharingProblem:
+) -> tuple[SharingProblem, tuple[MeasuredPair, ...]]:
     from cms.errors import CmsError
     from cms.fleet.sharing import (
         SharingProblem,
@@ -114,14 +116,36 @@ def _posed(
         factor = None if limit is None else exact(limit, "the slowdown limit")
     except CmsError as fault:
         raise options.usage_error(str(fault), "--slowdown-limit") from None
+    if factor is not None and factor < 1:
+        said = f"it is {limit}; expected a factor >= 1, such as 1.2"
+        raise options.usage_error(said, "--slowdown-limit")
     measured = read_measured_pairs(pairs)
-    return SharingProblem(
+    posed = SharingProblem(
         online=read_online(online, slowdown_limit=factor),
         offline=read_offline(offline),
         weights=table_weights(measured, margin=margin, lowest_share=lowest_share),
         margin=margin,
         lowest_share=lowest_share,
     )
+    return posed, measured
+
+
+def _too_strict(problem: SharingProblem, measured: Iterable[MeasuredPair]) -> Iterable[str]:
+    """Say which limits no measurement keeps."""
+    from cms.fleet.report.words import decimal
+
+    least: dict[tuple[str, str], Fraction] = {}
+    for pair in measured:
+        place, slowdown = (pair.online_model, pair.device), pair.online_slowdown
+        least[place] = min(slowdown, least.get(place, slowdown))
+    limits = {(gpus.model, gpus.device, gpus.slowdown_limit): None for gpus in problem.online}
+    for model, device, limit in limits:
+        known = least.get((model, device))
+        if limit is not None and known is not None and limit < known:
+            yield (
+                f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the least "
+                f"slowdown measured is {decimal(known)}: nothing is placed there"
+            )
 
 
 def _placeless(problem: SharingProblem) -> Iterable[str]:

@@ -114,3 +114,23 @@ def test_odd_tables_are_refused(
 def test_an_odd_limit_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*typed(tmp_path)[:4], "--slowdown-limit", "fast"]) == 2
     assert "--slowdown-limit: the slowdown limit: 'fast' is not a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["0", "0.9"])
+def test_a_limit_below_one_is_the_options_fault_and_no_tables(
+    limit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*typed(tmp_path)[:4], "--slowdown-limit", limit]) == 2
+    said = capsys.readouterr().err
+    assert f"--slowdown-limit: it is {limit}; expected a factor >= 1" in said
+    assert "online.csv" not in said
+
+
+def test_a_limit_that_no_measurement_keeps_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*typed(tmp_path)[:4], "--slowdown-limit", "1.04"]) == 0
+    told = capsys.readouterr()
+    words = "the slowdown limit of 'bert' on 'a30' is 1.04, and the least slowdown measured is 1.05"
+    assert told.err.count(words) == 1
+    assert "limit of 'bert' on 'a30' is 1.2" not in told.err

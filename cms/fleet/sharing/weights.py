@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InvalidProblem
@@ -88,12 +89,14 @@ def table_weights(
                 f"twice at a share of {pair.share}; keep one"
             )
         shares[pair.share] = pair
+    # There may be a million pairs of classes, of few activities; fractions are slow.
+    left_at = cache(partial(sm_share, margin=margin, lowest=lowest_share))
 
     def weight(online: OnlineClass, offline: OfflineClass) -> int | None:
         measured = table.get((online.model, offline.model, online.device))
         if measured is None:
             raise InvalidProblem(_unmeasured(table, online, offline))
-        left = sm_share(online.sm_activity, margin, lowest_share)
+        left = left_at(online.sm_activity)
         below = [share for share in measured if share <= left]
         if not below:
             return None
@@ -101,8 +104,10 @@ def table_weights(
             above = [share for share in measured if share >= left]
             if not above or measured[min(above)].online_slowdown > online.slowdown_limit:
                 return None
-        part = FULL_WEIGHT * measured[max(below)].offline_throughput * offline.priority
-        return part.numerator // part.denominator
+        part, priority = measured[max(below)].offline_throughput, offline.priority
+        return (FULL_WEIGHT * part.numerator * priority.numerator) // (
+            part.denominator * priority.denominator
+        )
 
     return weight
 
