@@ -190,7 +190,7 @@ def read_interference(path: StrPath) -> Interference:
     ...     ",".join(INTERFERENCE_COLUMNS) + "\\nbert,a100-80gb,mps:60,8,vgg,4,1.25\\n"
     ... )
     >>> read_interference(path)
-    Interference(1 pairs)
+    Interference(1 pair)
     """
     lines: dict[Pair, int] = {}
     found: dict[Pair, Fraction] = {}
