@@ -17,6 +17,7 @@ from . import (
     limits,
     list_hardness,
     lp_version,
+    monitor,
     monotone,
     parallel_order,
     prices,
@@ -57,6 +58,7 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "parallel_order": parallel_order.check,
     "time_sharing": time_sharing.check,
     "assignment": assignment.check,
+    "monitor": monitor.check,
 }
 
 

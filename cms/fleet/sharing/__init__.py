@@ -15,6 +15,9 @@ from .files import (
     write_sharing_problem,
     write_sharing_solution,
 )
+from .monitor import MonitorState, MonitorTimes, monitor_step
+from .monitor_arrays import MonitorStates, monitor_signals, monitor_steps
+from .monitor_metrics import Metric, MonitorPreset, monitor_preset, monitor_signal, read_monitor
 from .plan import Pair, SharingPlan
 from .problem import SharingProblem
 from .recheck import sharing_faults
@@ -50,4 +53,15 @@ __all__ = [
     "write_sharing_problem",
     "read_sharing_solution",
     "write_sharing_solution",
+    "MonitorTimes",
+    "MonitorState",
+    "monitor_step",
+    "Metric",
+    "monitor_signal",
+    "MonitorPreset",
+    "monitor_preset",
+    "read_monitor",
+    "MonitorStates",
+    "monitor_steps",
+    "monitor_signals",
 ]
