@@ -14,6 +14,7 @@ from . import (
     g_real,
     huge_demands,
     inner_problem,
+    launch_gate,
     limits,
     list_hardness,
     lp_version,
@@ -59,6 +60,7 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "time_sharing": time_sharing.check,
     "assignment": assignment.check,
     "monitor": monitor.check,
+    "launch_gate": launch_gate.check,
 }
 
 

@@ -20,6 +20,7 @@ from .monitor_arrays import MonitorStates, monitor_signals, monitor_steps
 from .monitor_metrics import Metric, MonitorPreset, monitor_preset, monitor_signal, read_monitor
 from .plan import Pair, SharingPlan
 from .problem import SharingProblem
+from .protection import LaunchGate, MemoryQuota, Served, SharedDevice, slowdown_bound
 from .recheck import sharing_faults
 from .referee import SharingReferee
 from .share import share
@@ -64,4 +65,9 @@ __all__ = [
     "MonitorStates",
     "monitor_steps",
     "monitor_signals",
+    "MemoryQuota",
+    "LaunchGate",
+    "SharedDevice",
+    "Served",
+    "slowdown_bound",
 ]
