@@ -9,6 +9,7 @@ from ...referee.check import referee_of
 from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
+from .errors import GracefulExit, RestartTimes, Supervisor, error_handling
 from .files import (
     read_sharing_problem,
     read_sharing_solution,
@@ -70,4 +71,8 @@ __all__ = [
     "SharedDevice",
     "Served",
     "slowdown_bound",
+    "error_handling",
+    "GracefulExit",
+    "Supervisor",
+    "RestartTimes",
 ]

@@ -83,6 +83,17 @@ TABLE: Mapping[tuple[StateName, Signal], Cell] = MappingProxyType(
 )
 
 
+def back_off(level: int, base: int, cap: int) -> int:
+    """Return how long a back-off of a level is: base * 2^(level - 1), at most the cap; 0 at 0.
+
+    Examples
+    --------
+    >>> [back_off(level, 10, 35) for level in (0, 1, 2, 3, 10**9)]
+    [0, 10, 20, 35, 35]
+    """
+    return min(cap, base << min(level - 1, cap.bit_length())) if level else 0
+
+
 @dataclass(frozen=True, slots=True)
 class MonitorTimes:
     """How patient a monitor is, in ticks.
@@ -142,9 +153,7 @@ class MonitorTimes:
         level : int
             >= 0. Levels above the top are as long as that.
         """
-        if level == 0:
-            return 0
-        return min(self.cap, self.base << (min(level, self.top) - 1))
+        return back_off(level, self.base, self.cap)
 
 
 class MonitorState(NamedTuple):
