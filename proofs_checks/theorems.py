@@ -14,9 +14,11 @@ from . import (
     g_real,
     huge_demands,
     inner_problem,
+    launch_gate,
     limits,
     list_hardness,
     lp_version,
+    monitor,
     monotone,
     parallel_order,
     prices,
@@ -57,6 +59,8 @@ CHECKS: Mapping[str, Callable[..., Finding]] = {
     "parallel_order": parallel_order.check,
     "time_sharing": time_sharing.check,
     "assignment": assignment.check,
+    "monitor": monitor.check,
+    "launch_gate": launch_gate.check,
 }
 
 

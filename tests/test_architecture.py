@@ -76,7 +76,9 @@ EXACT = (
     "cms.referee",
     "cms.mixes",
     "cms.fleet.sharing.certificate",
+    "cms.fleet.sharing.monitor",
     "cms.fleet.sharing.problem",
+    "cms.fleet.sharing.protection",
     "cms.fleet.sharing.referee",
     "proofs_checks.checker",
 )

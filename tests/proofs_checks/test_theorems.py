@@ -47,6 +47,8 @@ FEW = {
     "parallel_order": 25,
     "time_sharing": 8,
     "assignment": 25,
+    "monitor": 20,
+    "launch_gate": 40,
 }
 #: Those whose default solver runs algorithms of the package.
 RUN_ALGORITHMS = [name for name in FEW if theorems.runs_algorithms(name)]

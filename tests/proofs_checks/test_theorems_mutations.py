@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cms.fleet import monitor_step
 from cms.fleet.deployment.transition import order
+from cms.fleet.sharing import LaunchGate
 from proofs_checks import (
     assignment,
     bound_chain,
@@ -27,9 +29,11 @@ from proofs_checks import (
     greedy,
     huge_demands,
     inner_problem,
+    launch_gate,
     limits,
     list_hardness,
     lp_version,
+    monitor,
     monotone,
     prices,
     ptas_switch,
@@ -135,6 +139,19 @@ def nobody_alone(classes: assignment.Classes, plan: assignment.Plan) -> dict[tup
     none = len(classes.offline)
     lengths = true_arcs(classes, plan).items()
     return {(a, b): 0 if a == none else n for (a, b), n in lengths if b != none}
+
+
+def never_calmer(state: Any, signal: Any, times: Any, table: Any) -> Any:
+    after, action = monitor_step(state, signal, times, table)
+    return after._replace(level=max(after.level, state.level)), action
+
+
+def deaf(case: launch_gate.Case) -> LaunchGate:
+    class Deaf(LaunchGate):
+        def opens(self, *, online_waits: bool) -> bool:
+            return super().opens(online_waits=False)
+
+    return Deaf(case.share, case.burst)
 
 
 def no_waits(*_: object) -> None:
@@ -355,6 +372,8 @@ FAULTS = [
     ),
     Fault("GPUs are priced too low", assignment, "completed", one_less, "assignment", 30),
     Fault("nobody stays alone", assignment, "arcs", nobody_alone, "assignment", 30),
+    Fault("calm monitors stay wary", monitor, "monitor_step", never_calmer, "monitor", 4),
+    Fault("the gate hears no requests", launch_gate, "gate_of", deaf, "launch_gate", 20),
     Fault("no waits for floors", order, "_for_floors", no_waits, "parallel_order", 30),
     Fault("no waits for layouts", order, "_for_layouts", no_waits, "parallel_order", 30),
     Fault("no waits for GPUs", order, "_for_gpus", no_waits, "parallel_order", 30),

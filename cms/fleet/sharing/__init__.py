@@ -9,14 +9,19 @@ from ...referee.check import referee_of
 from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
+from .errors import GracefulExit, RestartTimes, Supervisor, error_handling
 from .files import (
     read_sharing_problem,
     read_sharing_solution,
     write_sharing_problem,
     write_sharing_solution,
 )
+from .monitor import MonitorState, MonitorTimes, monitor_step
+from .monitor_arrays import MonitorStates, monitor_signals, monitor_steps
+from .monitor_metrics import Metric, MonitorPreset, monitor_preset, monitor_signal, read_monitor
 from .plan import Pair, SharingPlan
 from .problem import SharingProblem
+from .protection import LaunchGate, MemoryQuota, Served, SharedDevice, slowdown_bound
 from .recheck import sharing_faults
 from .referee import SharingReferee
 from .share import share
@@ -50,4 +55,24 @@ __all__ = [
     "write_sharing_problem",
     "read_sharing_solution",
     "write_sharing_solution",
+    "MonitorTimes",
+    "MonitorState",
+    "monitor_step",
+    "Metric",
+    "monitor_signal",
+    "MonitorPreset",
+    "monitor_preset",
+    "read_monitor",
+    "MonitorStates",
+    "monitor_steps",
+    "monitor_signals",
+    "MemoryQuota",
+    "LaunchGate",
+    "SharedDevice",
+    "Served",
+    "slowdown_bound",
+    "error_handling",
+    "GracefulExit",
+    "Supervisor",
+    "RestartTimes",
 ]

@@ -1,0 +1,316 @@
+"""Errors of offline work: the table, the handler, the supervisor; real processes and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.error_figures import ONE_THREAD
+from cms.errors import InvalidOption
+from cms.fleet import GracefulExit, RestartTimes, Supervisor, error_handling
+from cms.fleet.sharing.errors import GRACEFUL, HANDLING, ended
+from tests.samples import few, refusal
+
+ROOT = Path(__file__).resolve().parents[3]
+posix = pytest.mark.skipif(os.name != "posix", reason="fork and these signals are of POSIX systems")
+TIMES = RestartTimes(grace=500, base=125, cap=375, calm=10_000, silence=2000)
+
+
+class Scripted:
+    """An offline program of which a test says how it ends."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.on_signal: dict[int, int] = {}  # which exit code follows a signal; others are ignored
+        self.heard: list[int] = []
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def send_signal(self, sig: int, /) -> None:
+        self.heard.append(sig)
+        self.code = self.on_signal.get(sig, self.code)
+
+    def kill(self) -> None:
+        self.code = -9
+
+
+class Scene:
+    """A supervisor with a clock, children and an online side that a test moves by hand."""
+
+    def __init__(self, *, times: RestartTimes = TIMES, listens: bool = False) -> None:
+        self.now, self.beats, self.resets = 0.0, 0, 0
+        self.children: list[Scripted] = []
+        self.health: list[bool] = []  # what the next questions are answered; then True
+        self.supervisor = Supervisor(
+            self._start, self._reset, lambda: self.health.pop(0) if self.health else True,
+            times=times, heard=(lambda: self.beats) if listens else None,
+            clock=lambda: self.now, sleep=self._sleep,
+        )  # fmt: skip
+
+    def _start(self) -> Scripted:
+        self.children.append(Scripted())
+        return self.children[-1]
+
+    def _reset(self) -> None:
+        self.resets += 1
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.supervisor.look()
+
+    @property
+    def seen(self) -> list[str]:
+        return [event.what for event in self.supervisor.events]
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_only_the_two_signals_that_ask_are_handled_gracefully_and_all_else_is_a_reset() -> None:
+    assert {name for name, how in HANDLING.items() if how == "graceful"} == {"SIGINT", "SIGTERM"}
+    for name in ("SIGKILL", "SIGSEGV", "error", "silence", "CUDA_ERROR_ILLEGAL_ADDRESS", ""):
+        assert error_handling(name) == "reset"
+
+
+@posix
+def test_how_a_process_ended_is_an_error_unless_it_exited_with_0() -> None:
+    assert ended(0) is None
+    for each in GRACEFUL:
+        assert ended(-each) == f"{each.name}, not handled"
+    assert [ended(code) for code in (-11, 1, -200)] == ["SIGSEGV", "exit code 1", "signal 200"]
+
+
+# --- the handler ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Leave the signals as they were: after a graceful exit a program ends, the tests do not."""
+    before = [signal.getsignal(each) for each in GRACEFUL]
+    yield
+    for each, handler in zip(GRACEFUL, before, strict=True):
+        signal.signal(each, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("each", GRACEFUL)
+def test_a_signal_asks_once_and_later_ones_kill_nobody(each: signal.Signals) -> None:
+    with GracefulExit() as leave:
+        assert not leave.asked
+        signal.raise_signal(each)
+        assert leave.asked
+        signal.raise_signal(each)
+    signal.raise_signal(each)
+    assert signal.getsignal(each) is signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_program_that_nobody_asked_has_its_own_handlers_back() -> None:
+    heard: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    with GracefulExit():
+        pass
+    signal.raise_signal(signal.SIGTERM)
+    assert heard == [signal.SIGTERM]
+
+
+@posix
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_that_was_blocked_until_there_is_a_handler_is_heard() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, GRACEFUL)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    with GracefulExit() as leave:
+        assert leave.asked
+
+
+def test_the_handler_is_refused_outside_of_the_main_thread() -> None:
+    said: list[str] = []
+    thread = threading.Thread(
+        target=lambda: said.append(refusal(InvalidOption, GracefulExit().__enter__))
+    )
+    thread.start()
+    thread.join()
+    assert "enter it in the main thread" in said[0]
+
+
+# --- the supervisor -------------------------------------------------------------------------------
+
+
+def test_every_fault_is_followed_by_one_reset_and_one_restart_ever_later() -> None:
+    scene = Scene()
+    waits: list[float] = []
+    for code in (-9, 1, -11, -15):
+        scene.children[-1].code = code
+        scene.wait(0)
+        assert scene.supervisor.state == "waiting"
+        began = scene.now
+        while scene.supervisor.state == "waiting":
+            scene.wait(1 / 64)
+        waits.append(scene.now - began)
+    assert waits == [0.125, 0.25, 0.375, 0.375]
+    assert scene.seen == ["start", *["fault", "reset", "restart"] * 4]
+    assert (scene.resets, len(scene.children)) == (4, 5)
+    faults = [event.why for event in scene.supervisor.events if event.what == "fault"]
+    assert faults[0::3] == [ended(-9), ended(-15)]
+
+
+def test_after_a_long_run_back_offs_begin_at_the_first_again() -> None:
+    scene = Scene()
+    for runs, wait in ((0, 0.125), (0, 0.25), (11, 0.125)):
+        scene.wait(runs)
+        scene.children[-1].code = 1
+        scene.wait(0)
+        scene.wait(wait - 0.01)
+        assert scene.supervisor.state == "waiting"
+        scene.wait(0.02)
+        assert scene.supervisor.state == "running"
+
+
+def test_a_program_that_leaves_is_neither_an_error_nor_started_again() -> None:
+    scene = Scene()
+    scene.children[0].code = 0
+    scene.wait(0)
+    scene.wait(1000)
+    assert scene.seen == ["start", "left"]
+    assert scene.resets == 0
+    assert scene.supervisor.stop() == "graceful"
+
+
+def test_where_a_reset_does_not_help_the_online_side_nothing_is_started_again() -> None:
+    scene = Scene()
+    scene.health = [False, False]
+    scene.children[0].code = -9
+    scene.wait(0)
+    scene.wait(1000)
+    assert scene.seen == ["start", "fault", "reset", "out"]
+    assert scene.supervisor.events[2].why == "not healthy before, not healthy after"
+    assert len(scene.children) == 1
+
+
+def test_silence_is_an_error_and_a_beat_is_not() -> None:
+    scene = Scene(listens=True)
+    for _ in range(5):
+        scene.wait(1.9)
+        scene.beats += 1
+    scene.wait(1.9)
+    assert scene.seen == ["start"]
+    for _ in range(4):
+        scene.wait(1)
+    assert scene.seen == ["start", "fault", "reset", "restart"]
+    assert scene.supervisor.events[1].why == "silence"
+
+
+@pytest.mark.parametrize(
+    ("on_signal", "how", "seen"),
+    [
+        ({signal.SIGTERM: 0}, "graceful", ["start", "left"]),
+        ({signal.SIGTERM: -15}, "reset", ["start", "fault", "reset"]),
+        ({}, "reset", ["start", "fault", "reset"]),
+    ],
+)
+def test_who_is_stopped_is_asked_first_and_killed_after_the_grace(
+    on_signal: dict[int, int], how: str, seen: list[str]
+) -> None:
+    scene = Scene()
+    scene.children[0].on_signal = on_signal
+    assert scene.supervisor.stop() == how
+    assert scene.children[0].heard == [signal.SIGTERM]
+    assert scene.seen == seen
+    assert scene.now == 0 if on_signal else 0.5 <= scene.now < 0.6
+    scene.wait(1000)
+    assert len(scene.children) == 1
+
+
+def test_a_stop_during_a_back_off_starts_nothing_any_more() -> None:
+    scene = Scene()
+    scene.children[0].code = 1
+    scene.wait(0)
+    assert scene.supervisor.stop() == "graceful"
+    scene.wait(1000)
+    assert len(scene.children) == 1
+
+
+def test_odd_times_are_refused() -> None:
+    assert "grace of restarts is 0" in refusal(InvalidOption, lambda: RestartTimes(grace=0))
+    assert "cap of restarts is 5; expected at least their base, 1000" in refusal(
+        InvalidOption, lambda: RestartTimes(cap=5)
+    )
+
+
+# --- real processes -------------------------------------------------------------------------------
+
+OFFLINE = """
+import os, sys, time
+from cms.fleet import GracefulExit
+with GracefulExit() as leave:
+    print("ready", flush=True)
+    while not leave.asked:
+        time.sleep(0.001)
+print("released")
+"""
+
+
+@posix
+@pytest.mark.long
+def test_a_program_of_its_own_leaves_when_it_is_asked_and_is_started_again_when_killed() -> None:
+    def start() -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", OFFLINE], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        children.append(child)
+        return child
+
+    children: list[subprocess.Popen[str]] = []
+    times = RestartTimes(grace=120_000, base=1, cap=1)
+    supervisor = Supervisor(start, lambda: None, lambda: True, times=times)
+    children[0].kill()
+    children[0].wait()
+    while len(children) < 2:
+        supervisor.look()
+    assert supervisor.stop() == "graceful"
+    assert [event.what for event in supervisor.events] == [
+        *("start", "fault", "reset", "restart", "left")
+    ]
+    assert children[1].communicate()[0] == "released\n"
+    children[0].communicate()
+
+
+@posix
+@pytest.mark.parametrize("numbers", few(1, [(10, 5, 5), (200, 50, 50)]))
+def test_signals_harm_nobody_with_the_handler_and_each_kill_is_answered_by_a_reset_and_a_restart(
+    numbers: tuple[int, int, int],
+) -> None:
+    """A process of its own does the forking: pytest's may have threads."""
+    children, kills, without = numbers
+    options = ["--children", str(children), "--kills", str(kills), "--without", str(without)]
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.error_figures", *options],
+        cwd=ROOT, env=os.environ | ONE_THREAD, capture_output=True, text=True, timeout=800,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    graceful, killed, unprotected = found["graceful"], found["killed"], found["without"]
+    assert graceful["ends"] == {"0": children}  # each within the grace, by itself
+    assert graceful["faults"] == graceful["online_failed"] == 0
+    assert graceful["online_kernels"] > 0
+    assert killed["answers"] == {"fault reset restart": kills}
+    assert killed["causes"].pop("exit code 1") == kills // 5
+    assert killed["causes"].keys() <= {"SIGKILL", "SIGSEGV", "SIGABRT"}
+    assert sum(killed["causes"].values()) == kills - kills // 5
+    assert killed["stopped"] == "graceful"
+    assert unprotected["faults"] >= without // 5

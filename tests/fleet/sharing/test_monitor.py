@@ -1,0 +1,287 @@
+"""The monitor of a shared GPU: its table, its search, its arrays, its metrics and its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import FileError, InvalidOption, InvalidProblem
+from cms.fleet import (
+    Metric,
+    MonitorState,
+    MonitorStates,
+    MonitorTimes,
+    monitor_preset,
+    monitor_signal,
+    monitor_signals,
+    monitor_step,
+    monitor_steps,
+    read_monitor,
+)
+from cms.fleet.sharing import monitor_metrics
+from cms.fleet.sharing.monitor import (
+    ACTIONS,
+    SIGNALS,
+    STATES,
+    TABLE,
+    Cell,
+    Signal,
+    StateName,
+    Timer,
+)
+from proofs_checks.finding import Breach
+from proofs_checks.monitor import drawn, reach, require_monitor
+from tests.samples import in_turn, refusal
+
+SMALL = MonitorTimes(dwell=2, base=2, cap=8, calm=2)
+SHIPPED = monitor_preset("muxflow-assumed")
+METRICS = (Metric("load", soft=80, hard="90.1"), Metric("clock", soft="1/3", hard=0, worse="low"))
+TIMERS: tuple[Timer, ...] = get_args(Timer)
+CELLS = [
+    Cell(to, after, action, rises, calms)
+    for to, after, action, rises, calms in product(
+        STATES, TIMERS, ACTIONS, (False, True), (False, True)
+    )
+]
+
+
+def walked(signals: str, times: MonitorTimes) -> Iterator[tuple[MonitorState, str]]:
+    """Where a fresh monitor goes on signals by their first letters; ``x`` is the operator's."""
+    names: dict[str, Signal] = {"q": "quiet", "s": "soft", "h": "hard", "x": "disable"}
+    state = MonitorState()
+    for letter in signals:
+        state, action = monitor_step(state, names[letter], times)
+        yield state, action
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_cell_for_each_state_and_signal() -> None:
+    assert set(TABLE) == set(product(STATES, SIGNALS))
+    assert len(TABLE) == 20
+
+
+def test_a_day_in_the_life_of_a_monitor() -> None:
+    path = list(walked("qqshqqqqhqhqq" + "x" * 3 + "hqq", SMALL))
+    assert [state.name[:4] for state, _ in path] == [
+        *("init", "heal", "unhe", "over", "over", "init", "init", "heal", "over", "over"),
+        *("over", "over", "over", "disa", "disa", "disa", "init", "init", "heal"),
+    ]
+    actions = {at: action for at, (_, action) in enumerate(path) if action != "none"}
+    assert actions == {1: "admit", 2: "close", 3: "evict", 7: "admit", 8: "evict", 18: "admit"}
+    assert [state.left for state, _ in path][3:13] == [2, 1, 0, 0, 0, 4, 3, 4, 3, 2]
+    assert path[-1][0] == MonitorState("healthy", level=2)
+
+
+def test_calm_takes_one_level_off_and_a_soft_signal_begins_it_anew() -> None:
+    times = MonitorTimes(dwell=1, base=1, cap=4, calm=3)
+    *_, (state, _) = walked("qhqqhqqq", times)
+    assert state == MonitorState("healthy", level=2)
+    for signals, level in (("qqq", 1), ("qqsqqq", 2), ("qqsqqqq", 1), ("qqqqqq", 0)):
+        *_, (state, _) = walked("qhqqhqqq" + signals, times)
+        assert state.level == level, signals
+
+
+@pytest.mark.parametrize("key", TABLE, ids="-".join)
+def test_any_other_cell_in_its_place_is_found_or_changes_no_step(key: Any) -> None:
+    whole, found = reach(SMALL), 0
+    for cell in CELLS:
+        planted = {**TABLE, key: cell}
+        try:
+            require_monitor(SMALL, planted)
+        except Breach:
+            found += 1
+        else:
+            assert reach(SMALL, planted) == whole, cell
+    assert found >= len(CELLS) - 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", TABLE, ids="-".join)
+def test_a_fault_in_the_shipped_monitor_is_found(key: Any) -> None:
+    """That a signal leads where it should not; or what only the times of a back-off show."""
+    wrong: StateName = "unhealthy" if TABLE[key].to != "unhealthy" else "init"
+    for cell in (TABLE[key]._replace(to=wrong), TABLE[key]._replace(rises=not TABLE[key].rises)):
+        with pytest.raises(Breach):
+            require_monitor(SHIPPED.seconds, {**TABLE, key: cell})
+
+
+@pytest.mark.long
+def test_the_shipped_monitor_keeps_every_promise_in_more_than_a_hundred_thousand_states() -> None:
+    states, slowest = require_monitor(SHIPPED.seconds)
+    assert states == 131_110
+    assert slowest * (60 + 7200 + 1) == 7260
+
+
+def test_a_table_without_a_cell_is_not_total() -> None:
+    with pytest.raises(KeyError):
+        require_monitor(SMALL, {key: TABLE[key] for key in list(TABLE)[:-1]})
+
+
+# --- times ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ((0, 1, 1, 1), "dwell of a monitor is 0; expected a whole number >= 1"),
+        ((1, 2.5, 3, 1), "base of a monitor is 2.5; expected a whole number >= 1"),
+        ((1, 5, 4, 1), "cap of a monitor is 4; expected at least its base, 5"),
+        ((1, 1, 1, 10**10), "calm of a monitor is 10000000000; expected at most 1000000000 ticks"),
+    ],
+)
+def test_odd_times_are_refused(times: Any, words: str) -> None:
+    assert words in refusal(InvalidProblem, MonitorTimes, *times)
+
+
+@given(st.integers(1, 10**4), st.integers(1, 10**5))
+def test_back_offs_double_up_to_the_cap_and_the_top_is_the_first_of_its_length(
+    base: int, more: int
+) -> None:
+    times = MonitorTimes(dwell=1, base=base, cap=base + more, calm=1)
+    lengths = [times.back_off(level) for level in range(times.top + 2)]
+    assert lengths[:2] == [0, base]
+    assert lengths[2:] == [min(times.cap, 2 * each) for each in lengths[1:-1]]
+    assert lengths.index(times.cap) == times.top
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+@given(st.randoms(use_true_random=False))
+def test_many_monitors_at_once_step_as_each_by_itself(rng: Any) -> None:
+    times = drawn(rng)
+    every = [state for state in reach(times).states for _ in SIGNALS]
+    signals = [at % len(SIGNALS) for at in range(len(every))]
+    after, actions = monitor_steps(MonitorStates.of(every), signals, times)
+    for at, state in enumerate(every):
+        known = monitor_step(state, SIGNALS[signals[at]], times)
+        assert (after.at(at), ACTIONS[actions[at]]) == known, state
+        assert after.admits[at] == known[0].admits
+        assert after.occupied[at] == known[0].occupied
+
+
+@pytest.mark.parametrize(("key", "cell"), in_turn(60, TABLE, CELLS))
+def test_many_monitors_step_by_another_table_as_each_by_itself(key: Any, cell: Cell) -> None:
+    table = {**TABLE, key: cell}
+    every = [MonitorState(key[0], 1, level, 1, 1) for level in range(3)]
+    after, actions = monitor_steps(
+        MonitorStates.of(every), [SIGNALS.index(key[1])] * 3, SMALL, table
+    )
+    got = [(after.at(at), ACTIONS[actions[at]]) for at in range(3)]
+    assert got == [monitor_step(state, key[1], SMALL, table) for state in every]
+
+
+def test_no_monitor_at_all_steps_to_none() -> None:
+    states, actions = monitor_steps(MonitorStates.fresh(0), np.array([], int), SMALL)
+    assert states.name.shape == actions.shape == (0,)
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 79.99, 80.0, 90.1, np.nextafter(90.1, 0), 1e300])
+            | st.floats(0, 200),
+            st.sampled_from([0.0, 0.3333333333333333, 0.33333333333333337, 5e-324])
+            | st.floats(0, 1),
+            st.booleans(),
+        ),
+        min_size=1,
+    )
+)
+def test_signals_of_many_gpus_are_those_of_each(rows: list[tuple[float, float, bool]]) -> None:
+    loads, clocks, disabled = zip(*rows, strict=True)
+    signals = monitor_signals(METRICS, {"load": loads, "clock": clocks}, disabled=disabled)
+    assert [SIGNALS[signal] for signal in signals] == [
+        monitor_signal(METRICS, {"load": load, "clock": clock}, disabled=off)
+        for load, clock, off in rows
+    ]
+
+
+def test_the_worst_metric_counts_and_a_value_at_a_threshold_has_passed_it() -> None:
+    def signal(load: Any, clock: Any) -> str:
+        return monitor_signal(METRICS, {"load": load, "clock": clock, "other": 10**6})
+
+    assert [signal(load, 1) for load in ("79.9", 80, 90, "90.1")] == [
+        *("quiet", "soft", "soft", "hard")
+    ]
+    assert [signal(0, clock) for clock in ("1/3", "0.34", 0)] == ["soft", "quiet", "hard"]
+    assert signal(80, 0) == "hard"
+
+
+def test_a_metric_that_nobody_observed_is_not_called_quiet() -> None:
+    words = "metric 'clock' was not observed"
+    assert words in refusal(InvalidProblem, monitor_signal, METRICS, {"load": 1, "clok": 2})
+    assert words in refusal(InvalidProblem, monitor_signals, METRICS, {"load": [1]})
+    for odd in (float("nan"), -1.0, float("inf")):
+        observed = {"load": [1.0, odd], "clock": [1.0, 1.0]}
+        assert "'load'" in refusal(InvalidProblem, monitor_signals, METRICS, observed)
+        assert "'load'" in refusal(
+            InvalidProblem, monitor_signal, METRICS, {"load": odd, "clock": 1.0}
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"hard": 70}, "hard threshold of metric 'load' is 70; expected at least the soft one, 80"),
+        ({"worse": "low"}, "is 90; expected at most the soft one, 80, since low values"),
+        ({"worse": "big"}, "worse of metric 'load' is 'big'; expected 'high' or 'low'"),
+        ({"soft": -1}, "soft threshold of metric 'load' is -1; expected a number >= 0"),
+    ],
+)
+def test_an_odd_metric_is_refused(change: dict[str, Any], words: str) -> None:
+    assert words in refusal(
+        InvalidProblem, lambda: Metric("load", **{"soft": 80, "hard": 90, **change})
+    )
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_the_preset_says_that_it_is_from_memory_and_not_the_papers() -> None:
+    assert "from memory" in SHIPPED.source
+    assert "Not the paper's figures" in SHIPPED.source
+    assert {metric.name for metric in SHIPPED.metrics} == {
+        *("gpu_utilisation", "sm_activity", "sm_clock", "memory_used")
+    }
+
+
+def test_an_unknown_preset_is_refused() -> None:
+    words = "unknown monitor 'muxflow'; known: muxflow-assumed"
+    assert words in refusal(InvalidOption, monitor_preset, "muxflow")
+    assert "tick_seconds is 0" in refusal(InvalidOption, SHIPPED.times, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seconds": {"dwell": 1, "base": 1, "cap": 1}}, 'seconds has no "calm"'),
+        ({"seconds": {"dwell": 1, "base": 2, "cap": 1, "calm": 1}}, "cap of a monitor is 1"),
+        ({"metrics": [{"name": "a", "soft": 2, "hard": 1}]}, "metrics[0]: hard threshold"),
+        ({"metrics": [{"name": "a", "soft": 1, "hard": 2}] * 2}, "there are two metrics 'a'"),
+        ({"metrics": [{"name": "a", "soft": 1, "hard": 2, "worse": "up"}]}, '"up"'),
+        ({"dwell": 3}, 'the unknown key "dwell"'),
+    ],
+)
+def test_an_odd_file_is_refused_with_its_place(
+    change: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    shipped = Path(monitor_metrics.__file__).parent / "presets" / "muxflow-assumed.json"
+    path = tmp_path / "monitor.json"
+    path.write_text(json.dumps(json.loads(shipped.read_text("utf-8")) | change), "utf-8")
+    message = refusal(FileError, read_monitor, path)
+    assert words in message
+    assert str(path) in message

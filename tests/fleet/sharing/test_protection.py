@@ -1,0 +1,97 @@
+"""Protection of the online side: the quota, the gate, the device; the bound is a theorem file's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import repeat
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.errors import InvalidProblem
+from cms.fleet.sharing import LaunchGate, MemoryQuota, SharedDevice, slowdown_bound
+from tests.samples import refusal
+
+LENGTHS = st.fractions(Fraction(1, 7), 9, max_denominator=7)
+REQUESTS = st.lists(st.tuples(st.fractions(0, 50, max_denominator=7), LENGTHS), min_size=1)
+
+
+@given(REQUESTS, st.lists(LENGTHS, min_size=1), st.integers(1, 100))
+def test_no_request_is_late_by_more_than_the_longest_kernel(
+    requests: list[tuple[Fraction, Fraction]], kernels: list[Fraction], share: int
+) -> None:
+    requests.sort()
+    shared = SharedDevice(kernels, LaunchGate(share, 1))
+    quiet = SharedDevice([], LaunchGate(share))
+    for device in (shared, quiet):
+        device.advance(10**5, requests)
+    for late, sooner in zip(shared.served, quiet.served, strict=True):
+        assert 0 <= late.end - sooner.end <= max(kernels)
+        slowdown = (late.end - late.arrival) / (sooner.end - sooner.arrival)
+        assert slowdown <= slowdown_bound(max(kernels), late.service)
+
+
+def test_without_the_gate_one_long_request_after_another_waits_for_what_lies_ahead() -> None:
+    kept, broken = (SharedDevice(repeat(5), gate, ahead=4) for gate in (LaunchGate(60), None))
+    for device in (kept, broken):
+        device.advance(1000, [(10 * at + 1, 1) for at in range(90)])
+    bound = slowdown_bound(5, 1)
+    assert max(one.end - one.arrival for one in kept.served) <= bound == 6
+    assert min(one.end - one.arrival for one in broken.served[1:]) > bound
+
+
+def test_a_share_of_nothing_launches_nothing_and_a_share_of_all_never_rests() -> None:
+    for share, launches in ((0, 0), (100, 10), (50, 5)):
+        device = SharedDevice(repeat(2), LaunchGate(share))
+        device.advance("19.5")
+        assert len(device.launched) == launches
+
+
+def test_saved_tokens_are_no_more_than_the_burst() -> None:
+    gate = LaunchGate(50, 3)
+    gate.refill(1000)
+    assert gate.balance == 3
+    gate.charge(10)
+    assert (gate.balance, gate.wait()) == (-7, 14)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 50))))
+def test_a_quota_never_gives_more_than_its_limit_and_refuses_before_it_gives(
+    wishes: list[tuple[bool, int]],
+) -> None:
+    quota, used = MemoryQuota(100), 0
+    for takes, mib in wishes:
+        if takes:
+            fits = used + mib <= 100
+            assert quota.allocate(mib) == fits
+            used += mib * fits
+        elif mib <= used:
+            quota.release(mib)
+            used -= mib
+        else:
+            assert "expected at most what is allocated" in refusal(
+                InvalidProblem, quota.release, mib
+            )
+        assert quota.used_mib == used <= 100
+
+
+@pytest.mark.parametrize(
+    ("advance", "words"),
+    [
+        ((-1,), "until is -1; expected a number >= 0"),
+        ((9, [(3, 1), (2, 1)]), "arrival of a request is 2; expected 3 to 9"),
+        ((9, [(10, 1)]), "arrival of a request is 10; expected 0 to 9"),
+        ((9, [(1, 0)]), "length of a kernel is 0; expected a number > 0"),
+    ],
+)
+def test_odd_times_are_refused(advance: Any, words: str) -> None:
+    assert words in refusal(InvalidProblem, SharedDevice([1]).advance, *advance)
+
+
+def test_time_does_not_go_back() -> None:
+    device = SharedDevice([1])
+    device.advance(5)
+    assert "until is 4; expected at least now, 5" in refusal(InvalidProblem, device.advance, 4)
+    assert "share of a launch gate is 101" in refusal(InvalidProblem, LaunchGate, 101)
