@@ -182,8 +182,11 @@ def matched(samples: Samples, told: Prediction, size: int, seed: int) -> Matched
     kept = sum(
         pair.count for pair in limited if kept_truly[at[rows[pair.online], columns[pair.offline]]]
     )
+    predicted, greedy, random = (true.value(solution.plan) / best for solution in found)
     return Matched(
-        *(true.value(solution.plan) / best for solution in found),
+        predicted,
+        greedy,
+        random,
         kept / limited.placed if limited.placed else 1.0,
         true.value(limited) / share(problem(samples.throughput, kept_truly)).value,
     )

@@ -146,7 +146,7 @@ class _Predicted:
         }
         for (model, device, limit), gpus in limits.items():
             ends = [self.function.pair(gpus, work).slowdown_high for work in problem.offline]
-            if ends and limit is not None and min(ends) > limit:
+            if min(ends, default=1) > limit:
                 least_end = "any" if min(ends) == float("inf") else f"{min(ends):.2f}"
                 yield (
                     f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the "

@@ -10,6 +10,7 @@ from ...errors import InvalidProblem
 from ...files.source import StrPath
 from ...files.tables import Cell, read_table
 from ...values.names import nearest
+from ...values.numbers import shown
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     #: A number, a word, or None where nothing is known.
     Value: TypeAlias = Fraction | str | None
+
+#: Models compute in 64 bits.
+_LARGEST = 10**300
 
 
 class Profiles:
@@ -37,7 +41,7 @@ class Profiles:
     Raises
     ------
     InvalidProblem
-        If a column holds both numbers and words.
+        If a column holds both numbers and words, or a number of more than 300 digits.
 
     Examples
     --------
@@ -56,6 +60,11 @@ class Profiles:
             for column, value in row.items():
                 if value is None:
                     continue
+                if not isinstance(value, str) and abs(value) >= _LARGEST:
+                    raise InvalidProblem(
+                        f"column {column!r} of the profile of {model!r} is {shown(value)}; "
+                        "expected a number of at most 300 digits: choose a larger unit"
+                    )
                 kind = kinds.setdefault(column, type(value))
                 if kind is not type(value):
                     raise InvalidProblem(

@@ -34,7 +34,7 @@ def by_rule(models: int = 8) -> tuple[tuple[MeasuredPair, ...], Profiles]:
         for faster, device in enumerate(("slow", "fast"))
         for share in (30, 60)
     ]  # fmt: skip
-    profiles = {
+    profiles: dict[tuple[str, str], dict[str, Fraction | str | None]] = {
         (name, ""): {"wants": Fraction(at), "family": f"f{at // 2}"}
         for at, name in enumerate(names)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.errors import CmsError, FileError, InvalidOption, InvalidProblem, UnsupportedProblem
+from cms.errors import FileError, InvalidOption, InvalidProblem, UnsupportedProblem
 from cms.fleet.sharing import (
     OfflineClass,
     OnlineClass,
@@ -364,6 +364,37 @@ def test_a_file_that_is_no_predictor_is_refused(
     assert words in refusal(FileError, predictor_from_json, document)
 
 
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The ways to all values in a document."""
+    yield path
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(part, (*path, key))
+
+
+@pytest.mark.parametrize("model", ["ridge", "boosting"])
+def test_a_document_with_an_odd_value_anywhere_is_refused_or_still_predicts(model: str) -> None:
+    document = predictor_to_json(trained(model))
+    ways = list(leaves(document))[1:]
+    refused = 0
+    for at in range(0, len(ways), max(1, len(ways) // so_many(60, 1_000))):
+        *way, last = ways[at]
+        odd: Any
+        for odd in (None, -1, "x", [], {}, 10**400, 10**299, True, 2.5):
+            inner = changed(lambda d: None, model)
+            part: Any = inner
+            for key in way:
+                part = part[key]
+            part[last] = odd
+            try:
+                found = predictor_from_json(inner)
+                told = found.predict([Place("m1", "m2", "slow", 60)])
+                assert all(((0 <= each) & (each <= 1)).all() for each in told)
+            except (FileError, InvalidProblem):
+                refused += 1
+    assert refused > 100
+
+
 def test_features_tell_what_is_missing_and_what_is_wide() -> None:
     pairs, profiles = by_rule()
     rows: dict[tuple[str, str], Any] = {
@@ -375,5 +406,8 @@ def test_features_tell_what_is_missing_and_what_is_wide() -> None:
     assert kinds == {"log", "missing"}
     table = encoded(places(), predictor.features, predictor.profiles)
     assert np.isfinite(table).all()
-    with pytest.raises(CmsError, match="column 'rate' of the profile"):
-        Profiles({**rows, ("z", ""): {"rate": "fast"}})
+    for odd, words in (("fast", "is 'fast'; expected a number"), (10**301, "at most 300 digits")):
+        value = odd if isinstance(odd, str) else Fraction(odd)
+        said = refusal(InvalidProblem, Profiles, {**rows, ("z", ""): {"rate": value}})
+        assert "column 'rate' of the profile of 'z'" in said
+        assert words in said

@@ -107,6 +107,10 @@ def _job(
     family = f"{row[f'model{side}'].word()} {row[f'dataset{side}'].word()}"
     batch, mixed = row[f"batchsize{side}"].integer(minimum=1), row[f"amp{side}"].integer()
     name = f"{family} {batch}{' amp' if mixed else ''}"
-    own = {"family": family, "batch": Fraction(batch), "amp": Fraction(mixed)}
+    own: dict[str, Fraction | str | None] = {
+        "family": family,
+        "batch": Fraction(batch),
+        "amp": Fraction(mixed),
+    }
     profiles.setdefault((name, device), {}).update(own)
     return name

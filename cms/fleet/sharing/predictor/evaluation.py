@@ -156,9 +156,10 @@ def _others(
 ) -> list[_Tried]:
     found = []
     for here, each in enumerate(folds):
-        others = [fold[1 + at] for there, fold in enumerate(folds) if there != here]
+        others = [fold[1:][at] for there, fold in enumerate(folds) if there != here]
         width = half_width(np.concatenate(others), LEVEL) if others else 1.0
-        found.append(_Tried(each[0], each[1 + at], width, float(values[~each[0]].mean())))
+        errors: NDArray[np.float64] = each[1:][at]
+        found.append(_Tried(each[0], errors, width, float(values[~each[0]].mean())))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -246,14 +246,11 @@ def _model(node: Node, inputs: int) -> Model:
             columns[side].append(np.where(children == LEAF, LEAF, children + size))
         size += n
 
-    def joined(name: str, kind: Callable[..., Any]) -> NDArray[Any]:
-        return np.concatenate([*columns[name], np.empty(0)]).astype(kind)
+    def joined(name: str) -> NDArray[Any]:
+        empty = np.empty(0, dtype=np.float64 if name in ("threshold", "value") else np.int64)
+        return np.concatenate([*columns[name], empty])
 
-    return Trees(
-        _float(parts["start"]), np.array(roots, dtype=np.int64), joined("feature", np.int64),
-        joined("threshold", np.float64), joined("left", np.int64), joined("right", np.int64),
-        joined("value", np.float64),
-    )  # fmt: skip
+    return Trees(_float(parts["start"]), np.array(roots, dtype=np.int64), *map(joined, _ARRAYS))
 
 
 def _layers(node: Node, inputs: int) -> Layers:

@@ -134,14 +134,26 @@ class Predictor:
                         "and train again, or give its profile"
                     )
         table = encoded(places, self.features, known)
-        throughput = np.clip(self.throughput.predict(table), 0.0, 1.0)
-        speed = np.clip(self.speed.predict(table), 0.0, 1.0)
+        throughput, speed = (
+            self._computed(model, table) for model in (self.throughput, self.speed)
+        )
         around = _widths(self.throughput_widths, unseen[:, 1], unseen[:, 0])
         below = _widths(self.speed_widths, unseen[:, 0], unseen[:, 1])
         return Prediction(
             throughput, np.clip(throughput - around, 0.0, 1.0),
             np.clip(throughput + around, 0.0, 1.0), speed, np.clip(speed - below, 0.0, 1.0),
         )  # fmt: skip
+
+    @staticmethod
+    def _computed(model: Model, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = model.predict(table)
+        if not np.isfinite(found).all():
+            raise InvalidProblem(
+                "the predictor's numbers, or those of profiles, are too large to compute with; "
+                "expected what 'cms predictor train' writes"
+            )
+        return np.clip(found, 0.0, 1.0)
 
 
 def _widths(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ def samples_of(pairs: Sequence[MeasuredPair], profiles: Profiles) -> Samples:
     return Samples(
         tuple(Place(*pair[:4]) for pair in pairs),
         np.array([float(pair.offline_throughput) for pair in pairs]),
-        np.array([min(1.0, float(1 / pair.online_slowdown)) for pair in pairs]),
+        np.array([float(min(Fraction(1), 1 / pair.online_slowdown)) for pair in pairs]),
         profiles,
     )
 

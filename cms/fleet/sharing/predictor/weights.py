@@ -93,7 +93,10 @@ class PredictedWeights:
         self._known: dict[Place, PredictedPair] = {}
 
     def _left(self, activity: Fraction) -> int:
-        return sm_share(activity, self._margin, self._lowest)
+        """Return the share that is left; one for all where the predictor does not heed it."""
+        left = sm_share(activity, self._margin, self._lowest)
+        heeded = any(feature[:2] == ("pair", "share") for feature in self.predictor.features)
+        return left if heeded else self.predictor.shares[0]
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
         """Return a weight; None if the pair is forbidden."""
