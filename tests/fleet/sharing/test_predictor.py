@@ -297,6 +297,9 @@ def test_too_little_to_train_on_is_refused() -> None:
     assert words in refusal(InvalidOption, train_predictor, pairs, profiles, model="rigde")
     words = "19 measurements are too few to train on; expected at least 20"
     assert words in refusal(InvalidProblem, train_predictor, pairs[:19], profiles, model="mean")
+    none = [*pairs, pairs[0]._replace(online_slowdown=Fraction(0))]
+    words = "'m0' beside 'm0' has throughput 0.43 and slowdown 0; expected a throughput from 0 to"
+    assert words in refusal(InvalidProblem, train_predictor, none, profiles, model="mean")
     twice = [pair for pair in pairs if {pair[0], pair[1]} <= {"m0", "m1"}]
     again = [pair._replace(share=pair.share + at) for pair in twice for at in (0, 1)]
     words = "too few pairs of models to hold some out; expected at least 5"

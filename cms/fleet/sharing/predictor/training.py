@@ -9,6 +9,7 @@ import numpy as np
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
+from ....values.numbers import shown
 from ..profiles import Profiles
 from ..weights import MeasuredPair
 from .fitting import FITS
@@ -66,7 +67,8 @@ def train_predictor(
     InvalidOption
         If there is no such model.
     InvalidProblem
-        If there are fewer than 20 measurements, or of two models alone.
+        If there are fewer than 20 measurements, or fewer than 5 pairs of models, or one is no
+        measurement: a throughput above 1, a slowdown of 0.
     UnsupportedProblem
         If scikit-learn is needed, and not installed.
 
@@ -119,6 +121,13 @@ def checked_samples(pairs: Iterable[MeasuredPair], profiles: Profiles) -> Sample
             "the measurements are of too few pairs of models to hold some out; expected at least "
             f"{CALIBRATION} different pairs"
         )
+    for pair in measured:
+        if pair.online_slowdown <= 0 or not 0 <= pair.offline_throughput <= 1:
+            raise InvalidProblem(
+                f"{pair.offline_model!r} beside {pair.online_model!r} has throughput "
+                f"{shown(pair.offline_throughput)} and slowdown {shown(pair.online_slowdown)}; "
+                "expected a throughput from 0 to 1 and a slowdown > 0"
+            )
     return samples_of(measured, profiles)
 
 
