@@ -15,10 +15,10 @@ from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
 
 from rich.console import Console
 
+from bench.expected import Line, show
 from bench.tables import Column, Table
 from cms import FrameRule, TimeSharedJob, TimeSharedProblem, solve
 from cms.fleet.serving import (
@@ -76,16 +76,6 @@ HEADROOMS: tuple[tuple[str, str | None, str], ...] = (
     ("gpulet, 20 % more", "gpulet", "0.2"),
     ("gpulet, 50 % more", "gpulet", "0.5"),
 )
-
-
-class Line(NamedTuple):
-    """A figure, what it should be and what it is."""
-
-    figure: str
-    of: str
-    expected: str
-    found: str
-    holds: bool
 
 
 def scenario_3(points: Sequence[OperatingPoint] | None, rate: int, rule: str) -> TimeSharedProblem:
@@ -328,22 +318,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--largest", type=int, default=50, help="services of figure 10")
     parser.add_argument("--seeds", type=int, default=1, help="mixes of each size")
     asked = parser.parse_args(arguments)
-    console = Console()
     if asked.headroom:
-        console.print(headroom_table(asked.plans, asked.requests).rich())
+        Console().print(headroom_table(asked.plans, asked.requests).rich())
         return 0
     sizes = [size for size in (20, 50) if size <= asked.largest]
-    lines = [*figures(os.environ, sizes, asked.seeds)]
-    red = frozenset(at for at, line in enumerate(lines) if not line.holds)
-    columns = (
-        Column("figure", left=True), Column("of", left=True), Column("expected", left=True),
-        Column("found", left=True),
-    )  # fmt: skip
     measured = "measured" if os.environ.get("CMS_GPULET_TABLE") else "made up"
-    caption = f"The table of batches of scenario 3 is {measured}. Red: not as expected."
-    rows = tuple(line[:4] for line in lines)
-    console.print(Table("Time sharing", caption, columns, rows, red).rich())
-    return 1 if red else 0
+    caption = f"The table of batches of scenario 3 is {measured}."
+    return show("Time sharing", caption, figures(os.environ, sizes, asked.seeds))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from .observe import observe
 from .options import UsageError
 from .place import place
 from .plan import plan
+from .predictor import predictor, train
 from .reconcile import reconcile
 from .session import Exit, Session, report_error, session_of
 from .share import share
@@ -55,6 +56,9 @@ _COMMANDS = (
 )  # fmt: skip
 for _command in _COMMANDS:
     application.command(epilog=_EPILOG)(_command)
+_predictor = typer.Typer(name="predictor", callback=predictor)
+_predictor.command(epilog=_EPILOG)(train)
+application.add_typer(_predictor)
 
 
 @application.callback(invoke_without_command=True, epilog=_EPILOG)

@@ -11,13 +11,12 @@ import typer
 from . import options
 from .searching import Search, heard, option_values
 from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
+from .weights import By, Weights
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from rich.console import RenderableType
 
-    from cms.fleet.sharing import MeasuredPair, SharingProblem, SharingSolution
+    from cms.fleet.sharing import SharingProblem, SharingSolution
 
 _Online = Annotated[
     Path, typer.Option("--online", metavar="O.csv", help="GPUs with their online services.")
@@ -26,8 +25,29 @@ _Offline = Annotated[
     Path, typer.Option("--offline", metavar="F.csv", help="The workloads that want a share.")
 ]
 _Pairs = Annotated[
-    Path, typer.Option("--pairs", metavar="P.csv", help="What was measured of models in pairs.")
+    Path | None,
+    typer.Option("--pairs", metavar="P.csv", help="What was measured of models in pairs."),
 ]
+_Predictor = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictor", metavar="MODEL.json",
+        help="In place of --pairs: what 'cms predictor train' learnt of them.",
+    ),
+]  # fmt: skip
+_LowerEnd = Annotated[
+    bool,
+    typer.Option(
+        "--lower-end", help="With --predictor: count the lower ends of predicted throughputs."
+    ),
+]
+_Profiles = Annotated[
+    Path | None,
+    typer.Option(
+        "--profiles", metavar="W.csv",
+        help="With --predictor: what is known of models that it was not trained on.",
+    ),
+]  # fmt: skip
 _Margin = Annotated[
     int,
     typer.Option("--margin", metavar="PERCENT", min=0, max=100, help="Kept free on every GPU."),
@@ -54,7 +74,10 @@ def share(
     context: typer.Context,
     online: _Online,
     offline: _Offline,
-    pairs: _Pairs,
+    pairs: _Pairs = None,
+    predictor: _Predictor = None,
+    lower_end: _LowerEnd = False,
+    profiles: _Profiles = None,
     margin: _Margin = 10,
     lowest_share: _Lowest = 5,
     slowdown_limit: _Limit = None,
@@ -72,14 +95,20 @@ def share(
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)
     refuse_unwritable((output, "--output"), (problem, "--problem"))
-    refuse_two_readers((online, "--online"), (offline, "--offline"), (pairs, "--pairs"))
+    refuse_two_readers(
+        (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
+        (predictor, "--predictor"), (profiles, "--profiles"),
+    )  # fmt: skip
+    by = By(pairs, predictor, lower_end, profiles)
+    by.refuse_the_rest()
     with session.interrupts.abortable():
-        posed, measured = _posed(online, offline, pairs, margin, lowest_share, slowdown_limit)
+        weights = by.weights(margin, lowest_share)
+        posed = _posed(online, offline, weights, margin, lowest_share, slowdown_limit)
     arguments: dict[str, Any] = {
         "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
         "seed": how.seed, "cancel": session.interrupts.cancel,
     }  # fmt: skip
-    for words in (*_placeless(posed), *_too_strict(posed, measured)):
+    for words in (*_placeless(posed), *weights.warnings(posed)):
         session.warn(words)
     solution = heard(session, lambda: _shared(posed, arguments))
     from cms.fleet.sharing.files import sharing_solution_to_json, write_sharing_problem
@@ -87,7 +116,7 @@ def share(
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.sharing import sharing_report
 
-        return sharing_report(posed, solution)
+        return [*sharing_report(posed, solution), *weights.report(posed, solution)]
 
     def make() -> dict[str, Any]:
         return sharing_solution_to_json(posed, solution)
@@ -100,16 +129,10 @@ def share(
 
 
 def _posed(
-    online: Path, offline: Path, pairs: Path, margin: int, lowest_share: int, limit: str | None
-) -> tuple[SharingProblem, tuple[MeasuredPair, ...]]:
+    online: Path, offline: Path, weights: Weights, margin: int, lowest_share: int, limit: str | None
+) -> SharingProblem:
     from cms.errors import CmsError
-    from cms.fleet.sharing import (
-        SharingProblem,
-        read_measured_pairs,
-        read_offline,
-        read_online,
-        table_weights,
-    )
+    from cms.fleet.sharing import SharingProblem, read_offline, read_online
     from cms.values.numbers import exact
 
     try:
@@ -119,33 +142,13 @@ def _posed(
     if factor is not None and factor < 1:
         said = f"it is {limit}; expected a factor >= 1, such as 1.2"
         raise options.usage_error(said, "--slowdown-limit")
-    measured = read_measured_pairs(pairs)
-    posed = SharingProblem(
+    return SharingProblem(
         online=read_online(online, slowdown_limit=factor),
         offline=read_offline(offline),
-        weights=table_weights(measured, margin=margin, lowest_share=lowest_share),
+        weights=weights.function,
         margin=margin,
         lowest_share=lowest_share,
     )
-    return posed, measured
-
-
-def _too_strict(problem: SharingProblem, measured: Iterable[MeasuredPair]) -> Iterable[str]:
-    """Say which limits no measurement keeps."""
-    from cms.fleet.report.words import decimal
-
-    least: dict[tuple[str, str], Fraction] = {}
-    for pair in measured:
-        place, slowdown = (pair.online_model, pair.device), pair.online_slowdown
-        least[place] = min(slowdown, least.get(place, slowdown))
-    limits = {(gpus.model, gpus.device, gpus.slowdown_limit): None for gpus in problem.online}
-    for model, device, limit in limits:
-        known = least.get((model, device))
-        if limit is not None and known is not None and limit < known:
-            yield (
-                f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the least "
-                f"slowdown measured is {decimal(known)}: nothing is placed there"
-            )
 
 
 def _placeless(problem: SharingProblem) -> Iterable[str]:

@@ -20,7 +20,9 @@ from .monitor import MonitorState, MonitorTimes, monitor_step
 from .monitor_arrays import MonitorStates, monitor_signals, monitor_steps
 from .monitor_metrics import Metric, MonitorPreset, monitor_preset, monitor_signal, read_monitor
 from .plan import Pair, SharingPlan
+from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
 from .problem import SharingProblem
+from .profiles import Profiles, probed, read_profiles
 from .protection import LaunchGate, MemoryQuota, Served, SharedDevice, slowdown_bound
 from .recheck import sharing_faults
 from .referee import SharingReferee
@@ -49,6 +51,13 @@ __all__ = [
     "read_online",
     "read_offline",
     "read_measured_pairs",
+    "Profiles",
+    "read_profiles",
+    "probed",
+    "PredictedWeights",
+    "train_predictor",
+    "read_predictor",
+    "write_predictor",
     "buckets",
     "Buckets",
     "read_sharing_problem",

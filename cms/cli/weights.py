@@ -1,0 +1,163 @@
+"""Where ``cms share`` has its weights from: measured pairs, or a predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from . import options
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from rich.console import RenderableType
+
+    from cms.fleet.sharing import MeasuredPair, PredictedWeights, SharingProblem, SharingSolution
+    from cms.fleet.sharing.problem import WeightFunction
+
+
+class Weights(Protocol):
+    """Weights, and what is to be said of them."""
+
+    @property
+    def function(self) -> WeightFunction:
+        """Of an online and an offline class."""
+
+    def warnings(self, problem: SharingProblem) -> Iterable[str]:
+        """Say what is odd about a problem with these weights."""
+
+    def report(
+        self, problem: SharingProblem, solution: SharingSolution
+    ) -> Iterable[RenderableType]:
+        """Say what stands behind a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """The options that say where weights are from."""
+
+    pairs: Path | None
+    predictor: Path | None
+    lower_end: bool
+    profiles: Path | None
+
+    def refuse_the_rest(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises
+        ------
+        UsageError
+        """
+        if (self.pairs is None) == (self.predictor is None):
+            both = self.pairs is not None
+            said = "--pairs and --predictor" + (" are both given" if both else ": none is given")
+            raise options.usage_error(
+                f"{said}; expected one of them: a table of measured pairs, or a trained predictor"
+            )
+        if self.predictor is None:
+            for given, option in (
+                (self.lower_end, "--lower-end"), (self.profiles is not None, "--profiles"),
+            ):  # fmt: skip
+                if given:
+                    raise options.usage_error("it goes with --predictor", option)
+
+    def weights(self, margin: int, lowest_share: int) -> Weights:
+        """Read what the weights are from.
+
+        Raises
+        ------
+        CmsError
+        """
+        from cms.fleet.sharing import (
+            PredictedWeights,
+            read_measured_pairs,
+            read_predictor,
+            read_profiles,
+            table_weights,
+        )
+
+        if self.pairs is not None:
+            measured = read_measured_pairs(self.pairs)
+            table = table_weights(measured, margin=margin, lowest_share=lowest_share)
+            return _Measured(table, measured)
+        assert self.predictor is not None
+        more = None if self.profiles is None else read_profiles(self.profiles)
+        return _Predicted(
+            PredictedWeights(
+                read_predictor(self.predictor), margin=margin, lowest_share=lowest_share,
+                lower_end=self.lower_end, profiles=more,
+            )
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    function: WeightFunction
+    measured: tuple[MeasuredPair, ...]
+
+    def warnings(self, problem: SharingProblem) -> Iterable[str]:
+        """Say which limits no measurement keeps."""
+        from cms.fleet.report.words import decimal
+
+        least: dict[tuple[str, str], Fraction] = {}
+        for pair in self.measured:
+            place, slowdown = (pair.online_model, pair.device), pair.online_slowdown
+            least[place] = min(slowdown, least.get(place, slowdown))
+        limits = {(gpus.model, gpus.device, gpus.slowdown_limit): None for gpus in problem.online}
+        for model, device, limit in limits:
+            known = least.get((model, device))
+            if limit is not None and known is not None and limit < known:
+                yield (
+                    f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the "
+                    f"least slowdown measured is {decimal(known)}: nothing is placed there"
+                )
+
+    def report(
+        self, problem: SharingProblem, solution: SharingSolution
+    ) -> Iterable[RenderableType]:
+        """Say nothing: the pairs' weights are what was measured."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Predicted:
+    function: PredictedWeights
+
+    def warnings(self, problem: SharingProblem) -> Iterable[str]:
+        """Say which shares the predictor never saw, and which limits it sees kept nowhere."""
+        from cms.fleet.report.words import decimal
+
+        least, most = self.function.predictor.shares
+        given = [share for share in problem.shares if share]
+        outside = [share for share in given if not least <= share <= most]
+        if outside:
+            trained = f"{least} %" if least == most else f"{least} to {most} %"
+            yield (
+                f"the predictor was trained on shares of {trained}, and GPUs have "
+                f"{min(outside)} to {max(outside)} % left: what another share costs it "
+                "cannot know"
+            )
+        limits = {
+            (gpus.model, gpus.device, gpus.slowdown_limit): gpus
+            for gpus, share in zip(problem.online, problem.shares, strict=True)
+            if share and gpus.slowdown_limit is not None
+        }
+        for (model, device, limit), gpus in limits.items():
+            ends = [self.function.pair(gpus, work).slowdown_high for work in problem.offline]
+            if min(ends, default=1) > limit:
+                least_end = "any" if min(ends) == float("inf") else f"{min(ends):.2f}"
+                yield (
+                    f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the "
+                    f"least upper end of a predicted slowdown is {least_end}: nothing is placed "
+                    "there"
+                )
+
+    def report(
+        self, problem: SharingProblem, solution: SharingSolution
+    ) -> Iterable[RenderableType]:
+        """Say what is predicted of the pairs in the plan."""
+        from cms.fleet.report.predicted import predicted_report
+
+        return predicted_report(problem, solution, self.function)

@@ -1,0 +1,112 @@
+"""Gavel's throughputs of training jobs alone and in pairs on one GPU."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ....files.json_text import parse_json
+from ....files.node import Node
+from ....files.source import StrPath, read_source
+from ..profiles import Profiles
+from ..weights import MeasuredPair
+
+#: No share was set: each of the two could use all SMs.
+_WHOLE = 100
+_ALONE = "null"
+_APART = "_unconsolidated"
+#: Of throughputs and slowdowns; the published figures are of runs that repeat to about a per cent.
+_PLACES = 4
+_BATCH = re.compile(r"(.*) \(batch size (\d+)\)")
+
+
+def read_gavel_pairs(path: StrPath) -> tuple[tuple[MeasuredPair, ...], Profiles]:
+    """Read pairs of single-GPU jobs from a file of throughputs as Gavel publishes them.
+
+    Parameters
+    ----------
+    path : str or path-like
+        JSON: by GPU type and job ``('ResNet-18 (batch size 32)', 1)`` steps a second alone
+        (``null``) and beside other jobs, ``[own, other]``. Jobs on several GPUs and types
+        ``..._unconsolidated`` are left aside.
+
+    Returns
+    -------
+    pairs : tuple of MeasuredPair
+        A row for each order of a pair, at a share of 100: none was set. Throughputs are normalised
+        by those alone and at most 1; slowdowns are their inverses. Pairs that could not run, which
+        have throughputs of 0, are left out.
+    profiles : Profiles
+        Family, batch and steps a second alone of every job on every GPU type.
+
+    Raises
+    ------
+    FileError
+        With file, line and column.
+
+    References
+    ----------
+    D. Narayanan et al., Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
+    Workloads, OSDI '20; ``scheduler/*_throughputs.json`` of stanford-futuredata/gavel (MIT).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "throughputs.json"
+    >>> a, b = "('A (batch size 8)', 1)", "('B', 1)"
+    >>> beside = f'"{a}": {{"null": 4, "{b}": [3, 1]}}, "{b}": {{"null": 2, "{a}": [1, 3]}}'
+    >>> _ = path.write_text(f'{{"v100": {{{beside}}}}}')
+    >>> pairs, profiles = read_gavel_pairs(path)
+    >>> pairs[0].offline_model, pairs[0].online_model, pairs[0].offline_throughput
+    ('A (batch size 8)', 'B', Fraction(3, 4))
+    >>> profiles.of("A (batch size 8)", "v100")["batch"]
+    Fraction(8, 1)
+    """
+    source = read_source(path, holds="a JSON document")
+    document = Node(parse_json(source, holds="throughputs"), source)
+    pairs: dict[tuple[str, str, str], MeasuredPair] = {}
+    profiles: dict[tuple[str, str], dict[str, Fraction | str | None]] = {}
+    for device, jobs in document.names("GPU type"):
+        if device.endswith(_APART):
+            continue
+        alone = {}
+        for key, job in _single(jobs):
+            found = dict(job.entries())
+            if _ALONE not in found:
+                raise job.error(f'{job.label} has no "{_ALONE}"', expected="steps a second alone")
+            alone[key] = found[_ALONE].number()
+            family = _BATCH.fullmatch(key)
+            profiles[key, device] = {
+                "family": family[1] if family else key,
+                "batch": Fraction(family[2]) if family else None,
+                "solo_steps_per_s": alone[key],
+            }
+        for key, job in _single(jobs):
+            for other, speeds in _single(job):
+                own, its = (each.number() for each in speeds.array(2))
+                if other not in alone:
+                    raise speeds.error(f"{other!r} beside {key!r} has no throughput alone")
+                if own and its and alone[key] and alone[other]:
+                    part, beside = own / alone[key], its / alone[other]
+                    pairs[other, key, device] = MeasuredPair(
+                        other, key, device, _WHOLE, min(round(part, _PLACES), Fraction(1)),
+                        max(round(1 / beside, _PLACES), Fraction(1)),
+                    )  # fmt: skip
+    return tuple(pairs.values()), Profiles(profiles)
+
+
+def _single(node: Node) -> Iterator[tuple[str, Node]]:
+    """Yield what is said of jobs on one GPU, by the job's name."""
+    for text, entry in node.entries():
+        if text == _ALONE:
+            continue
+        try:
+            name, gpus = ast.literal_eval(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            raise entry.error(
+                f"the job {text[:80]!r} cannot be read", expected="('name', number of GPUs)"
+            ) from None
+        if gpus == 1 and isinstance(name, str):
+            yield name, entry

@@ -1,0 +1,155 @@
+"""Weights by prediction: what a workload would do there, and where it must not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from typing import NamedTuple
+
+from ....errors import InvalidProblem
+from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass
+from ..profiles import Profiles
+from ..share_rule import sm_share
+from .features import Place
+from .predictor import Prediction, Predictor
+
+
+class PredictedPair(NamedTuple):
+    """What is predicted of a workload beside an online side.
+
+    Attributes
+    ----------
+    throughput, throughput_low, throughput_high : float
+        As a part of what the workload does alone; the ends of its interval.
+    slowdown, slowdown_high : float
+        Of the online side, and the upper end of its interval; infinite if that has none.
+    """
+
+    throughput: float
+    throughput_low: float
+    throughput_high: float
+    slowdown: float
+    slowdown_high: float
+
+
+class PredictedWeights:
+    """Weights by a predictor, which forbid what may be too slow.
+
+    A workload counts for its predicted throughput at the share that is left on the GPU, times its
+    priority, rounded down. A pair is forbidden if the online side has a limit and the upper end of
+    its predicted slowdown is above it.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    margin, lowest_share : int
+        Those of the problem.
+    lower_end : bool, default False
+        Count the lower end of the throughput's interval instead.
+    profiles : Profiles, optional
+        Of models that the predictor was not trained on.
+
+    Raises
+    ------
+    InvalidProblem
+        When called, of classes with a device that the predictor was not trained on, or with a model
+        of which nothing is known: nothing is guessed without a profile.
+
+    Examples
+    --------
+    >>> from cms.fleet.sharing import MeasuredPair, SharingProblem
+    >>> from cms.fleet.sharing.predictor import train_predictor
+    >>> names = [f"m{i}" for i in range(6)]
+    >>> pairs = [
+    ...     MeasuredPair(a, b, "a30", 50, Fraction(1 + i + j, 12), Fraction(12, 11 - j))
+    ...     for i, a in enumerate(names)
+    ...     for j, b in enumerate(names)
+    ... ]
+    >>> weights = PredictedWeights(train_predictor(pairs, model="mean"))
+    >>> problem = SharingProblem(
+    ...     online=[OnlineClass("a30", count=1, sm_activity=20, model="m1")],
+    ...     offline=[OfflineClass("m2", count=1)],
+    ...     weights=weights,
+    ... )
+    >>> 0 < problem.weights.item() < 10**6
+    True
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        *,
+        margin: int = 10,
+        lowest_share: int = 5,
+        lower_end: bool = False,
+        profiles: Profiles | None = None,
+    ) -> None:
+        self.predictor = predictor
+        self.lower_end = lower_end
+        self._profiles = profiles
+        self._margin, self._lowest = margin, lowest_share
+        self._share = cache(self._left)
+        self._known: dict[Place, PredictedPair] = {}
+
+    def _left(self, activity: Fraction) -> int:
+        """Return the share that is left; one for all where the predictor does not heed it."""
+        left = sm_share(activity, self._margin, self._lowest)
+        heeded = any(feature[:2] == ("pair", "share") for feature in self.predictor.features)
+        return left if heeded else self.predictor.shares[0]
+
+    def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
+        """Return a weight; None if the pair is forbidden."""
+        pair = self.pair(online, offline)
+        limit = online.slowdown_limit
+        if limit is not None and pair.slowdown_high > limit:
+            return None
+        part = Fraction(pair.throughput_low if self.lower_end else pair.throughput)
+        return int(FULL_WEIGHT * part * offline.priority)
+
+    def pair(self, online: OnlineClass, offline: OfflineClass) -> PredictedPair:
+        """Return what is predicted of two classes.
+
+        Raises
+        ------
+        InvalidProblem
+            As of the weights.
+        """
+        place = Place(online.model, offline.model, online.device, self._share(online.sm_activity))
+        if place not in self._known:
+            self._predict(online, offline, place)
+        return self._known[place]
+
+    def _predict(self, online: OnlineClass, offline: OfflineClass, place: Place) -> None:
+        """Predict this pair, and with it the same place beside all workloads trained on.
+
+        One call for a hundred pairs costs little more than for one.
+        """
+        try:
+            self._note([place])
+        except InvalidProblem as fault:
+            raise InvalidProblem(
+                f"{offline.name!r} beside online class {online.name!r}: {fault}"
+            ) from None
+        others = (place._replace(offline_model=model) for model in self.predictor.offline)
+        self._note([each for each in others if each not in self._known])
+
+    def _note(self, places: Iterable[Place]) -> None:
+        asked = list(places)
+        if any(not place.online_model for place in asked):
+            raise InvalidProblem(
+                "the online side has no model; expected one, in the column 'model' of its table"
+            )
+        told: Prediction = self.predictor.predict(asked, self._profiles)
+        for at, place in enumerate(asked):
+            self._known[place] = PredictedPair(
+                float(told.throughput[at]),
+                float(told.throughput_low[at]),
+                float(told.throughput_high[at]),
+                _inverse(float(told.speed[at])),
+                _inverse(float(told.speed_low[at])),
+            )
+
+
+def _inverse(speed: float) -> float:
+    return 1 / speed if speed > 0 else float("inf")
