@@ -45,6 +45,8 @@ _LADDER = (
     Rung(300, 40, 1000),
     Rung(60, 400, 1000),
 )
+#: Where costs are fine the first ones do, if they find a schedule at all.
+_FINE_FIRST = (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:])
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
@@ -194,16 +196,18 @@ class _Run:
         diver: Diver | None,
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
+        fine = self._step < search.region.unit
+        for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
+            yield from self._climb(search, shapes, point, mixture, 0, rungs)
+            if self._cost is not None:
+                break
         yield from self._wide(search, shapes, point, mixture)
-        if self._step < search.region.unit:
+        if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
-            for rungs in (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:]):
-                yield from self._climb(search, shapes, point, mixture, 0, rungs)
-                if self._cost is not None:
-                    yield from self._tree(point, _FIRST_TREE_NODES)
-                    break
-        yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
+            if self._cost is not None:
+                yield from self._tree(point, _FIRST_TREE_NODES)
+            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
         task = self._exact_task(shapes, point)
