@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cms.errors import InvalidOption, InvalidProblem
+from cms.errors import FileError, InvalidOption, InvalidProblem
 from cms.fleet.reconciling import Rates
 from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
 from cms.fleet.simulation.alone import alone
-from cms.fleet.simulation.sharing_loop import Diurnal, Noise, Terms, Traced, share_day
+from cms.fleet.simulation.sharing_loop import Diurnal, Noise, SharedDay, Terms, Traced, share_day
 from cms.fleet.simulation.sharing_loop import latency as latencies
+from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
 from cms.fleet.simulation.sharing_loop.fleet import Fleet
 from cms.fleet.simulation.sharing_loop.truth import Truth
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
@@ -133,3 +135,47 @@ def test_requests_take_what_the_loop_of_one_instance_says(monkeypatch: pytest.Mo
         alone(batch, np.zeros(1, dtype=np.int64), times.astype(float), 1.0, expected)
         assert np.sort(found).tolist() == np.sort(expected).tolist()
     assert told.p99_ms > told.alone_p99_ms > Fraction(25)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+@cache
+def played() -> SharedDay:
+    how = Terms(hours=1, sample=1, job_hours=LONG)
+    return share_day(posed(), [pair()], activity=STILL, terms=how)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"verdict": "broken"}, "verdict"),
+        ({"of_clairvoyant": "0.9"}, "of_clairvoyant"),
+        ({"policies": []}, "one policy or more"),
+        ({"stopped": "no"}, "stopped"),
+        ({"format": "cms-plan"}, "a simulated day of shared GPUs"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_an_odd_document_is_refused(change: dict[str, Any], words: str) -> None:
+    document = shared_day_to_json(played())
+    assert shared_day_from_json(document) == played()
+    with pytest.raises(FileError, match=words):
+        shared_day_from_json({**document, **change})
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("terms", {"interval": 0}), ("terms", {"protection": 1}), ("policy", {"name": "x"}),
+        ("policy", {"moves": -1}), ("policy", {"over_gpu_hours": 1}),
+    ],
+)  # fmt: skip
+def test_an_odd_part_of_a_document_is_refused(part: str, change: dict[str, Any]) -> None:
+    document = shared_day_to_json(played())
+    if part == "terms":
+        document["terms"] = {**document["terms"], **change}
+    else:
+        document["policies"] = [{**document["policies"][0], **change}, *document["policies"][1:]]
+    with pytest.raises(FileError, match=next(iter(change)) if part == "terms" else "."):
+        shared_day_from_json(document)
