@@ -43,6 +43,8 @@ class Kind(StrEnum):
     PROMISE = "promise"
     DAY = "day"
     CHANGE = "change"
+    SHARE = "share"
+    SHARED_DAY = "shared_day"
 
 
 class Method(Protocol):

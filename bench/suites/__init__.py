@@ -15,6 +15,7 @@ from .published import SUITE as PUBLISHED
 from .ratios import SUITE as RATIOS
 from .replay import SUITE as REPLAY
 from .scale import SUITE as SCALE
+from .sharing import SUITE as SHARING
 from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
 from .stock import SUITE as STOCK
@@ -26,6 +27,7 @@ __all__ = ["SUITES", "Settings", "Suite"]
 _SUITES = (
     OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
     MIG_SERVING, GPULET, STOCK, REPLAY, PROMISES, TRANSITIONS, DAY,
+    SHARING,
 )  # fmt: skip
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _SUITES}
 """Every suite by its name."""

@@ -165,6 +165,8 @@ class RequestsProgress:
     stream : text file or None
     clock : callable, optional
         Tells the time in seconds.
+    what : str
+        What is counted.
 
     Examples
     --------
@@ -177,8 +179,15 @@ class RequestsProgress:
     '     3.0s  50 % of 1,000,000 requests\\n'
     """
 
-    def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stream: TextIO | None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        what: str = "requests",
+    ) -> None:
         self.begun = False
+        self._what = what
         self._stream, self._clock, self._began = stream, clock, clock()
         self._bar = stream is not None and stream.isatty()
         self._every = _SHORTEST_PAUSE_SECONDS if self._bar else EVERY_SECONDS
@@ -194,7 +203,7 @@ class RequestsProgress:
         self._last, self._shown = now, True
         share = done / max(expected, 1)
         text = f"{now - self._began:>8.1f}s  {share:.0%}".replace("%", " %")
-        text += f" of {decimal(expected)} requests"
+        text += f" of {decimal(expected)} {self._what}"
         if self._bar:
             filled = round(share * _BAR_LETTERS)
             text = f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from .weights import By, Weights
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from cms.fleet.sharing import SharingProblem, SharingSolution
+    from cms.fleet.sharing import NamedGpus, OfflineClass, SharingProblem, SharingSolution
 
 _Online = Annotated[
     Path, typer.Option("--online", metavar="O.csv", help="GPUs with their online services.")
@@ -68,6 +69,15 @@ _Problem = Annotated[
     Path | None,
     typer.Option("--problem", metavar="FILE", help="Also write the problem, for 'cms check'."),
 ]
+_Assign = Annotated[
+    Path | None,
+    typer.Option(
+        "--assign", metavar="GPUS.csv",
+        help="Also write which workload goes on which GPU of O.csv; who runs already stays.",
+    ),
+]  # fmt: skip
+#: Pairs of classes up to which the price of rounding activities is worked out beside the answer.
+_MOST_PAIRS = 100_000
 
 
 def share(
@@ -85,6 +95,8 @@ def share(
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
     seed: options.Seed = 0,
+    assign: _Assign = None,
+    picture: options.Picture = None,
     problem: _Problem = None,
     output: options.Output = None,
     json: options.Json = False,
@@ -94,7 +106,9 @@ def share(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)
-    refuse_unwritable((output, "--output"), (problem, "--problem"))
+    refuse_unwritable(
+        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
+    )
     refuse_two_readers(
         (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
         (predictor, "--predictor"), (profiles, "--profiles"),
@@ -103,7 +117,8 @@ def share(
     by.refuse_the_rest()
     with session.interrupts.abortable():
         weights = by.weights(margin, lowest_share)
-        posed = _posed(online, offline, weights, margin, lowest_share, slowdown_limit)
+        asked = _read(online, offline, weights, margin, lowest_share, slowdown_limit)
+        posed = asked.problem()
     arguments: dict[str, Any] = {
         "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
         "seed": how.seed, "cancel": session.interrupts.cancel,
@@ -116,23 +131,57 @@ def share(
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.sharing import sharing_report
 
-        return [*sharing_report(posed, solution), *weights.report(posed, solution)]
+        bucketing = heard(session, lambda: _bucketing(asked, solution, arguments))
+        return [
+            *sharing_report(posed, solution, weights.known, bucketing),
+            *weights.report(posed, solution),
+        ]
 
     def make() -> dict[str, Any]:
         return sharing_solution_to_json(posed, solution)
 
-    session.show(make, report, lambda: "", output, None)
+    def draw() -> str:
+        from cms.fleet.report.sharing_picture import sharing_picture
+
+        return sharing_picture(posed, solution, "Offline work beside online services")
+
+    session.show(make, report, draw, output, picture)
     if problem is not None:
         write_sharing_problem(posed, problem)
+    if assign is not None:
+        _write_assigned(asked, posed, solution, assign)
     interrupted = session.interrupts.pressed or solution.stop_reason == "interrupted"
     return Exit.INTERRUPTED if interrupted else Exit.ANSWER
 
 
-def _posed(
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the tables hold."""
+
+    gpus: tuple[NamedGpus, ...]
+    offline: tuple[OfflineClass, ...]
+    weights: Weights
+    margin: int
+    lowest_share: int
+
+    def problem(self, sign: int = -1) -> SharingProblem:
+        """The problem with activities rounded up, or as they are if the sign is 0."""
+        from cms.fleet.sharing import SharingProblem
+        from cms.fleet.sharing.bucketing import merged, rounded
+
+        gpus = [each.online for each in self.gpus]
+        return SharingProblem(
+            online=merged([rounded(each, 1, sign) for each in gpus] if sign else gpus)[0],
+            offline=self.offline, weights=self.weights.function, margin=self.margin,
+            lowest_share=self.lowest_share,
+        )  # fmt: skip
+
+
+def _read(
     online: Path, offline: Path, weights: Weights, margin: int, lowest_share: int, limit: str | None
-) -> SharingProblem:
+) -> _Asked:
     from cms.errors import CmsError
-    from cms.fleet.sharing import SharingProblem, read_offline, read_online
+    from cms.fleet.sharing import read_named_gpus, read_offline
     from cms.values.numbers import exact
 
     try:
@@ -142,13 +191,38 @@ def _posed(
     if factor is not None and factor < 1:
         said = f"it is {limit}; expected a factor >= 1, such as 1.2"
         raise options.usage_error(said, "--slowdown-limit")
-    return SharingProblem(
-        online=read_online(online, slowdown_limit=factor),
-        offline=read_offline(offline),
-        weights=weights.function,
-        margin=margin,
-        lowest_share=lowest_share,
-    )
+    return _Asked(
+        read_named_gpus(online, slowdown_limit=factor), read_offline(offline), weights, margin,
+        lowest_share,
+    )  # fmt: skip
+
+
+def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, Any]) -> str:
+    """Say what it costs that activities are rounded up; nothing where all of them are whole."""
+    from cms.fleet.report.sharing import bucketing_words
+
+    activities = {each.online.sm_activity for each in asked.gpus}
+    if all(activity.denominator == 1 for activity in activities):
+        return ""
+    if len(asked.gpus) * len(asked.offline) > _MOST_PAIRS:
+        return "price of bucketing: not worked out, with so many GPUs and workloads"
+    exact = _shared(asked.problem(0), {**arguments, "method": "muxflow", "options": {}})
+    return bucketing_words(solution.value, exact.upper_bound)
+
+
+def _write_assigned(
+    asked: _Asked, problem: SharingProblem, solution: SharingSolution, path: Path
+) -> None:
+    """Spread the plan over the rows of the table, count all of it again, and write it."""
+    from cms.errors import InvalidSchedule
+    from cms.fleet.sharing import NamedGpus, assign, assignment_faults, write_assignment
+    from cms.fleet.sharing.bucketing import rounded
+
+    rows = [NamedGpus(each.gpu, rounded(each.online, 1, -1)) for each in asked.gpus]
+    assigned = assign(problem, solution.plan, rows)
+    for fault in assignment_faults(problem, solution.plan, rows, assigned):
+        raise InvalidSchedule(f"the table of GPUs does not hold: {fault}")
+    write_assignment(assigned, path)
 
 
 def _placeless(problem: SharingProblem) -> Iterable[str]:

@@ -12,7 +12,8 @@ import typer
 from cms.errors import CmsError
 from cms.values.names import nearest
 
-from . import framed, options
+from . import framed, options, shared_day
+from .documents import open_document
 from .progress import RequestsProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
     from cms.fleet.simulation import Arrivals, Event, Simulation
 
 _File = Annotated[
-    Path, typer.Argument(metavar="plan.json", help="A plan file; '-' is standard input.")
+    Path,
+    typer.Argument(
+        metavar="plan.json",
+        help="A plan file, or one of sharing (share.json); '-' is standard input.",
+    ),
 ]
 
 
@@ -115,6 +120,14 @@ def simulate(
     events: _Events = None,
     surge: _Surge = None,
     on_failure: _OnFailure = "retry",
+    hours: shared_day.Hours = None,
+    activity: shared_day.Activity = None,
+    truth: shared_day.Truth = None,
+    pairs: shared_day.Pairs = None,
+    predictor: shared_day.Predictor = None,
+    problem: shared_day.Problem = None,
+    protection: shared_day.Protection = None,
+    term: shared_day.Term = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     picture: _Picture = None,
@@ -124,17 +137,38 @@ def simulate(
 ) -> int:
     """Replay a plan request by request, and see which latency limits it keeps.
 
-    Exit code 0: all are kept; 1: one is broken.
+    Of a plan of sharing ('cms share'), a day is simulated: activities change, jobs are matched anew
+    every quarter of an hour, a monitor takes them away. Exit code 0: all limits are kept; 1: one is
+    broken.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((plan, "plan.json"), (events, "--events"))
     with session.interrupts.abortable():
-        from cms.fleet.serving import SharedServing, read_plan
+        from cms.fleet.serving import SharedServing
+        from cms.fleet.serving.plan_reading import plan_from_json
         from cms.fleet.simulation.run import REQUESTS
 
-        replayed = read_plan(plan)
+        day = None
+        sharing = shared_day.Given(
+            hours, truth, pairs, predictor, activity, problem, protection, term
+        )
+        kind, node = open_document(plan)
+        if kind in shared_day.KINDS:
+            others = {
+                "--arrivals": arrivals, "--column": column, "--service-column": service_column,
+                "--as-recorded": as_recorded, "--routing": routing != "weighted_random",
+                "--rate": rate != "1", "--seconds": seconds, "--requests": requests,
+                "--events": events, "--surge": surge, "--on-failure": on_failure != "retry",
+                "--threads": threads, "--picture": picture,
+            }  # fmt: skip
+            day = sharing.prepared(kind, plan, node, others, seed)
+    if day is not None:
+        return shared_day.simulate_day(session, day, plan.name, output)
+    with session.interrupts.abortable():
+        sharing.refuse_all()
+        replayed = plan_from_json(node)
         if replayed.solution.cost is None:
             session.warn("the plan has no schedule, so nothing can be replayed")
             return session.code_of(replayed.answer)

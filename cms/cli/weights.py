@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from cms.fleet.sharing import MeasuredPair, PredictedWeights, SharingProblem, SharingSolution
+    from cms.fleet.report.sharing import PairFacts
+    from cms.fleet.sharing import (
+        MeasuredPair,
+        PredictedWeights,
+        SharingProblem,
+        SharingSolution,
+        TableWeights,
+    )
     from cms.fleet.sharing.problem import WeightFunction
 
 
@@ -24,6 +31,10 @@ class Weights(Protocol):
     @property
     def function(self) -> WeightFunction:
         """Of an online and an offline class."""
+
+    @property
+    def known(self) -> PairFacts | None:
+        """What reports may say of pairs, where the weights know more than :meth:`report` says."""
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say what is odd about a problem with these weights."""
@@ -94,8 +105,13 @@ class By:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    function: WeightFunction
+    function: TableWeights
     measured: tuple[MeasuredPair, ...]
+
+    @property
+    def known(self) -> PairFacts:
+        """The table: what was measured, and why a pair is forbidden."""
+        return self.function
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say which limits no measurement keeps."""
@@ -124,6 +140,10 @@ class _Measured:
 @dataclass(frozen=True, slots=True)
 class _Predicted:
     function: PredictedWeights
+
+    @property
+    def known(self) -> None:
+        """Nothing more than the report of predictions says."""
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say which shares the predictor never saw, and which limits it sees kept nowhere."""

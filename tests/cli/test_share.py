@@ -27,19 +27,26 @@ PAIRS = (
 SAID = """\
 590 of 807 offline workloads on 600 GPUs, 277 of at most 277 GPU-equivalents: optimal, proof checked
 
-online class                        GPUs  share  taken  worth  runs
-──────────────────────────────────────────────────────────────────────────
-a30 21%, bert, 9000 MiB, limit 1.2   500   69 %    500  0.3 a  500 x index
-a30 60%, bert, 9000 MiB, limit 1.4    90   30 %     90  0.3 a  90 x train
-a30 97%, bert, 9000 MiB, limit 1.4    10      -      0      -  -
+online class                        GPUs  activity  share  taken  one more GPU
+──────────────────────────────────────────────────────────────────────────────
+a30 21%, bert, 9000 MiB, limit 1.2   500      21 %   69 %    500         + 0.3
+a30 60%, bert, 9000 MiB, limit 1.4    90      60 %   30 %     90         + 0.3
+a30 97%, bert, 9000 MiB, limit 1.4    10      97 %      -      0       nothing
 
-offline class  workloads  placed  left over  worth
-──────────────────────────────────────────────────
-train                300      90        210      -
-index                500     500          0  0.2 a
-huge                   7       0          7      -
+online class                        runs   GPUs  speed  slowdown  at most
+─────────────────────────────────────────────────────────────────────────
+a30 21%, bert, 9000 MiB, limit 1.2  index   500   0.25     1.135     1.15
+a30 60%, bert, 9000 MiB, limit 1.4  train    90    0.3      1.07     1.15
+
+offline class  workloads  placed  left over  one more workload
+──────────────────────────────────────────────────────────────
+train                300      90        210            nothing
+index                500     500          0              + 0.2
+huge                   7       0          7            nothing
 
 forbidden pairs of classes: 2 for want of memory, 3 for want of a share
+
+price of bucketing: none; with activities as they are no plan is worth more
 """
 
 
@@ -134,3 +141,37 @@ def test_a_limit_that_no_measurement_keeps_is_said_once(
     words = "the slowdown limit of 'bert' on 'a30' is 1.04, and the least slowdown measured is 1.05"
     assert told.err.count(words) == 1
     assert "limit of 'bert' on 'a30' is 1.2" not in told.err
+
+
+def test_named_gpus_get_what_the_plan_has_for_their_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    online = ONLINE.replace(",count", ",count,running")
+    online = "".join(
+        line + ("\n" if place == 0 else f",{'train' if place == 3 else ''}\n")
+        for place, line in enumerate(online.splitlines())
+    )
+    online += "n5,a30,60,9000,24576,bert,,3,index\n"
+    table, picture = tmp_path / "gpus.csv", tmp_path / "plan.svg"
+    more = "--assign", str(table), "--picture", str(picture), "--option", "stay=400000"
+    assert run(typed(tmp_path, *more, online=online)) == 0
+    assert capsys.readouterr().out.startswith("593 of 807 offline workloads on 603 GPUs")
+    assert table.read_text("utf-8") == (
+        "gpu,workload,share,count,stays\n"
+        "n1,index,69,400,no\nn2,index,69,97,no\nn2,train,69,3,no\n"
+        "n3,train,30,90,yes\nn4,,0,10,no\nn5,index,30,3,yes\n"
+    )
+    drawn = picture.read_text("utf-8")
+    assert drawn.startswith("<svg")
+    assert drawn.count("<title>") == 1 + 5  # of the document, and of each use
+
+
+def test_why_pairs_are_forbidden_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = PAIRS.replace("70,0.7,1.15", "70,0.7,1.3").replace("index,a30,20", "index,a30,50")
+    assert run(typed(tmp_path, pairs=pairs)) == 0
+    assert (
+        "1 slowed down beyond the limit, 2 for want of memory, 1 measured at larger shares only, "
+        "3 for want of a share"
+    ) in " ".join(capsys.readouterr().out.split())

@@ -4,27 +4,46 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.text import Text
 
 from ..sharing.classes import FULL_WEIGHT, misfit
 from ..sharing.problem import FORBIDDEN
 from .text_table import table, text
-from .words import count, decimal
+from .words import count, decimal, percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from ..sharing.classes import OfflineClass, OnlineClass
     from ..sharing.problem import SharingProblem
     from ..sharing.solution import SharingSolution
+    from ..sharing.weights import Slowdown
 
 MOST_CLASSES = 40
 """Classes of either side that a report lists before it says how many more there are."""
 
 
-def sharing_report(problem: SharingProblem, solution: SharingSolution) -> list[RenderableType]:
+class PairFacts(Protocol):
+    """What is known of pairs of classes beside their weights."""
+
+    def why(self, online: OnlineClass, offline: OfflineClass) -> str:
+        """Say why a pair has no weight; an empty text if it is not known, or has one."""
+        ...
+
+    def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
+        """Return what is expected of the online side, and what is compared with its limit."""
+        ...
+
+
+def sharing_report(
+    problem: SharingProblem,
+    solution: SharingSolution,
+    known: PairFacts | None = None,
+    bucketing: str = "",
+) -> list[RenderableType]:
     """Describe who shares a GPU with whom, for a person.
 
     Parameters
@@ -32,6 +51,10 @@ def sharing_report(problem: SharingProblem, solution: SharingSolution) -> list[R
     problem : SharingProblem
     solution : SharingSolution
         Of this problem.
+    known : PairFacts, optional
+        What else is known of pairs, such as :class:`cms.fleet.sharing.TableWeights`.
+    bucketing : str
+        What rounding activities costs, in words: :func:`bucketing_words`.
 
     Returns
     -------
@@ -49,20 +72,33 @@ def sharing_report(problem: SharingProblem, solution: SharingSolution) -> list[R
     2 of 6 offline workloads on 2 GPUs, 1.28 of at most 1.28 GPU-equivalents: optimal, proof
     checked
     <BLANKLINE>
-    online class  GPUs  share  taken   worth  runs
-    ────────────────────────────────────────────────
-    g0               2   90 %      2  0.64 a  2 x w0
+    online class  GPUs  activity  share  taken  one more GPU
+    ────────────────────────────────────────────────────────
+    g0               2       0 %   90 %      2        + 0.64
+    <BLANKLINE>
+    online class  runs  GPUs  speed
+    ───────────────────────────────
+    g0            w0       2   0.64
     ...
     """
     style = "bold green" if solution.proof == "checked" else "bold yellow"
     report: list[RenderableType] = [Text(headline(problem, solution), style), Text()]
     if problem.online:
-        report += [_online(problem, solution), *_more(len(problem.online), "online"), Text()]
+        report += [
+            _online(problem, solution),
+            *_more(len(problem.online), "online classes"),
+            Text(),
+        ]
+    if solution.plan.counts:
+        pairs = len(solution.plan.counts)
+        report += [_pairs(problem, solution, known), *_more(pairs, "pairs of classes"), Text()]
     if problem.offline:
-        report += [_offline(problem, solution), *_more(len(problem.offline), "offline")]
-    if reasons := forbidden_by(problem):
+        report += [_offline(problem, solution), *_more(len(problem.offline), "offline classes")]
+    if reasons := forbidden_by(problem, known):
         parts = ", ".join(f"{decimal(n)} {why}" for why, n in reasons.items())
         report.append(Text(f"\nforbidden pairs of classes: {parts}"))
+    if bucketing:
+        report.append(Text(f"\n{bucketing}"))
     why = solution.stop_reason.replace("_", " ")
     report.append(Text(f"({solution.method}, {solution.seconds:.2f} s, ended: {why})", "dim"))
     return report
@@ -73,6 +109,8 @@ def headline(problem: SharingProblem, solution: SharingSolution) -> str:
     wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
     value = decimal(Fraction(solution.value, FULL_WEIGHT), rounding=math.floor)
     bound = decimal(Fraction(solution.upper_bound, FULL_WEIGHT), rounding=math.ceil)
+    if not solution.gap:  # rounded apart they would not look the same
+        bound = value
     proof = ", proof checked" if solution.proof == "checked" else ""
     return (
         f"{decimal(solution.plan.placed)} of {count(wanted, 'offline workload')} on "
@@ -81,7 +119,31 @@ def headline(problem: SharingProblem, solution: SharingSolution) -> str:
     )
 
 
-def forbidden_by(problem: SharingProblem) -> dict[str, int]:
+def bucketing_words(value: int, upper_bound: int) -> str:
+    """Say what it costs at most to round activities up to whole per cent.
+
+    Parameters
+    ----------
+    value : int
+        Of the plan, with activities rounded up.
+    upper_bound : int
+        What no plan exceeds with activities as they are.
+
+    Examples
+    --------
+    >>> bucketing_words(277_000_000, 278_100_000)
+    'price of bucketing: with activities as they are at most 278.1 could be had, 0.4 % more'
+    >>> bucketing_words(277_000_000, 277_000_000)
+    'price of bucketing: none; with activities as they are no plan is worth more'
+    """
+    if upper_bound <= value:
+        return "price of bucketing: none; with activities as they are no plan is worth more"
+    bound = decimal(Fraction(upper_bound, FULL_WEIGHT), rounding=math.ceil)
+    more = f", {percent(Fraction(upper_bound - value, value), up=True)} more" if value else ""
+    return f"price of bucketing: with activities as they are at most {bound} could be had{more}"
+
+
+def forbidden_by(problem: SharingProblem, known: PairFacts | None = None) -> dict[str, int]:
     """Return how many pairs of classes are forbidden, by the reason.
 
     Examples
@@ -99,30 +161,52 @@ def forbidden_by(problem: SharingProblem) -> dict[str, int]:
                     why = "for want of a share"
                 elif misfit(gpus, work):
                     why = "for want of memory"
+                elif known is not None:
+                    why = known.why(gpus, work) or why
                 found[why] = found.get(why, 0) + 1
     return found
 
 
 def _online(problem: SharingProblem, solution: SharingSolution) -> Table:
-    rows = table("online class", ">GPUs", ">share", ">taken", ">worth", "runs")
-    runs: dict[str, list[tuple[int, str]]] = {}
+    rows = table("online class", ">GPUs", ">activity", ">share", ">taken", ">one more GPU")
+    taken: dict[str, int] = {}
     for pair in solution.plan:
-        runs.setdefault(pair.online, []).append((pair.count, pair.offline))
+        taken[pair.online] = taken.get(pair.online, 0) + pair.count
     for gpus, share in list(zip(problem.online, problem.shares, strict=True))[:MOST_CLASSES]:
-        own = sorted(runs.get(gpus.name, []), reverse=True)
         rows.add_row(
             text(gpus.name),
             decimal(gpus.count),
+            f"{decimal(gpus.sm_activity)} %",
             f"{share} %" if share else "-",
-            decimal(sum(n for n, _ in own)),
+            decimal(taken.get(gpus.name, 0)),
             _each(solution.certificate.online.get(gpus.name, 0)),
-            text(", ".join(f"{decimal(n)} x {name}" for n, name in own) or "-"),
         )
     return rows
 
 
+def _pairs(problem: SharingProblem, solution: SharingSolution, known: PairFacts | None) -> Table:
+    """What runs where, how fast, and what that does to the online side."""
+    more = () if known is None else (">slowdown", ">at most")
+    rows = table("online class", "runs", ">GPUs", ">speed", *more)
+    places = problem.online_index
+    ordered = sorted(
+        solution.plan, key=lambda pair: (places[pair.online], -pair.count, pair.offline)
+    )
+    for pair in ordered[:MOST_CLASSES]:
+        gpus = problem.online[places[pair.online]]
+        work = problem.offline[problem.offline_index[pair.offline]]
+        weight = problem.weight(gpus.name, work.name) or 0
+        cells = [decimal(Fraction(weight, FULL_WEIGHT) / work.priority, rounding=math.floor)]
+        if known is not None:
+            slower = known.slowdown(gpus, work)
+            ends = (None, None) if slower is None else slower
+            cells += ["-" if end is None else decimal(end, rounding=math.ceil) for end in ends]
+        rows.add_row(text(pair.online), text(pair.offline), decimal(pair.count), *cells)
+    return rows
+
+
 def _offline(problem: SharingProblem, solution: SharingSolution) -> Table:
-    rows = table("offline class", ">workloads", ">placed", ">left over", ">worth")
+    rows = table("offline class", ">workloads", ">placed", ">left over", ">one more workload")
     placed: dict[str, int] = {}
     for pair in solution.plan:
         placed[pair.offline] = placed.get(pair.offline, 0) + pair.count
@@ -139,10 +223,10 @@ def _offline(problem: SharingProblem, solution: SharingSolution) -> Table:
 
 
 def _each(price: int) -> str:
-    """What one more of a class is worth at most."""
-    return f"{decimal(Fraction(price, FULL_WEIGHT), rounding=math.ceil)} a" if price else "-"
+    """What one more of a class is worth at most, in GPU-equivalents."""
+    return f"+ {decimal(Fraction(price, FULL_WEIGHT), rounding=math.ceil)}" if price else "nothing"
 
 
-def _more(classes: int, side: str) -> list[Text]:
-    more = classes - MOST_CLASSES
-    return [Text(f"... and {decimal(more)} more {side} classes")] if more > 0 else []
+def _more(rows: int, of: str) -> list[Text]:
+    more = rows - MOST_CLASSES
+    return [Text(f"... and {decimal(more)} more {of}")] if more > 0 else []

@@ -6,6 +6,7 @@ Imports what ``serving`` may, and ``testing``.
 from __future__ import annotations
 
 from ...referee.check import referee_of
+from .assignment import Assigned, NamedGpus, assign, assignment_faults, write_assignment
 from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
@@ -29,8 +30,8 @@ from .referee import SharingReferee
 from .share import share
 from .share_rule import sm_share
 from .solution import SharingIncumbent, SharingSolution
-from .tables import read_measured_pairs, read_offline, read_online
-from .weights import MeasuredPair, table_weights
+from .tables import read_measured_pairs, read_named_gpus, read_offline, read_online
+from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
 
 referee_of.register(SharingProblem, SharingReferee)
 
@@ -48,7 +49,10 @@ __all__ = [
     "sharing_faults",
     "MeasuredPair",
     "table_weights",
+    "TableWeights",
+    "Slowdown",
     "read_online",
+    "read_named_gpus",
     "read_offline",
     "read_measured_pairs",
     "Profiles",
@@ -60,6 +64,11 @@ __all__ = [
     "write_predictor",
     "buckets",
     "Buckets",
+    "NamedGpus",
+    "Assigned",
+    "assign",
+    "assignment_faults",
+    "write_assignment",
     "read_sharing_problem",
     "write_sharing_problem",
     "read_sharing_solution",

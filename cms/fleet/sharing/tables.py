@@ -10,6 +10,7 @@ from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
 from ...values.numbers import exact
 from ..serving.csv_input import refuse_near_misses
+from .assignment import NamedGpus
 from .bucketing import merged, rounded
 from .classes import OfflineClass, OnlineClass
 from .weights import MeasuredPair
@@ -60,13 +61,40 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
     >>> [(each.name, each.count) for each in read_online(path)]
     [('a30 21%, 9000 MiB', 2)]
     """
+    found = read_named_gpus(path, slowdown_limit=slowdown_limit)
+    return tuple(merged([rounded(each.online, 1, -1) for each in found])[0])
+
+
+def read_named_gpus(
+    path: StrPath, *, slowdown_limit: Number | None = None
+) -> tuple[NamedGpus, ...]:
+    """Read GPUs with their online services, a row each, with activities as they are.
+
+    Parameters
+    ----------
+    path, slowdown_limit
+        As for :func:`read_online`.
+
+    Raises
+    ------
+    FileError
+        As :func:`read_online`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "online.csv"
+    >>> _ = path.write_text("gpu,device,sm_activity,memory_used_mib\\nn1/0,a30,20.2,9000\\n")
+    >>> [(each.gpu, each.online.name) for each in read_named_gpus(path)]
+    [('n1/0', 'a30 20.2%, 9000 MiB')]
+    """
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
     table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
     refuse_near_misses(table, ONLINE_OPTIONAL)
     lines: dict[str, int] = {}
     found = []
     for row in table:
-        _once(row, "gpu", lines)
+        name = _once(row, "gpu", lines)
         try:
             one = OnlineClass(
                 row["device"].word(),
@@ -80,8 +108,8 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
             )
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
-        found.append(rounded(one, 1, -1))
-    return tuple(merged(found)[0])
+        found.append(NamedGpus(name, one))
+    return tuple(found)
 
 
 def read_offline(path: StrPath) -> tuple[OfflineClass, ...]:

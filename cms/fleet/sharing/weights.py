@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...errors import InvalidProblem
 from ...values.names import nearest
 from .classes import FULL_WEIGHT, OfflineClass, OnlineClass
 from .share_rule import sm_share
-
-if TYPE_CHECKING:
-    from .problem import WeightFunction
 
 
 class MeasuredPair(NamedTuple):
@@ -38,9 +35,88 @@ class MeasuredPair(NamedTuple):
     online_slowdown: Fraction
 
 
+class Slowdown(NamedTuple):
+    """How many times slower an online side is beside a workload.
+
+    Attributes
+    ----------
+    expected, upper : Fraction
+        What is expected; and what is compared with the limit, which is no less.
+    """
+
+    expected: Fraction
+    upper: Fraction
+
+
+class TableWeights:
+    """What :func:`table_weights` returns: a weight of a pair of classes, and why there is none."""
+
+    def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
+        self._table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
+        for pair in pairs:
+            shares = self._table.setdefault(pair[:3], {})
+            if pair.share in shares:
+                raise InvalidProblem(
+                    f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is "
+                    f"there twice at a share of {pair.share}; keep one"
+                )
+            shares[pair.share] = pair
+        # There may be a million pairs of classes, of few activities; fractions are slow.
+        self._left_at = cache(partial(sm_share, margin=margin, lowest=lowest_share))
+
+    def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
+        """Return a pair's weight; None if it is forbidden."""
+        measured, left = self._measured(online, offline), self._left_at(online.sm_activity)
+        below = [share for share in measured if share <= left]
+        if not below:
+            return None
+        if online.slowdown_limit is not None:
+            above = [share for share in measured if share >= left]
+            if not above or measured[min(above)].online_slowdown > online.slowdown_limit:
+                return None
+        part, priority = measured[max(below)].offline_throughput, offline.priority
+        return (FULL_WEIGHT * part.numerator * priority.numerator) // (
+            part.denominator * priority.denominator
+        )
+
+    def why(self, online: OnlineClass, offline: OfflineClass) -> str:
+        """Say why a pair is forbidden, if the table forbids it; an empty text if it does not."""
+        if self(online, offline) is not None:
+            return ""
+        measured, left = self._measured(online, offline), self._left_at(online.sm_activity)
+        if all(share > left for share in measured):
+            return "measured at larger shares only"
+        if all(share < left for share in measured):
+            return "with a limit, measured at smaller shares only"
+        return "slowed down beyond the limit"
+
+    def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
+        """Return the slowdown on a straight line between the shares measured, and at the next one.
+
+        None where nothing was measured at a share as large as the one left.
+        """
+        measured, left = self._measured(online, offline), self._left_at(online.sm_activity)
+        above = [share for share in measured if share >= left]
+        if not above:
+            return None
+        high = min(above)
+        low = max((share for share in measured if share <= left), default=high)
+        first, last = measured[low].online_slowdown, measured[high].online_slowdown
+        on_line = (
+            first if high == low else first + (last - first) * Fraction(left - low, high - low)
+        )
+        return Slowdown(on_line, max(on_line, last))
+
+    def _measured(self, online: OnlineClass, offline: OfflineClass) -> dict[int, MeasuredPair]:
+        measured = self._table.get((online.model, offline.model, online.device))
+        if measured is None:
+            raise InvalidProblem(_unmeasured(self._table, online, offline))
+        return measured
+
+
 def table_weights(
     pairs: Iterable[MeasuredPair], *, margin: int = 10, lowest_share: int = 5
-) -> WeightFunction:
+) -> TableWeights:
     """Return weights by a table of measured pairs, which forbid what is too slow.
 
     A workload counts for what was measured at the largest share that is not above the one left on
@@ -56,7 +132,7 @@ def table_weights(
 
     Returns
     -------
-    callable
+    TableWeights
         For :class:`SharingProblem`. It raises InvalidProblem for models that were never measured
         beside each other on the device: nothing is guessed.
 
@@ -80,36 +156,7 @@ def table_weights(
     >>> weights(gpu(70), train), weights(gpu(40), train), weights(gpu(75), train)
     (300000, None, None)
     """
-    table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
-    for pair in pairs:
-        shares = table.setdefault(pair[:3], {})
-        if pair.share in shares:
-            raise InvalidProblem(
-                f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is there "
-                f"twice at a share of {pair.share}; keep one"
-            )
-        shares[pair.share] = pair
-    # There may be a million pairs of classes, of few activities; fractions are slow.
-    left_at = cache(partial(sm_share, margin=margin, lowest=lowest_share))
-
-    def weight(online: OnlineClass, offline: OfflineClass) -> int | None:
-        measured = table.get((online.model, offline.model, online.device))
-        if measured is None:
-            raise InvalidProblem(_unmeasured(table, online, offline))
-        left = left_at(online.sm_activity)
-        below = [share for share in measured if share <= left]
-        if not below:
-            return None
-        if online.slowdown_limit is not None:
-            above = [share for share in measured if share >= left]
-            if not above or measured[min(above)].online_slowdown > online.slowdown_limit:
-                return None
-        part, priority = measured[max(below)].offline_throughput, offline.priority
-        return (FULL_WEIGHT * part.numerator * priority.numerator) // (
-            part.denominator * priority.denominator
-        )
-
-    return weight
+    return TableWeights(pairs, margin, lowest_share)
 
 
 def _unmeasured(

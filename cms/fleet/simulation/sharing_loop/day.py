@@ -1,0 +1,252 @@
+"""``share_day``: one call from a problem of sharing to what a day of it is like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from ....errors import InvalidOption, InvalidSchedule
+from ....referee.check import check
+from ....values.names import nearest
+from ...sharing.monitor_metrics import monitor_preset
+from ...sharing.problem import SharingProblem
+from ...sharing.weights import MeasuredPair
+from .activity import Diurnal
+from .fleet import MILLION, UNLIMITED, Beliefs, Fleet
+from .latency import replayed
+from .loop import POLICIES, Policy, Scene, play
+from .result import DayOfJobs, PlayedPolicy, SharedDay, hours
+from .terms import Terms
+from .truth import LineWeights, Truth
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ....solving.driver import CancelEvent
+    from ...sharing.monitor import MonitorTimes
+    from ...sharing.plan import SharingPlan
+    from ...sharing.problem import WeightFunction
+    from .backlog import Backlog
+    from .felt import Felt
+
+__all__ = ["ActivityOfDay", "share_day"]
+
+#: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
+_MOST_MINUTES = 3 * 10**7
+
+
+@runtime_checkable
+class ActivityOfDay(Protocol):
+    """How busy online sides are; :class:`Diurnal` and :class:`Traced` are two of these."""
+
+    def minutes(
+        self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Return activities; see :meth:`Diurnal.minutes`."""
+        ...
+
+
+def share_day(
+    problem: SharingProblem,
+    truth: Iterable[MeasuredPair],
+    *,
+    sees: WeightFunction | None = None,
+    activity: ActivityOfDay | None = None,
+    terms: Terms | None = None,
+    policies: Iterable[str] = ("muxflow", "dedicated", "time_sharing", "random", "clairvoyant"),
+    plan: SharingPlan | None = None,
+    times: MonitorTimes | None = None,
+    seed: int = 0,
+    cancel: CancelEvent | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> SharedDay:
+    """Play a day of shared GPUs, minute by minute, with a matching every quarter of an hour.
+
+    Activities change; a share leaves room for what they were in the last interval. Jobs go where
+    they are matched, by what the scheduler sees, and get done what the truth says. A monitor a GPU
+    takes them away. All policies have the same activities and the same jobs.
+
+    Parameters
+    ----------
+    problem : SharingProblem
+        Its online classes are the fleet, each with its activity in its busiest hour; its offline
+        classes are the jobs that are there at first. Its weights are not looked at.
+    truth : iterable of MeasuredPair
+        What pairs do to each other: :class:`Truth`. Pairs that are not in it cannot run.
+    sees : callable, optional
+        The weights that the scheduler goes by; by default those of the truth, so that only what
+        activities do is not known before.
+    activity : Diurnal or Traced, optional
+    terms : Terms, optional
+    policies : iterable of str
+        Names in :data:`POLICIES`; the first is judged.
+    plan : SharingPlan, optional
+        Who runs where at first, with ``muxflow``; by default it is matched.
+    times : MonitorTimes, optional
+        Of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
+    seed : int, default 0
+    cancel : event, optional
+        Once it is set, the day ends.
+    on_progress : callable, optional
+        Called with minutes done and minutes in all, of all policies.
+
+    Returns
+    -------
+    SharedDay
+        The same for the same arguments, to the last digit.
+
+    Raises
+    ------
+    InvalidOption, InvalidProblem, InvalidSchedule
+        If these are no policies, the truth does not know a model, the plan is not one of the
+        problem.
+
+    Notes
+    -----
+    The one that foresees knows the truth and the activities until the next matching, and has the
+    rule of shares, the intervals and the worth of staying of ours; it is best interval by interval,
+    and no bound of a whole day.
+
+    Examples
+    --------
+    >>> from cms.fleet.sharing import OfflineClass, OnlineClass
+    >>> fleet = SharingProblem(
+    ...     online=[OnlineClass("a30", count=20, sm_activity=40, model="bert")],
+    ...     offline=[OfflineClass("train", count=60)],
+    ...     weights=[[500_000]],
+    ... )
+    >>> pair = MeasuredPair("bert", "train", "a30", 50, Fraction("0.6"), Fraction("1.1"))
+    >>> day = share_day(fleet, [pair], policies=["muxflow", "time_sharing"], terms=Terms(hours=2))
+    >>> day["muxflow"].throughput > day["time_sharing"].throughput, str(day.verdict)
+    (True, 'no limit')
+    """
+    how, doing = terms or Terms(), activity or Diurnal()
+    names = list(policies)
+    for name in names:
+        if name not in POLICIES:
+            raise InvalidOption(
+                f"{name!r} is no policy{nearest(name, POLICIES)}; expected some of "
+                f"{', '.join(POLICIES)}"
+            )
+    if not names:
+        raise InvalidOption(f"there is no policy; expected some of {', '.join(POLICIES)}")
+    if plan is not None and (faults := check(problem, plan)):
+        raise InvalidSchedule(f"the plan is none of the problem: {faults[0]}")
+    patience = times or monitor_preset("muxflow-assumed").times(60)
+    scene = _scene(problem, tuple(truth), sees, doing, how, patience, seed, plan)
+    sample = _sample(scene)
+    played: list[PlayedPolicy] = []
+    minutes, stopped = how.ticks, False
+    for nth, name in enumerate(names):
+        passed = 0
+
+        def on_tick(tick: int, nth: int = nth) -> bool:
+            nonlocal passed
+            if cancel is not None and cancel.is_set():
+                return True
+            passed = tick + 1
+            if on_progress is not None:
+                on_progress(nth * how.ticks + tick, len(names) * how.ticks)
+            return False
+
+        watched = sample if nth == 0 else sample[:0]
+        felt, backlog = play(scene, POLICIES[name], watched, on_tick)
+        played.append(_told(scene, POLICIES[name], felt, backlog, passed))
+        if passed < how.ticks:
+            minutes, stopped = passed, True
+            break
+    return SharedDay(
+        problem_sha256=problem.sha256,
+        gpus=scene.fleet.gpus,
+        activity=str(doing),
+        terms=how,
+        seed=seed,
+        minutes=minutes,
+        stopped=stopped,
+        limited=bool((scene.fleet.limit < UNLIMITED).any()),
+        unmeasured=int((~scene.truth.runs).sum()),
+        policies=tuple(played),
+    )
+
+
+def _scene(
+    problem: SharingProblem,
+    truth: tuple[MeasuredPair, ...],
+    sees: WeightFunction | None,
+    activity: ActivityOfDay,
+    terms: Terms,
+    times: MonitorTimes,
+    seed: int,
+    plan: SharingPlan | None,
+) -> Scene:
+    fleet = Fleet.of(problem)
+    if fleet.gpus * (terms.ticks + terms.interval) > _MOST_MINUTES:
+        raise InvalidOption(
+            f"{fleet.gpus:,} GPUs for {terms.hours} hours are more than {_MOST_MINUTES:,} minutes; "
+            "simulate fewer hours, or a share of each class"
+        )
+    found = activity.minutes(problem, fleet, -terms.interval, terms.ticks, seed).astype(np.int16)
+    numbers = problem.margin, problem.lowest_share
+    known = LineWeights(truth, *numbers)
+    return Scene(
+        problem, fleet, Truth(fleet, truth),
+        Beliefs(fleet, sees or known, *numbers), Beliefs(fleet, known, *numbers),
+        found, terms, times, seed, plan,
+    )  # fmt: skip
+
+
+def _sample(scene: Scene) -> NDArray[np.int64]:
+    """Return GPUs that lie evenly in the fleet."""
+    n, wanted = scene.fleet.gpus, min(scene.terms.sample, scene.fleet.gpus)
+    return np.arange(wanted) * n // max(wanted, 1)
+
+
+def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: int) -> PlayedPolicy:
+    """Say what became of a policy, in numbers that are exact."""
+    ended, waits = backlog.completion(), backlog.waits(passed)
+    sample = []
+    if felt.sampled:
+        active = scene.activity[scene.terms.interval :][: len(felt.sampled)]
+        slowdowns = np.array(felt.sampled)
+        for place, gpu in enumerate(felt.sample.tolist()):
+            own = active[:, gpu].astype(np.int64)
+            sample.append(replayed(gpu, own, slowdowns[:, place], scene.seed))
+    return PlayedPolicy(
+        name=policy.name,
+        gpu_hours=hours(felt.minutes),
+        shared_gpu_hours=hours(felt.shared),
+        over_gpu_hours=hours(felt.over),
+        throughput=hours(felt.done) / MILLION,
+        mean_slowdown=felt.mean,
+        p99_slowdown=felt.percentile(99),
+        evictions=felt.evictions,
+        moves=felt.moves,
+        restarts=felt.restarts,
+        starts=felt.starts,
+        jobs=DayOfJobs(
+            arrived=int((backlog.arrived < passed).sum()),
+            begun=int((backlog.begun >= 0).sum()),
+            ended=len(ended),
+            mean_completion_minutes=_mean(ended),
+            p99_completion_minutes=_high(ended, 99),
+            mean_wait_minutes=_mean(waits),
+            largest_wait_minutes=_high(waits, 100),
+        ),
+        sample=tuple(sample),
+    )
+
+
+def _mean(values: NDArray[np.int64]) -> Fraction | None:
+    """Return the mean to a hundredth, up."""
+    if not len(values):
+        return None
+    return Fraction(-(-int(values.sum()) * 100 // len(values)), 100)
+
+
+def _high(values: NDArray[np.int64], per_cent: int) -> Fraction | None:
+    if not len(values):
+        return None
+    return Fraction(int(np.sort(values)[-(-len(values) * per_cent // 100) - 1]))

@@ -1,0 +1,219 @@
+"""GPUs that offline work shares with online services: made-up fleets, and made-up measured pairs.
+
+A model of either kind has a sensitivity, an aggressiveness and, offline, a demand for SMs; what a
+pair does to each other follows from these, times noise. Nothing here was measured, and no model has
+these names.
+
+These are :class:`cms.fleet.SharingProblem`, of a kind of its own, hence not among those that
+:func:`instances.families.generate` draws.
+
+Examples
+--------
+>>> from cms.fleet import share
+>>> problem = shared_gpus(1000, online=20, offline=5, seed=1)
+>>> problem
+SharingProblem(1000 GPUs in 20 classes, 1500 workloads in 5 classes)
+>>> share(problem).gap
+0
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cms.fleet.sharing import (
+    MeasuredPair,
+    OfflineClass,
+    OnlineClass,
+    SharingProblem,
+    table_weights,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "DEVICE",
+    "SHARES",
+    "daily_fleet",
+    "generate",
+    "made_up_pairs",
+    "shared_gpus",
+    "slowdowns",
+]
+
+DEVICE = "a100-80gb"
+#: Shares at which pairs are as good as measured, in per cent.
+SHARES = tuple(range(10, 100, 10))
+#: Of a random problem, so many pairs in a hundred are forbidden.
+_FORBIDDEN = 0.05
+_LIMIT = "1.2"
+
+
+def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingProblem:
+    """Draw a problem: activities from Beta(2, 6), and what SMs are left for demands.
+
+    A weight is ``min(1, share / demand) (1 - sensitivity * activity)``. Five pairs in a hundred are
+    forbidden, and those that :func:`slowdowns` says are slower than 1.2 times. There are half as
+    many workloads again as GPUs.
+
+    Parameters
+    ----------
+    gpus : int
+    online, offline : int
+        Classes.
+    seed : int
+    """
+    rng = np.random.default_rng([seed, gpus, online, offline])
+    activity = np.maximum(np.round(100 * rng.beta(2, 6, online), 1), 1)
+    demand = rng.uniform(15, 90, offline)
+    sensitivity = rng.uniform(0, 0.6, (online, offline))
+    left = np.maximum(90 - np.ceil(activity), 0)[:, None]
+    weights = np.minimum(1, left / demand) * (1 - sensitivity * activity[:, None] / 100)
+    table = (10**6 * weights).astype(np.int64)
+    table[rng.random(table.shape) < _FORBIDDEN] = -1
+    table[slowdowns(left[:, 0], offline, seed) > float(_LIMIT)] = -1
+    rows = rng.multinomial(gpus, rng.dirichlet(np.full(online, 2.0)))
+    columns = rng.multinomial(gpus + gpus // 2, rng.dirichlet(np.full(offline, 2.0)))
+    return SharingProblem(
+        online=[
+            OnlineClass(DEVICE, count=int(n), sm_activity=str(a), name=f"o{i}")
+            for i, (n, a) in enumerate(zip(rows, activity, strict=True))
+        ],
+        offline=[OfflineClass(f"f{k}", count=int(n)) for k, n in enumerate(columns)],
+        weights=table,
+    )
+
+
+def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]:
+    """Return how many times slower online classes are beside each workload, at the shares left.
+
+    Parameters
+    ----------
+    shares : array_like of int, shape (G,)
+        In per cent.
+    offline : int
+        Classes of workloads, K.
+    seed : int
+
+    Returns
+    -------
+    numpy.ndarray of float64, shape (G, K)
+
+    Examples
+    --------
+    >>> float(slowdowns([0, 90], 3, seed=1).min())
+    1.0
+    """
+    given = np.asarray(shares, dtype=np.float64)
+    rng = np.random.default_rng([seed, len(given), offline])
+    sensitive = rng.uniform(0.3, 1, len(given))
+    aggressive = rng.uniform(0.2, 1, offline)
+    return 1 + 0.35 * np.outer(sensitive * given / 100, aggressive)
+
+
+def made_up_pairs(
+    seed: int, *, online: int = 6, offline: int = 12, error: float = 0.0
+) -> tuple[MeasuredPair, ...]:
+    """Make up what was measured of pairs at shares of 10 to 90 per cent.
+
+    Parameters
+    ----------
+    seed : int
+    online, offline : int
+        Models, ``on0``, ... and ``off0``, ...
+    error : float
+        Of each pair, the standard deviation of what a predictor takes its throughput and its
+        slowdown for, in parts of 1; the pairs are otherwise the same.
+
+    Examples
+    --------
+    >>> true, seen = made_up_pairs(0), made_up_pairs(0, error=0.05)
+    >>> len(true), true[0][:4] == seen[0][:4], true[0][4:] == seen[0][4:]
+    (648, True, False)
+    """
+    rng, wrong = Random(f"pairs {seed}"), Random(f"error {seed}")
+    found = []
+    demands = [rng.uniform(20, 90) for _ in range(offline)]
+    aggressive = [rng.uniform(0.2, 1) for _ in range(offline)]
+    for i in range(online):
+        sensitive = rng.uniform(0.3, 1)
+        for k in range(offline):
+            harm, cost = (sensitive * aggressive[k] * rng.uniform(0.8, 1.2) for _ in range(2))
+            slips = wrong.gauss(0, error), wrong.gauss(0, error)
+            for share in SHARES:
+                part = min(1.0, share / demands[k]) * (1 - 0.3 * cost) * (1 + slips[0])
+                slower = 1 + 0.35 * harm * share / 100 + slips[1]
+                found.append(
+                    MeasuredPair(
+                        f"on{i}", f"off{k}", DEVICE, share,
+                        Fraction(round(10**4 * min(max(part, 0.01), 1)), 10**4),
+                        Fraction(round(10**4 * max(slower, 1)), 10**4),
+                    )
+                )  # fmt: skip
+    return tuple(found)
+
+
+def daily_fleet(gpus: int, *, seed: int, jobs: int = 3) -> SharingProblem:
+    """Draw a fleet whose days are simulated: the models of :func:`made_up_pairs`, a limit of 1.2.
+
+    Parameters
+    ----------
+    gpus : int
+    seed : int
+        Also that of the pairs.
+    jobs : int
+        Workloads for each GPU.
+
+    Examples
+    --------
+    >>> daily_fleet(100, seed=0)
+    SharingProblem(100 GPUs in 30 classes, 300 workloads in 12 classes)
+    """
+    rng, pairs = Random(f"fleet {seed}"), made_up_pairs(seed)
+    names = list(dict.fromkeys(pair.online_model for pair in pairs))
+    work = list(dict.fromkeys(pair.offline_model for pair in pairs))
+    classes = [(name, at) for name in names for at in range(5)]
+
+    def shares_of(total: int, parts: int) -> list[int]:
+        return [total * (i + 1) // parts - total * i // parts for i in range(parts)]
+
+    return SharingProblem(
+        online=[
+            OnlineClass(
+                DEVICE, count=count, sm_activity=rng.randint(15, 70), model=name,
+                slowdown_limit=_LIMIT, name=f"{name}-{at}",
+            )
+            for (name, at), count in zip(classes, shares_of(gpus, len(classes)), strict=True)
+        ],
+        offline=[
+            OfflineClass(name, count=count)
+            for name, count in zip(work, shares_of(jobs * gpus, len(work)), strict=True)
+        ],
+        weights=table_weights(pairs),
+    )  # fmt: skip
+
+
+def generate(name: str, **arguments: Any) -> SharingProblem:
+    """Make a problem by the name of its kind, as benchmarks ask for one.
+
+    Parameters
+    ----------
+    name : str
+        ``"shared-gpus"`` with ``gpus``, ``online``, ``offline`` and ``seed``, or ``"daily-fleet"``
+        with ``gpus`` and ``seed``.
+
+    Examples
+    --------
+    >>> generate("daily-fleet", gpus=60, seed=3) == daily_fleet(60, seed=3)
+    True
+    """
+    makers = {"shared-gpus": shared_gpus, "daily-fleet": daily_fleet}
+    if name not in makers:
+        known = ", ".join(map(repr, makers))
+        raise ValueError(f"a family of shared GPUs is {name!r}; expected one of {known}")
+    return makers[name](**arguments)  # type: ignore[operator, no-any-return]

@@ -1,0 +1,32 @@
+"""Small fleets of shared GPUs, pairs and traces for the tests of the closed loop."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from cms.fleet.reconciling import Rates
+from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
+from cms.fleet.simulation.sharing_loop import Diurnal, Noise, Traced
+
+STILL = Diurnal(swing=0, noise=Noise(0, 0))
+LONG = 10_000  # hours of a job, so that none ends
+
+
+def posed(
+    gpus: int = 1, jobs: int = 1, activity: int = 30, limit: str | None = "1.2"
+) -> SharingProblem:
+    return SharingProblem(
+        online=[
+            OnlineClass("a30", count=gpus, sm_activity=activity, model="bert", slowdown_limit=limit)
+        ],
+        offline=[OfflineClass("train", count=jobs)],
+        weights=[[0]],
+    )
+
+
+def pair(throughput: str = "0.6", slowdown: str = "1.12", share: int = 60) -> MeasuredPair:
+    return MeasuredPair("bert", "train", "a30", share, Fraction(throughput), Fraction(slowdown))
+
+
+def trace(*minutes: int, name: str = "activity") -> Traced:
+    return Traced(Rates(Fraction(0), Fraction(60), {name: tuple(map(Fraction, minutes))}))
