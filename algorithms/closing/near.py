@@ -11,6 +11,8 @@ from cms.knapsack.pricing import cheapest_option, common_denominator
 from .options import minimal_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
 
@@ -56,3 +58,7 @@ class NearOptions:
             )
             reach //= 4
         return found or [best.option]
+
+    def price(self, option: Sequence[int]) -> int:
+        """Return what an option costs, in parts of one over ``denominator``."""
+        return sum(price * n for price, n in zip(self.prices, option, strict=True) if n)

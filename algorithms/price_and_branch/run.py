@@ -16,7 +16,7 @@ from cms.running.stopping import Stopped
 from ..closing.covering import covering, filled
 from ..closing.diving import MOST_UNDECIDED, Diver
 from ..closing.exact import every_block, every_option, solver_bound
-from ..closing.neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
+from ..closing.neighbourhood import FIRST_RUNGS, WIDTHS, Neighbourhood, Rung
 from ..closing.program import Found, Task, close, schedule_of
 from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
@@ -45,10 +45,8 @@ _LADDER = (
     Rung(300, 40, 1000),
     Rung(60, 400, 1000),
 )
-#: Where costs are fine this looks for nothing but a schedule that meets the bound: options so near
-#: it are few a job, so that many can be free. So often, with other jobs; from so many kinds on,
-#: where branching takes longer.
-_AIMED, _AIMED_CLIMBS, _AIM_FIRST = (Rung(400, 40, 100, 1600),), 12, 500
+#: Where costs are fine the first ones do, if they find a schedule at all.
+_FINE_FIRST = (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:])
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
@@ -198,18 +196,18 @@ class _Run:
         diver: Diver | None,
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
-        if self._step < search.region.unit:
+        fine = self._step < search.region.unit
+        for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
+            yield from self._climb(search, shapes, point, mixture, 0, rungs)
+            if self._cost is not None:
+                break
+        yield from self._wide(search, shapes, point, mixture)
+        if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
-            for rungs in (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:]):
-                yield from self._climb(search, shapes, point, mixture, 0, rungs)
-                if self._cost is not None:
-                    yield from self._tree(point, _FIRST_TREE_NODES)
-                    break
-        yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
-        if self._step < search.region.unit and len(self._jobs) >= _AIM_FIRST:
-            for climb in range(_AIMED_CLIMBS):
-                yield from self._climb(search, shapes, point, mixture, climb, _AIMED, aimed=True)
+            if self._cost is not None:
+                yield from self._tree(point, _FIRST_TREE_NODES)
+            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
         task = self._exact_task(shapes, point)
@@ -284,13 +282,8 @@ class _Run:
         mixture: Fractional,
         climb: int,
         ladder: Sequence[Rung],
-        *,
-        aimed: bool = False,
     ) -> Iterator[Claim]:
-        """Free a few dozen jobs, then more, until the bound is met (theory 6.6).
-
-        ``aimed`` looks for a schedule that meets the bound, not for any that is cheaper.
-        """
+        """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
         if not self._step:
             return
         neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
@@ -305,10 +298,26 @@ class _Run:
                 rung,
                 origin,
                 least=least,
-                target=least if aimed else target,
+                target=target,
                 budget=self._budget,
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
+
+    def _wide(
+        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
+    ) -> Iterator[Claim]:
+        """Free all jobs, for a schedule that meets the bound and no other."""
+        if not self._step:
+            return
+        neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
+        for alternatives in WIDTHS:
+            if self._met(point):
+                return
+            least = self._least(point)
+            found = neighbourhood.look_widely(
+                alternatives, least=least, target=least, budget=self._budget
+            )
+            yield from self._claim(shapes, found, "all kinds of jobs free")
 
     def _exact_task(self, shapes: Shapes, point: PricePoint) -> Task | None:
         """State what is left, with all that can matter; None if that is nothing, or too much."""
