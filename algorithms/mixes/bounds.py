@@ -142,8 +142,12 @@ class Pricing:
             stopped=self._stopped,
         )
 
-    def near(self, priced: Priced, i: int, slack: Fraction, most: int) -> list[Mix] | None:
+    def near(
+        self, priced: Priced, i: int, slack: Fraction, most: int, *, quick: bool
+    ) -> list[Mix] | None:
         """List the mixes on a block that are worth at most ``slack`` less than it.
+
+        A ``quick`` list is given up after a quarter of the effort.
 
         Returns
         -------
@@ -156,7 +160,7 @@ class Pricing:
             least=priced.vector.prices[i] - slack,
             most=most,
             most_jobs=problem.max_jobs,
-            node_limit=_NODES,
+            node_limit=_NODES // 4 if quick else _NODES,
             stopped=self._stopped,
         )
         return [found.mix for found in search.mixes] if search.decided else None

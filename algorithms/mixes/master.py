@@ -37,6 +37,9 @@ _BROKEN = 1e-4
 _MOST_STEPS = 40
 #: Mixes of which there are fewer count as none; denominators of steps.
 _IN_USE, _SHORT = 1e-9, 10**6
+#: Steps of every job: a hair more than 0, 1, 2, ... Of all times that round up to the same number
+#: the least counts a mix least, so that no other cut of it says more.
+_HAIR, _WHOLE = Fraction(1, 10**5), 12
 
 
 class Step(NamedTuple):
@@ -225,7 +228,7 @@ class Cuts:
             Step(job, times)
             for job in columns.jobs
             for times in sorted(
-                {Fraction(k) for k in range(1, 7)}
+                {k + _HAIR for k in range(_WHOLE)}
                 | {_short(k / share) for share in alone.get(job, ()) for k in range(1, 4)}
             )
         ]
