@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -93,7 +93,7 @@ def timed(problem: TimeSharedProblem, **how: Any) -> Timed:
     return Timed(solution, time.process_time() - begun)
 
 
-def listed(values: Sequence[object]) -> str:
+def listed(values: Iterable[object]) -> str:
     """Write values in a row."""
     return ", ".join(map(str, values))
 

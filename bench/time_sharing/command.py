@@ -46,7 +46,7 @@ def figures(asked: Asked, chosen: Sequence[int]) -> Iterator[Line]:
 
 def _figures(text: str) -> list[int]:
     """Read ``1,2,7-9``."""
-    found = []
+    found: list[int] = []
     for part in text.split(","):
         low, dash, high = part.partition("-")
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 
 from bench.expected import Line
 from bench.runs.solving import recheck
@@ -74,9 +75,9 @@ def _raised(problem: TimeSharedProblem, solution: Solution, seed: int) -> Line:
     refused = held = 0
     apart = []
     for name, leaf in raised(solution.certificate):
-        ours = _says(lambda leaf=leaf: leaf.bound(problem))  # type: ignore[misc]
+        ours = _says(partial(leaf.bound, problem))
         tree = parse_document(lay_out(leaf.to_json()))
-        theirs = _says(lambda tree=tree: certificate_bound(document, tree))  # type: ignore[misc]
+        theirs = _says(partial(certificate_bound, document, tree))
         refused, held = refused + (theirs is None), held + (theirs is not None)
         if ours != theirs:
             apart.append(f"{name}: {ours}, {theirs}")
@@ -106,9 +107,9 @@ def raised(certificate: object) -> Iterator[tuple[str, MixPrices]]:
             )
 
 
-def _says(bound: object) -> Fraction | None:
+def _says(bound: Callable[[], Fraction | None]) -> Fraction | None:
     """What a checker makes of a certificate; None if it refuses it."""
     try:
-        return bound()  # type: ignore[operator, no-any-return]
+        return bound()
     except (InvalidCertificate, Fault):
         return None

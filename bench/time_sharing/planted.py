@@ -62,7 +62,7 @@ def _problem(**more: Any) -> TimeSharedProblem:
     )
 
 
-def _given(mix: Mapping[str, int], block: str = "60") -> Schedule:
+def _given(mix: Mapping[str, Fraction | int], block: str = "60") -> Schedule:
     return Schedule([MachineGroup(_PAIR, {(block, Mix(mix)): 1}, 1)])
 
 
