@@ -26,9 +26,9 @@ def show(title: str, caption: str, found: Iterable[Line]) -> int:
     red = frozenset(at for at, line in enumerate(lines) if not line.holds)
     columns = (
         Column("figure", left=True), Column("of", left=True), Column("expected", left=True),
-        Column("found", left=True),
+        Column("found", left=True), Column("holds", left=True),
     )  # fmt: skip
-    rows = tuple(line[:4] for line in lines)
+    rows = tuple((*line[:4], "yes" if line.holds else "no") for line in lines)
     said = f"{caption} Red: not as expected."
     Console().print(Table(title, said, columns, rows, red).rich())
     return 1 if red else 0

@@ -48,8 +48,8 @@ from cms.mixes.offers import offers_of
 
 from .bounds import compact, lp_dw
 from .brute_force import optimum, options
-from .checker.dearest import Function, Offered, Place, dearer_mix
 from .finding import Finding, Tally, require
+from .offered import by_the_checker
 from .shared import (
     ZERO,
     Mixed,
@@ -117,7 +117,13 @@ def _least_frames(shared: Shared, rng: random.Random) -> None:
 # -- 2 and 3: the linear bound without truncation -----------------------------------------------
 
 
-def _linear(shared: Shared, rng: random.Random) -> Fraction:
+def linear_bounds(shared: Shared, rng: random.Random) -> Fraction:
+    """Check what is claimed of the linear bounds of a problem; return OPT over the last one.
+
+    Raises
+    ------
+    Breach
+    """
     weights = [rng.randint(0, 5) for _ in shared.jobs]
     for i in range(len(shared.configurations[0])):
         every = [(dot(m.rates, weights), sum(map(bool, m.rates))) for m in mixes(shared, i)]
@@ -291,14 +297,10 @@ def _searches(shared: Shared, i: int, given: Sequence[PriceFunction], best: Frac
     found = dearest_mix(offers, above=ZERO).dearest
     worth = ZERO if found is None else found.worth
     require(worth == best, f"the dearest mix on {i} is worth {worth}, by enumeration {best}")
-    jobs = [
-        Offered(o.job, o.demand, Function(o.function.slope, tuple(o.function.steps)), ZERO, places)
-        for o in offers
-        for places in [tuple(Place(*choice) for choice in o.choices)]
-    ]
-    require(dearer_mix(jobs, best, None) is None, f"the checker finds one above {best} on {i}")
+    require(by_the_checker(offers, best) is None, f"the checker finds one above {best} on {i}")
     if best:
-        require(dearer_mix(jobs, best * Fraction(99, 100), None) is not None, "it finds none")
+        below = best * Fraction(99, 100)
+        require(by_the_checker(offers, below) is not None, "it finds none")
 
 
 def check(*, seed: int = 0, cases: int = 60) -> Finding:
@@ -323,7 +325,7 @@ def check(*, seed: int = 0, cases: int = 60) -> Finding:
         rng = random.Random(f"time sharing {seed} {number}")
         shared = drawn(rng)
         with tally.case(f"problem {number}: {shared}"):
-            tally.seen(_linear(shared, rng))
+            tally.seen(linear_bounds(shared, rng))
             for part in (_least_frames, _functions, _intervals):
                 for _ in range(4):
                     part(shared, rng)

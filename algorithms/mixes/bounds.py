@@ -108,17 +108,19 @@ class Pricing:
         """
         problem, region = self._problem, self._region
         part = region.unit / (_PARTS * max(1, ceil(point.value)))
+        multipliers = [short * region.unit for short in _short(point.branches)]
+        charges = self._charges(multipliers)
         values: list[Fraction] = []
         for i, price in enumerate(point.blocks):
             above = _rounded_up(Fraction(price) * region.unit * (1 + slack), part)
-            search = self._dearer(i, functions, above)
+            search = self._dearer(i, functions, above, charges.get(i))
             for priced in search.mixes[:_MOST_JOINING]:
                 self._columns.add_mix(i, priced.mix)
             if not search.decided:
                 return None
             dearest = search.dearest
             values.append(above if dearest is None else _rounded_up(dearest.worth, part))
-        scale, vector = region.fitted(values)
+        scale, vector = region.fitted(values, multipliers)
         if not scale:
             return None
         functions = {name: function.scaled(scale) for name, function in functions.items()}
@@ -132,18 +134,37 @@ class Pricing:
         )
         return Priced(functions, vector, worth + region.constant(vector), leaf)
 
-    def _dearer(self, i: int, functions: Mapping[str, PriceFunction], above: Fraction) -> Search:
+    def _charges(self, multipliers: Sequence[Fraction]) -> dict[int, dict[str, Fraction]]:
+        """Return by block what branches make a mix worth more, or less, for having a job."""
+        charges: dict[int, dict[str, Fraction]] = {}
+        for at, i, job in self._region.job_terms:
+            name, own = self._problem.job_names[job], charges.setdefault(i, {})
+            amount = self._region.path[at].sign * multipliers[at]
+            own[name] = own.get(name, Fraction(0)) + amount
+        return charges
+
+    def _dearer(
+        self,
+        i: int,
+        functions: Mapping[str, PriceFunction],
+        above: Fraction,
+        charges: Mapping[str, Fraction] | None = None,
+    ) -> Search:
         problem, block = self._problem, self._problem.blocks[i]
         return dearest_mix(
-            offers_of(problem, block, functions),
+            offers_of(problem, block, functions, charges),
             above=above,
             most_jobs=problem.max_jobs,
             node_limit=_NODES,
             stopped=self._stopped,
         )
 
-    def near(self, priced: Priced, i: int, slack: Fraction, most: int) -> list[Mix] | None:
+    def near(
+        self, priced: Priced, i: int, slack: Fraction, most: int, *, quick: bool
+    ) -> list[Mix] | None:
         """List the mixes on a block that are worth at most ``slack`` less than it.
+
+        A ``quick`` list is given up after a quarter of the effort.
 
         Returns
         -------
@@ -156,7 +177,7 @@ class Pricing:
             least=priced.vector.prices[i] - slack,
             most=most,
             most_jobs=problem.max_jobs,
-            node_limit=_NODES,
+            node_limit=_NODES // 4 if quick else _NODES,
             stopped=self._stopped,
         )
         return [found.mix for found in search.mixes] if search.decided else None

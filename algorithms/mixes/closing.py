@@ -147,7 +147,7 @@ class Closing:
         if priced is None or not self._shapes.complete or (cost is not None and not self._step):
             return
         target = self._target(cost)
-        mixes = self._all_mixes(target, _LISTED[0 if quick else 1])
+        mixes = self._all_mixes(target, quick=quick)
         if mixes is None or self._budget.stopped:
             return
         numbers = [self._columns.add_mix(column.block, column.mix) for column in mixes]
@@ -182,15 +182,15 @@ class Closing:
             self.decided = True
             yield Named(SolverBound(cost, "CP-SAT"), part)
 
-    def _all_mixes(self, target: Fraction | None, most: int) -> list[Column] | None:
+    def _all_mixes(self, target: Fraction | None, *, quick: bool) -> list[Column] | None:
         """List the mixes that schedules up to a target can use; None if there are too many."""
-        priced = self._search.best
+        priced, most = self._search.best, _LISTED[0 if quick else 1]
         assert priced is not None
         found: list[Column] = []
         for i, price in enumerate(priced.vector.prices):
             slack = self._slack(target)
             slack = price if slack is None else slack
-            mixes = self._search.pricing.near(priced, i, slack, most - len(found))
+            mixes = self._search.pricing.near(priced, i, slack, most - len(found), quick=quick)
             if mixes is None:
                 return None
             for mix in mixes:

@@ -37,6 +37,9 @@ _BROKEN = 1e-4
 _MOST_STEPS = 40
 #: Mixes of which there are fewer count as none; denominators of steps.
 _IN_USE, _SHORT = 1e-9, 10**6
+#: Steps of every job: a hair more than 0, 1, 2, ... Of all times that round up to the same number
+#: the least counts a mix least, so that no other cut of it says more.
+_HAIR, _WHOLE = Fraction(1, 10**5), 12
 
 
 class Step(NamedTuple):
@@ -82,6 +85,8 @@ class Point(NamedTuple):
         Of the jobs, likewise.
     steps : dict of Step to float
         The heights of all steps that are not 0.
+    branches : list of float
+        The multipliers of the region's branches.
     """
 
     value: float
@@ -90,6 +95,7 @@ class Point(NamedTuple):
     blocks: list[float]
     prices: Prices
     steps: dict[Step, float]
+    branches: list[float] = []  # noqa: RUF012
 
 
 class Master:
@@ -129,6 +135,11 @@ class Master:
             if limit is not None
         }
         self._served = {job: program.row((), low=1.0) for job in self._left.parts}
+        self._branches = [program.row((), low=float(c.sign * c.value)) for c in region.path]
+        self._of_job: dict[tuple[int, int], list[tuple[int, float]]] = {}
+        for at, i, job in region.job_terms:
+            term = self._branches[at], float(region.path[at].sign)
+            self._of_job.setdefault((i, job), []).append(term)
         self._steps: dict[Step, int] = {}
         self._machines: list[int] = []
         self._mixes: list[int] = []
@@ -148,6 +159,7 @@ class Master:
             terms = [(self._held[i], float(n)) for i, n in enumerate(row.counts) if n]
             if row.machine in self._limits:
                 terms.append((self._limits[row.machine], 1.0))
+            terms += [(self._branches[at], float(n)) for at, n in region.row_terms(row)]
             cost = near(region.costs[row.machine] / self._unit)
             self._machines.append(program.column(cost, terms))
         for column in self._columns.listed[len(self._mixes) :]:
@@ -159,6 +171,11 @@ class Master:
                 if job in parts
             ]
             shares = dict(column.shares)
+            charged: dict[int, float] = {}
+            for job in shares if self._of_job else ():
+                for branch, sign in self._of_job.get((column.block, job), ()):
+                    charged[branch] = charged.get(branch, 0.0) + sign
+            terms += charged.items()
             terms += [
                 (row, float(step.count(shares[step.job])))
                 for step, row in self._steps.items()
@@ -202,6 +219,7 @@ class Master:
             [max(0.0, answer.duals[row]) for row in self._held],
             Prices(slopes, steps),
             heights,
+            [max(0.0, answer.duals[row]) for row in self._branches],
         )
 
 
@@ -225,7 +243,7 @@ class Cuts:
             Step(job, times)
             for job in columns.jobs
             for times in sorted(
-                {Fraction(k) for k in range(1, 7)}
+                {k + _HAIR for k in range(_WHOLE)}
                 | {_short(k / share) for share in alone.get(job, ()) for k in range(1, 4)}
             )
         ]

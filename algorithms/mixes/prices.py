@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cms.certificate.certificate import round_up
 
 from .bounds import Priced, Pricing
-from .knapsack import BlockKnapsack
+from .knapsack import BlockKnapsack, Prices
 from .master import Cuts, Master, Point
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Mixes of a block that join at a time, and by how much they must be worth more than the block.
 _A_BLOCK, _MORE = 6, 1e-6
+#: So many times a share round up to 1, whatever the share.
+_ANY = 1e-6
 #: What is missing to a value that rounds up as it does is nothing but digits.
 _DIGITS = Fraction(1, 10**7)
 #: Blocks are priced at most so much above what their mixes are worth.
@@ -44,6 +46,8 @@ class PriceSearch:
     knapsacks : list of BlockKnapsack
         One a type of block.
     budget : Budget
+    known : Fraction, optional
+        A bound that is known below the region's branches; by default that of the whole problem.
 
     Attributes
     ----------
@@ -63,7 +67,9 @@ class PriceSearch:
         region: Region,
         knapsacks: list[BlockKnapsack],
         budget: Budget,
+        known: Fraction | None = None,
     ) -> None:
+        self._known = known
         self.columns, self.region, self._budget = columns, region, budget
         self.knapsacks = knapsacks
         self.master = Master(columns, region)
@@ -105,6 +111,17 @@ class PriceSearch:
             self.master.add_steps(broken)
             yield from self._converge(always=False)
 
+    def prove(self, rounds: int) -> Iterator[Priced]:
+        """Go on, below branches, with and without cuts, while more than is known may be proved.
+
+        Raises
+        ------
+        Stopped
+        """
+        yield from self._converge(always=False)
+        if self.rounds < rounds:
+            yield from self.refine()
+
     def settle(self) -> Iterator[Priced]:
         """Price the last solution exactly, should it prove more to the last digit."""
         if self.point is not None:
@@ -138,11 +155,20 @@ class PriceSearch:
         before = len(self.columns), len(self.region.rows)
         for i, knapsack in enumerate(self.knapsacks):
             above = point.blocks[i] * (1 + _MORE) + _MORE
-            for guess in knapsack.guesses(point.prices, above, _A_BLOCK):
+            for guess in knapsack.guesses(self._charged(i, point), above, _A_BLOCK):
                 self.columns.add(i, guess.amounts)
         if self.region.bounded:
             self.region.worth([Fraction(price) for price in point.blocks])
         return before != (len(self.columns), len(self.region.rows))
+
+    def _charged(self, i: int, point: Point) -> Prices:
+        """Return what jobs pay on a block: a branch adds a step that any share takes."""
+        steps = {job: list(own) for job, own in point.prices.steps.items()}
+        for at, block, job in self.region.job_terms:
+            if block == i and point.branches[at]:
+                height = self.region.path[at].sign * point.branches[at]
+                steps.setdefault(job, []).append((_ANY, height))
+        return Prices(point.prices.slopes, steps)
 
     def _could_prove_more(self, point: Point) -> bool:
         """Whether the program's value rounds up to more than what is known."""
@@ -150,7 +176,7 @@ class PriceSearch:
             unproved = self.best is None or self.best.bound <= 0
             return point.value > float(_DIGITS) and unproved
         value = self._surely(Fraction(point.value) * self.region.unit)
-        known = self._budget.lower_bound
+        known = self._budget.lower_bound if self._known is None else self._known
         if self.best is not None:
             known = max(known, round_up(self.best.bound, self._step))
         return round_up(value, self._step) > known

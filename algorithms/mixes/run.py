@@ -12,6 +12,7 @@ from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..prices.region import Region
+from .branching import Tree
 from .closing import FEW_JOBS, Closing
 from .columns import Columns
 from .dive import Diver
@@ -77,6 +78,10 @@ class _Run:
         yield from closing.look(self._cost, "mixes of the linear program, refined")
         if self._met(search):
             return
+        if few:
+            yield from self._branched(search)
+            if self._met(search):
+                return
         yield from closing.decide(self._cost, quick=True)
         if closing.decided or self._met(search):
             return
@@ -95,6 +100,14 @@ class _Run:
                 return
         for priced in search.settle():
             yield self._certificate(search, priced)
+
+    def _branched(self, search: PriceSearch) -> Iterator[Claim]:
+        """Prove the cost that is known by a tree of prices, where one that is not large does."""
+        cost = self._cost
+        if cost is not None:
+            proof = Tree(search, self._budget).proof(cost)
+            if proof is not None:
+                yield Named(proof, "branching")
 
     def _dived(self, search: PriceSearch) -> Iterator[Claim]:
         """Dive for schedules until one meets the bound."""

@@ -22,6 +22,7 @@ from .stage import Facts, Stage, Tell
 from .warming import warm_up
 
 if TYPE_CHECKING:
+    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.guarantee import GuaranteeVerdict
     from cms.problem.problem import Problem
 
@@ -79,7 +80,7 @@ def rechecked(problem: Problem, solution: Solution) -> Facts:
     return {**found, "outcome": Outcome.ANSWERED, "checker": checker}
 
 
-def recheck(problem: Problem, solution: Solution) -> tuple[str, list[str]]:
+def recheck(problem: Problem | TimeSharedProblem, solution: Solution) -> tuple[str, list[str]]:
     """Recheck a solution: from files by the independent checker, in large problems by ``cms``.
 
     Returns
@@ -101,7 +102,7 @@ def recheck(problem: Problem, solution: Solution) -> tuple[str, list[str]]:
     return "cms", [str(fault) for fault in faults_of(problem, solution)]
 
 
-def _from_files(problem: Problem, solution: Solution) -> list[str]:
+def _from_files(problem: Problem | TimeSharedProblem, solution: Solution) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("problem.json", "solution.json")]
         write_problem(problem, paths[0])

@@ -21,7 +21,7 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
@@ -143,8 +143,9 @@ def random_mix(
     most: int = 10,
     rule: FrameRule | str = FrameRule.ROUND_ROBIN,
     max_jobs: int | None = 3,
+    tables: Mapping[str, Mapping[str, Sequence[tuple[int, Fraction]]]] | None = None,
 ) -> TimeSharedProblem:
-    """Some of the ten models, each once: rates log-uniform in 30..1600, limits uniform in 50..200.
+    """Some of ten models, each once: rates log-uniform in 30..1600, limits uniform in 50..200.
 
     Parameters
     ----------
@@ -154,6 +155,8 @@ def random_mix(
     rule : FrameRule or str, default "round_robin"
     max_jobs : int or None, default 3
         Of one mix.
+    tables : mapping, optional
+        ``{model: {share: [(batch, seconds)]}}``, as measured; by default the made-up ones.
 
     Examples
     --------
@@ -163,8 +166,10 @@ def random_mix(
     """
     random = Random(f"random mix {seed}")
     number = least + _below(random, most - least + 1)
-    chosen = sorted(CURVES, key=lambda _: random.random())[:number]
-    jobs = [_job(random, curve.name, curve) for curve in chosen]
+    if tables is None:
+        tables = {curve.name: curve.points() for curve in CURVES}
+    chosen = sorted(tables, key=lambda _: random.random())[:number]
+    jobs = [_job(random, name, tables[name]) for name in chosen]
     return TimeSharedProblem(configurations=pairs(), jobs=jobs, rule=rule, max_jobs=max_jobs)
 
 
@@ -193,7 +198,7 @@ def larger_mix(
     drawn = []
     for number in range(1, jobs + 1):
         curve = CURVES[_below(random, len(CURVES))]
-        drawn.append(_job(random, f"{curve.name} {number}", curve))
+        drawn.append(_job(random, f"{curve.name} {number}", curve.points()))
     return TimeSharedProblem(configurations=pairs(), jobs=drawn, rule=rule, max_jobs=max_jobs)
 
 
@@ -247,11 +252,13 @@ def _curve(name: str) -> Curve:
     return next(curve for curve in CURVES if curve.name == name)
 
 
-def _job(random: Random, name: str, curve: Curve) -> TimeSharedJob:
+def _job(
+    random: Random, name: str, points: Mapping[str, Sequence[tuple[int, Fraction]]]
+) -> TimeSharedJob:
     low, high = RATES
     rate = round(low * (high / low) ** random.random())
     limit = LIMITS[0] + _below(random, LIMITS[1] - LIMITS[0] + 1)
-    return TimeSharedJob(name, rate, Fraction(limit, 1000), curve.points())
+    return TimeSharedJob(name, rate, Fraction(limit, 1000), points)
 
 
 def _below(random: Random, number: int) -> int:

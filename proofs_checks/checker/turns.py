@@ -6,7 +6,8 @@ be one, and their batches must fit into it. Requests come evenly: in no window a
 are there more than a batch. So a turn that begins finds at most a batch waiting, of which none had
 waited for the turn before; each has waited for less than a frame and runs for one batch, and that
 much the limit must allow. A batch takes what its throughput says, or its measured latency, where
-that is longer by more than one part in a hundred.
+that is longer by more than one part in a hundred. Of a process that is another's nobody knows how
+long its turns are, so that it cannot be in a share of ours.
 """
 
 from __future__ import annotations
@@ -30,18 +31,25 @@ def turn_faults(
 ) -> list[str]:
     """Say what is wrong with the turns on a GPU under MPS."""
     shares: dict[tuple[int, int], list[Point]] = {}
+    foreign = set()
     for each in held:
         if each.start is not None:
-            own = shares.setdefault((each.start, _percent(each)), [])
-            if each.point is not None and each.owner is None:
+            share = each.start, _percent(each)
+            own = shares.setdefault(share, [])
+            if each.owner is not None:
+                foreign.add(share)
+            elif each.point is not None:
                 own.append(points[each.point])
     faults = [
         f"{name}: the shares from {first} % and from {second} % overlap"
         for (first, size), (second, _) in pairwise(sorted(shares))
         if first + size > second
     ]
-    for (start, _), taking in shares.items():
-        faults += [f"{name}, the share from {start} %: {why}" for why in _wrong(taking, services)]
+    for (start, size), taking in shares.items():
+        wrong = _wrong(taking, services)
+        if taking and (start, size) in foreign:
+            wrong = ["another's process is in it, whose turns nobody knows"]
+        faults += [f"{name}, the share from {start} %: {why}" for why in wrong]
     return faults
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from cms import solve
 from cms.cli.app import run
-from cms.fleet.serving import NeighbourServing, Plan, read_plan, write_plan
+from cms.fleet.serving import Interference, NeighbourServing, Plan, read_plan, write_plan
+from cms.fleet.serving.neighbours import beside
 from proofs_checks.checker import Fault
 from proofs_checks.checker.__main__ import main as second
 from proofs_checks.checker.interference import examine_beside
@@ -146,6 +147,14 @@ def _a_higher_bound(interference: dict[str, Any]) -> None:
     interference["outer"]["solution"]["lower_bound"] += 1
 
 
+def _counts(posed: NeighbourServing) -> bool:
+    """Whether slowdowns of 4 are another problem: some batches can stand side by side."""
+    table = Interference(dict.fromkeys(posed.interference.pairs, 4))
+    other = beside(posed.solo, table, posed.classes)
+    ours = posed.problem, posed.outer, posed.ranks
+    return (other.problem, other.outer, other.ranks) != ours
+
+
 ALTERED: list[Callable[[dict[str, Any]], None]] = [
     _doubled, _one_class_higher, _longer_in_the_outer_problem, _a_lost_configuration,
     _a_higher_bound,
@@ -173,6 +182,9 @@ def test_both_checkers_find_what_was_altered(
             run(["check", str(tmp_path / "altered.json")]),
             second([str(tmp_path / "altered.json")]),
         )
+        if alter is _doubled and not _counts(posed):
+            assert codes == (0, 0)
+            continue
         # slowdowns of 4 may leave a schedule valid, and classes that are others may prove as much
         assert codes in ((1, 1), (1, 0)) if alter in ALTERED[:2] else codes == (1, 1), alter
     capsys.readouterr()

@@ -36,7 +36,8 @@ from cms.fleet.serving import (
     read_interference,
     read_utilisations,
 )
-from cms.fleet.serving.interference import INTERFERENCE_COLUMNS
+from cms.fleet.serving.classes import Side, classes_of
+from cms.fleet.serving.interference import INTERFERENCE_COLUMNS, Slowdowns
 from cms.fleet.serving.linear_slowdown import Batch, Utilisation
 from cms.fleet.serving.neighbours import classes_in, plain_block
 from tests.fleet.mixes import share
@@ -148,6 +149,18 @@ def test_blocks_say_what_may_be_on_them_and_beside_them() -> None:
 
 def cut(first: str, mixes: dict[tuple[str, Mix], int], count: int = 1) -> MachineGroup:
     return MachineGroup(Configuration({first: 1, "mps:40 (3 beside 1)": 1}, A100), mixes, count)
+
+
+def test_batches_that_keep_no_limit_count_where_kinds_are_ordered() -> None:
+    """They were measured, and say how much a kind slows others: images come out tighter."""
+    slow = {(4, 4): "1.1", (4, 8): "1.2", (16, 4): "1.9", (16, 8): "1.1"}
+    factors = {
+        ("m", "mps:50", own, "m", other): Fraction(factor) for (own, other), factor in slow.items()
+    }
+    beside = ("m", 4), ("m", 8)
+    side = Side("mps:50", "mps:50", "mps:50", (("m", 4),), beside, Slowdowns(A100, factors))
+    assert classes_of([side], 2) == {("m", 8): 1, ("m", 4): 2}
+    assert classes_of([side], 1) == {("m", 8): 1, ("m", 4): 1}
 
 
 def test_the_exact_check_finds_a_limit_that_only_a_neighbour_breaks() -> None:

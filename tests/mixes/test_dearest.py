@@ -7,7 +7,6 @@ either.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -19,66 +18,16 @@ from cms.mixes.functions import PriceFunction
 from cms.mixes.offers import Choice, ExactMixes, Offer, Pick
 from cms.running.stopping import Stopped
 from proofs_checks.checker import dearest as checker
-from tests.mixes.offered import all_mixes, random_offers, wild_offers
+from proofs_checks.offered import (
+    all_mixes,
+    by_the_checker,
+    dearest,
+    random_offers,
+    require_agreement,
+)
 from tests.samples import few
 
 NOTHING = Fraction(0)
-
-
-def by_the_checker(
-    offers: Sequence[Offer], price: Fraction, most_jobs: int | None = None
-) -> checker.Dearer | None:
-    jobs = [
-        checker.Offered(
-            offer.job,
-            offer.demand,
-            checker.Function(offer.function.slope, tuple(map(tuple, offer.function.steps))),  # type: ignore[arg-type]
-            offer.charge,
-            tuple(checker.Place(*choice) for choice in offer.choices),
-        )
-        for offer in offers
-    ]
-    return checker.dearer_mix(jobs, price, most_jobs)
-
-
-def dearest(offers: Sequence[Offer], above: Fraction, most_jobs: int | None = None) -> Search:
-    found = dearest_mix(offers, above=above, most_jobs=most_jobs)
-    assert found.decided
-    return found
-
-
-def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
-    """Both searches and the enumeration agree, on the value and on either side of it."""
-    rng = random.Random(f"dearest {seed}")
-    make = wild_offers if seed % 10 == 4 else random_offers
-    offers = make(rng, rng.randint(1, jobs))
-    if seed % 10 == 7:  # worths come in steps alone
-        offers = [each._replace(function=PriceFunction(0, each.function.steps)) for each in offers]
-    most_jobs = rng.choice([None, None, 1, 2, 3])
-    every = list(all_mixes(offers, most_jobs))
-    best = max((worth for _, worth in every), default=NOTHING)
-    found = dearest(offers, NOTHING, most_jobs).dearest
-    if best <= 0:
-        assert found is None
-        assert by_the_checker(offers, NOTHING, most_jobs) is None
-        return
-    assert found is not None
-    assert found.worth == best
-    assert (dict(found.mix), best) in every
-    # At the value itself there is none, and a breath below it there is.
-    assert not dearest(offers, best, most_jobs).mixes
-    assert by_the_checker(offers, best, most_jobs) is None
-    below = best * Fraction(10**9 - 1, 10**9)
-    dearer = by_the_checker(offers, below, most_jobs)
-    assert dearer is not None
-    assert (dearer.amounts, dearer.worth) in every
-    assert below < dearer.worth <= best
-    if listing:
-        least = rng.choice(every)[1]
-        listed = mixes_worth(offers, least=least, most=len(every), most_jobs=most_jobs)
-        assert listed.decided
-        wanted = [(sorted(mix.items()), worth) for mix, worth in every if worth >= least]
-        assert sorted((sorted(mix.items()), worth) for mix, worth in listed.mixes) == sorted(wanted)
 
 
 @pytest.mark.parametrize("part", few(1, range(6)))

@@ -34,7 +34,7 @@ from cms import (
 from cms.certificate.first import first_certificate
 from cms.files import certificate_from_json, problem_to_json
 from cms.mixes import prices as prices_module
-from tests.mixes.offered import random_number
+from proofs_checks.offered import random_number
 from tests.proofs_checks.both import proved, refused
 from tests.references.mixes import expanded, mixes_on, time_shared_toy
 from tests.samples import few, refusal, so_many

@@ -2,10 +2,10 @@
 
 Under MPS, instances with one share and one start are processes of several services that take turns.
 What each supplies says how long their common frame is: a batch a frame. So nothing more need be
-known of how they were planned: the frames must be one, the batches must fit into it, and a request
-that has just missed its turn waits for one frame and runs for one batch. That is the rule of frames
-`round_robin` (:class:`cms.FrameRule`), and what keeps `collect_then_run` keeps it, too: two frames
-are at least a frame and a batch.
+known of how they were planned: the frames must be one, the batches must fit into it, nobody else's
+process may be in the share, and a request that has just missed its turn waits for one frame and
+runs for one batch. That is the rule of frames `round_robin` (:class:`cms.FrameRule`), and what
+keeps `collect_then_run` keeps it, too: two frames are at least a frame and a batch.
 """
 
 from __future__ import annotations
@@ -21,12 +21,29 @@ from ..serving.time_sharing import amount_of, slot_ms
 from .instance import Instance, Mode, Work
 from .model import FleetGpu
 
-__all__ = ["refuse_turns", "takes_turns", "turn_faults"]
+__all__ = ["refuse_turns", "shares_of", "takes_turns", "turn_faults"]
 
 
 def takes_turns(card: FleetGpu, instance: Instance) -> bool:
     """Whether an instance is one of the processes that take turns in a share."""
     return card.mode is Mode.MPS and instance.start is not None
+
+
+def shares_of(card: FleetGpu) -> dict[str, list[Instance]]:
+    """Return by their place the shares of a GPU in which services can take turns.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> held = (Instance("mps:60", 0), Instance("mps:60", 0, owner="unknown"), Instance("mps:40"))
+    >>> {p: len(n) for p, n in shares_of(FleetGpu("n", 0, gpu("a30-24gb"), Mode.MPS, held)).items()}
+    {'mps:60@0': 2}
+    """
+    shares: dict[str, list[Instance]] = {}
+    for each in card.instances:
+        if takes_turns(card, each):
+            shares.setdefault(each.place, []).append(each)
+    return shares
 
 
 def refuse_turns(cards: Iterable[FleetGpu]) -> None:
@@ -61,12 +78,14 @@ def turn_faults(card: FleetGpu, services: Iterable[Service]) -> Iterator[Violati
 ms or more; it is 25
     """
     limits = {service.name: service.latency_limit_ms for service in services}
-    shares: dict[str, list[Work]] = {}
-    for each in card.instances if card.mode is Mode.MPS else ():
-        if takes_turns(card, each) and each.work is not None and each.is_ours:
-            shares.setdefault(each.place, []).append(each.work)
-    for place, works in shares.items():
-        yield from _faults(card, place, works, limits)
+    for place, held in shares_of(card).items():
+        works = [each.work for each in held if each.work is not None and each.is_ours]
+        others = [each for each in held if not each.is_ours]
+        if works and others:
+            has = f"{others[0]} beside {works[0].service} in one share"
+            yield Violation("turn", card.name, has, "a share without others' turns")
+        elif works:
+            yield from _faults(card, place, works, limits)
 
 
 def _faults(

@@ -15,6 +15,12 @@ from .instance import Kind, Work
 
 __all__ = ["Wanted", "wanted_of"]
 
+#: What brings services that take turns onto GPUs: from empty ones it places.
+_REORGANISE = (
+    "cms.fleet.deployment.transition.reorganise brings such a plan onto GPUs under MPS, empty ones "
+    "or in use (cms reconcile --sharing time follows rates with it), or plan without sharing"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -87,7 +93,7 @@ def wanted_of(plan: Plan) -> Wanted:
     >>> sum(wanted.on("a100-80gb").values()) == sum(wanted.counts.values())
     True
     """
-    serving = plan.unshared("a deployment")
+    serving = plan.unshared("placing", _REORGANISE)
     if plan.solution.cost is None:
         raise InvalidProblem(
             f"the plan has no schedule ({plan.solution.status}), so that there is nothing to place"

@@ -6,7 +6,7 @@ mean and cut into classes; a mix is of the class of its highest kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -163,12 +163,14 @@ def _require_all(sides: Iterable[Side]) -> None:
     )
 
 
-def classes_of(sides: Iterable[Side], classes: int) -> dict[Kind, int]:
+def classes_of(sides: Collection[Side], classes: int) -> dict[Kind, int]:
     """Return the class of each kind on one GPU, from 1: those that slow others more are higher.
+
+    What counts is the mean over all pairs that were measured, also of batches that keep no limit.
 
     Parameters
     ----------
-    sides : iterable of Side
+    sides : collection of Side
         Of one GPU.
     classes : int
         How many there are at most; each has as many kinds as the next, or one more.
@@ -179,8 +181,11 @@ def classes_of(sides: Iterable[Side], classes: int) -> dict[Kind, int]:
     """
     caused: dict[Kind, list[Fraction]] = {}
     for side in sides:
-        for other in side.beside:
-            caused.setdefault(other, []).extend(side.factor(own, other) for own in side.kinds)
+        caused |= {other: [] for other in side.beside if other not in caused}
+    for slowdowns in {id(side.slowdowns): side.slowdowns for side in sides}.values():
+        for (_, _, _, model, batch), factor in slowdowns.factors.items():
+            if (model, batch) in caused:
+                caused[model, batch].append(factor)
 
     def mean(kind: Kind) -> Fraction:
         factors = caused[kind]

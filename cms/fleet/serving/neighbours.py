@@ -136,8 +136,8 @@ def beside(solo: SharedServing, table: Interference, classes: int | None) -> Nei
         )
     most = DEFAULT_CLASSES if classes is None else classes
     most = whole(most, "the number of classes", least=1, error=InvalidOption)
-    slowdowns = {one.key: table.on(one) for one in solo.gpus}
-    sides = sides_of(solo, slowdowns)
+    measured = _measured_there(solo, [table.on(one) for one in solo.gpus])
+    sides = sides_of(solo, {one.key: measured.on(one) for one in solo.gpus})
     ranks = [classes_of(own, most) for own in sides]
     blocks = [block for own, rank in zip(sides, ranks, strict=True) for block in _blocks(own, rank)]
     shapes = list(_shapes(solo, blocks))
@@ -164,7 +164,7 @@ def beside(solo: SharedServing, table: Interference, classes: int | None) -> Nei
         sharing=solo.sharing,
         solo=solo,
         outer=_image(solo, blocks, shapes, _best),
-        interference=_measured_there(solo, slowdowns.values()),
+        interference=measured,
         classes=most,
         ranks=FrozenMap(
             {

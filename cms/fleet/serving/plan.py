@@ -284,8 +284,10 @@ class Plan:
             claimed_bound=claimed, seconds=seconds, guarantee=None, history=(),
         )  # fmt: skip
 
-    def unshared(self, wanted_for: str) -> ServingProblem:
+    def unshared(self, wanted_for: str, instead: str = "plan without sharing") -> ServingProblem:
         """Return the serving problem of a plan whose instances serve one service each.
+
+        `instead` says what to do with any other.
 
         Raises
         ------
@@ -296,7 +298,7 @@ class Plan:
             return self.serving
         raise UnsupportedProblem(
             f"{wanted_for} takes plans whose instances serve one service each, and in this one "
-            "services share instances in time; plan without sharing"
+            f"services share instances in time; {instead}"
         )
 
     @cached_property

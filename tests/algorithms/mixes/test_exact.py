@@ -10,7 +10,9 @@ import pytest
 from algorithms.gpulet import Gpulet, GpuletGuided, GpuletSbp
 from algorithms.mixes.first_fit import MixFirstFit
 from algorithms.solvers.simplex import cheapest
+from bench.runs.solving import recheck
 from cms import (
+    Branch,
     Configuration,
     MachineType,
     Mix,
@@ -63,6 +65,25 @@ def test_a_random_mix_is_planned_with_a_checked_proof(seed: int) -> None:
     solution = solve(problem, time_limit=None)
     assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
     assert not check(problem, solution.schedule)
+
+
+@pytest.mark.parametrize("seed", few(2, [576, 1609, 882, 1079, 1800, 1958, 2629]))
+def test_a_tree_of_prices_proves_what_one_set_of_prices_does_not(seed: int) -> None:
+    problem = time_shared_toy(Random(seed))
+    solution = solve(problem, method="price_and_branch", time_limit=None)
+    assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
+    assert isinstance(solution.certificate, Branch)
+    assert any("branching" in line.source for line in solution.history)
+    assert recheck(problem, solution) == ("independent", [])
+    assert solution.cost == solve(expanded(problem), method="cp_sat", time_limit=None).cost
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [141, 174])
+def test_random_mixes_a_hair_short_of_a_machine_are_proved_by_trees(seed: int) -> None:
+    solution = solve(random_mix(seed, rule=RULES[seed % 2]), time_limit=None)
+    assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
+    assert isinstance(solution.certificate, Branch)
 
 
 def test_one_job_a_block_is_plain_cms() -> None:

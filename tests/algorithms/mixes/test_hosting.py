@@ -2,107 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
 from random import Random
 
 import pytest
 
 from algorithms.mixes.hosting import Hosted, Hosting
+from bench.time_sharing.hosting import RULES, all_mixes, require_hosting
 from cms import Configuration, FrameRule, Mix, TimeSharedJob, TimeSharedProblem
-from cms.mixes.frames import Frame
 from instances.families.time_sharing import random_mix
 from tests.samples import few
-
-RULES = tuple(FrameRule)
-
-
-def drawn(random: Random) -> TimeSharedProblem:
-    """Up to three jobs with up to four points each, in any order of length; often many ties."""
-    spread = random.choice([4, 12, 60])
-    denominator = random.choice([1, 1, 3, 7])
-    jobs = []
-    for j in range(random.randint(1, 3)):
-        amounts = random.sample(range(1, 9), random.randint(1, 4))
-        points = [(amount, Fraction(random.randint(1, spread), denominator)) for amount in amounts]
-        limit = Fraction(random.randint(1, 6 * spread), random.choice([1, denominator]))
-        jobs.append(TimeSharedJob(f"j{j}", 1, limit, {"b": points}))
-    return TimeSharedProblem(
-        configurations=Configuration({"b": 1}),
-        jobs=jobs,
-        rule=random.choice(RULES),
-        max_jobs=random.choice([None, None, None, 2]),
-    )
-
-
-def all_mixes(problem: TimeSharedProblem, jobs: tuple[str, ...]) -> Iterator[tuple[Mix, Frame]]:
-    """Every admitted mix of just these jobs."""
-    if problem.max_jobs is not None and len(jobs) > problem.max_jobs:
-        return
-    points = [problem.job(job).points["b"] for job in jobs]
-    for chosen in product(*points):
-        mix = Mix({job: point.amount for job, point in zip(jobs, chosen, strict=True)})
-        frame = problem.frame("b", mix)
-        if frame.admitted:
-            yield mix, frame
-
-
-def rates(random: Random, problem: TimeSharedProblem, jobs: tuple[str, ...]) -> dict[str, Fraction]:
-    """Rates near what some mix gives: exactly that, a little more, or any."""
-    frames = [frame for _, frame in all_mixes(problem, jobs)]
-    if frames and random.random() < 0.7:
-        frame = random.choice(frames)
-        hair = random.choice([Fraction(1), Fraction(1), Fraction(10**9 + 1, 10**9), Fraction(3, 4)])
-        return {job: frame.rates[job] * hair for job in jobs}
-    return {job: Fraction(random.randint(1, 9), random.randint(1, 30)) for job in jobs}
-
-
-def assert_hosting_is_what_all_mixes_say(seed: int) -> None:
-    random = Random(seed)
-    problem = drawn(random)
-    names = tuple(problem.job_names)
-    jobs = tuple(random.sample(names, random.randint(1, len(names))))
-    asked = rates(random, problem, jobs)
-    hosting = Hosting(problem)
-    able = [
-        frame.length
-        for _, frame in all_mixes(problem, jobs)
-        if all(frame.rates[job] >= asked[job] for job in jobs)
-    ]
-    hosted = hosting.host("b", asked)
-    assert (hosted is None) == (not able)
-    if hosted is not None:
-        frame = problem.frame("b", Mix(hosted.amounts))
-        assert frame.admitted
-        assert frame.length == min(able)
-        assert all(frame.rates[job] >= asked[job] for job in jobs)
-        assert hosted.rates == asked
-    assert_the_most_is_what_all_mixes_say(problem, asked, jobs)
-
-
-def assert_the_most_is_what_all_mixes_say(
-    problem: TimeSharedProblem, asked: dict[str, Fraction], jobs: tuple[str, ...]
-) -> None:
-    *others, job = jobs
-    able = [
-        frame.rates[job]
-        for _, frame in all_mixes(problem, jobs)
-        if all(frame.rates[other] >= asked[other] for other in others)
-    ]
-    most: Hosted | None = Hosting(problem).most("b", asked, job)
-    assert (most is None) == (not able)
-    if most is not None:
-        assert most.rates == {**asked, job: max(able)}
-        frame = problem.frame("b", Mix(most.amounts))
-        assert frame.admitted
-        assert all(frame.rates[name] >= rate for name, rate in most.rates.items())
 
 
 @pytest.mark.parametrize("part", few(1, range(34)))
 def test_hosting_is_what_all_mixes_say(part: int) -> None:
     for seed in range(300 * part, 300 * (part + 1)):
-        assert_hosting_is_what_all_mixes_say(seed)
+        require_hosting(seed)
 
 
 def test_a_rate_that_a_mix_gives_exactly_is_hosted_and_a_hair_more_is_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from random import Random
 
 import numpy as np
@@ -13,6 +14,7 @@ from algorithms.mixes.columns import Columns
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.knapsack import BlockKnapsack, Prices
+from algorithms.mixes.master import Cuts, Point, Step
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
 from algorithms.mixes.tidy import smaller_mixes, tidied
@@ -72,6 +74,32 @@ def test_bounds_hold_and_dives_end_in_valid_schedules(seed: int) -> None:
     for schedule in schedules:
         assert not check(problem, schedule)
         assert schedule.cost(problem) >= search.best.bound
+
+
+@pytest.mark.parametrize("seed", few(4, [43, *range(43), *range(44, 60)]))
+def test_of_all_cuts_up_to_twelve_the_one_that_is_broken_most_is_found(seed: int) -> None:
+    rng = Random(seed)
+    per_cent = rng.sample(range(20, 100), 4)  # of the demand, by a larger and longer batch each
+    points = [(10**at, Fraction(10**at, rate)) for at, rate in enumerate(per_cent)]
+    job = TimeSharedJob("x", 100, 10**4, {"a": points})
+    columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=[job]))
+    columns.add_alone()
+    for amount, _ in points:
+        columns.add(0, {0: Fraction(amount)})
+    shares = [column.shares[0][1] for column in columns.listed]
+    mixes = [rng.random() for _ in shares]
+    served = sum(mix * float(share) for mix, share in zip(mixes, shares, strict=True))
+    mixes = [mix / served for mix in mixes]
+
+    def have(step: Step) -> float:
+        counted = sum(m * step.count(s) for m, s in zip(mixes, shares, strict=True))
+        return counted / ceil(step.times)
+
+    point = Point(1.0, [], mixes, [], Prices(np.zeros(1), {}), {})
+    found = Cuts(columns).broken(point)
+    worst = min(have(Step(0, Fraction(hundredths, 100))) for hundredths in range(1, 1201))
+    if worst < 0.999:
+        assert have(found[0]) <= worst
 
 
 def test_shares_a_hair_short_of_a_demand_are_neither_found_nor_ruled_out_wrongly() -> None:

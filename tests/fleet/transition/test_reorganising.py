@@ -22,7 +22,6 @@ from cms.fleet.deployment import (
     FleetGpu,
     FleetNode,
     Instance,
-    check_deployment,
     nearest,
     place,
     wanted_of,
@@ -273,64 +272,26 @@ def _floor(document: Document) -> None:
     document["floors"]["chat"]["rps"] = 10_000
 
 
-@pytest.mark.parametrize("spoil", [_as_restart, _uneven, _overlapping, _tight, _floor])
+def _with_another(document: Document) -> None:
+    """Another's process begins where a share of ours does, before and after."""
+    for side in ("start", "target"):
+        for node in document[side]["nodes"]:
+            for card in node["gpus"]:
+                card["instances"] += [
+                    {**each, "point": None, "owner": "pod team-x/trainer"}
+                    for each in card["instances"][:1]
+                ]
+
+
+@pytest.mark.parametrize(
+    "spoil", [_as_restart, _uneven, _overlapping, _tight, _floor, _with_another]
+)
 def test_both_checkers_refuse_what_is_spoiled(spoil: Callable[[Document], None]) -> None:
     document = reread(first_change())
     assert recheck(document) == []
     spoil(document)
     assert check_transition(transition_from_json(document)) != ()
     assert recheck(document) != []
-
-
-def work(name: str, percent: int, batch: int, ms: int, supply: Fraction | int) -> Work:
-    return Work(name, share("bert", percent, batch, ms), Fraction(supply))
-
-
-@pytest.mark.parametrize(
-    ("held", "limit", "words"),
-    [
-        ((("mps:60", 0, work("a", 60, 8, 10, 400)),), 30, ""),
-        ((("mps:60", 0, work("a", 60, 8, 10, 400)),), Fraction(299999, 10000), "a limit of 30 ms"),
-        (
-            (("mps:60", 0, work("a", 60, 8, 10, 400)), ("mps:60", 0, work("b", 60, 4, 10, 200))),
-            30,
-            "",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 10, 400)), ("mps:60", 0, work("b", 60, 4, 10, 201))),
-            60,
-            "one frame for all",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 11, 400)), ("mps:60", 0, work("b", 60, 4, 10, 200))),
-            60,
-            "batches that fit",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 5, 800)), ("mps:60", 0, work("a", 60, 8, 5, 800))),
-            60,
-            "a turn for each",
-        ),
-        (
-            (("mps:60", 0, work("a", 60, 8, 5, 800)), ("mps:60", 41, work("b", 60, 8, 5, 800))),
-            60,
-            "ends at 100 %",
-        ),
-        (
-            (("mps:40", 0, work("a", 40, 8, 5, 800)), ("mps:60", 39, work("b", 60, 8, 5, 800))),
-            60,
-            "per cents of their own",
-        ),
-    ],
-)
-def test_turns_in_a_share_are_checked_exactly(
-    held: tuple[tuple[str, int, Work], ...], limit: Fraction | int, words: str
-) -> None:
-    card = FleetGpu("n", 0, CARD, Mode.MPS, tuple(Instance(*each) for each in held))
-    services = tuple(Service(name, "bert", 0, limit) for name in "ab")
-    faults = check_deployment(Deployment((FleetNode("n", (card,)),), services))
-    assert bool(faults) == bool(words), faults
-    assert words in " ".join(map(str, faults))
 
 
 def test_turns_change_by_switches_only_and_48_clients_are_the_most() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ....values.numbers import shown
 from ..instance import Instance, Mode, State
 from ..model import Deployment, FleetGpu
+from ..turns import shares_of
 
 __all__ = [
     "about_mps",
@@ -76,12 +77,26 @@ def about_work(deployment: Deployment) -> Iterator[str]:
 
 
 def about_mps(deployment: Deployment, instead: str) -> Iterator[str]:
-    """Shares under MPS; `instead` says what there is in their place."""
+    """Shares under MPS; `instead` says what there is in their place. And turns, which none has."""
     shared = [card for card in deployment.gpus() if card.mode is Mode.MPS]
     if shared:
         unequal = [card.name for card in shared if len(set(card.counts)) > 1]
         sizes = f" (they are unequal on {some(unequal)})" if unequal else ""
         yield f"Shares under MPS of {some([card.name for card in shared])}{sizes}: {instead}"
+    turns = [
+        f"{card.name} {place}"
+        for card in shared
+        for place, held in shares_of(card).items()
+        if len(held) > 1
+    ]
+    if turns:
+        shares = "1 share" if len(turns) == 1 else f"{len(turns)} shares"
+        yield (
+            f"Turns: that services run in turn in {shares} ({some(turns)}), a batch of each a "
+            "frame; here each of them has all of its share to itself, at the same time as the "
+            "others, and what they promise does not hold unless a server of yours has them take "
+            "turns."
+        )
 
 
 def about_others(deployment: Deployment, what: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Random offers of jobs on a block, and the dearest mixes by trying out all of them."""
+"""The dearest mix of random offers: by both searches, and by trying out all mixes one by one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 
+from cms.mixes.dearest import Search, dearest_mix, mixes_worth
 from cms.mixes.frames import FrameRule
 from cms.mixes.functions import PriceFunction
 from cms.mixes.offers import Choice, Offer
 
+from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
+from .finding import require
+
 
 def random_number(rng: random.Random, most: int = 20) -> Fraction:
+    """Draw a number of few digits."""
     return Fraction(rng.randint(1, most), rng.choice([1, 1, 2, 3, 5, 7]))
 
 
 def random_function(rng: random.Random, demand: Fraction) -> PriceFunction:
+    """Draw a function of up to four steps."""
     slope = random_number(rng) if rng.random() < 0.8 else 0
     times = [
         rng.choice([Fraction(rng.randint(1, 6)) / (demand or 1), random_number(rng) / 6])
@@ -26,12 +32,13 @@ def random_function(rng: random.Random, demand: Fraction) -> PriceFunction:
 
 
 def random_points(rng: random.Random) -> list[tuple[Fraction, Fraction]]:
+    """Draw up to three amounts with lengths."""
     amounts = rng.sample([1, 2, 4, 8, 16], rng.randint(1, 3))
     return [(Fraction(a), random_number(rng, 6 + 2 * a)) for a in amounts]
 
 
 def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
-    """Offers by one rule; some jobs alike, some charges, some without an admissible point."""
+    """Draw offers by one rule; some jobs alike, some charges, some without an admissible point."""
     rule = rng.choice(list(FrameRule))
     offers: list[Offer] = []
     for at in range(jobs):
@@ -51,12 +58,12 @@ def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
 
 
 def wild_number(rng: random.Random, least: int = -12, most: int = 12) -> Fraction:
-    """A number of any size between powers of ten."""
+    """Draw a number of any size between powers of ten."""
     return rng.randint(1, 99) * Fraction(10) ** rng.randint(least, most)
 
 
 def wild_offers(rng: random.Random, jobs: int) -> list[Offer]:
-    """Offers whose demands, lengths and prices are of all sizes, beside each other."""
+    """Draw offers whose demands, lengths and prices are of all sizes, beside each other."""
     offers = []
     for at in range(jobs):
         demand, limit = wild_number(rng), wild_number(rng, 0, 6)
@@ -80,7 +87,7 @@ def wild_offers(rng: random.Random, jobs: int) -> list[Offer]:
 def all_mixes(
     offers: Sequence[Offer], most_jobs: int | None = None
 ) -> Iterator[tuple[dict[str, Fraction], Fraction]]:
-    """Every admitted mix and its worth, by the definition."""
+    """Iterate over every admitted mix and its worth, by the definition."""
     for size in range(1, min(most_jobs or len(offers), len(offers)) + 1):
         for chosen in combinations(offers, size):
             for choices in product(*(offer.choices for offer in chosen)):
@@ -93,3 +100,75 @@ def all_mixes(
                     worth += offer.charge + offer.function.worth(rate, offer.demand)
                 picked = zip(chosen, choices, strict=True)
                 yield {offer.job: choice.amount for offer, choice in picked}, worth
+
+
+def by_the_checker(
+    offers: Sequence[Offer], price: Fraction, most_jobs: int | None = None
+) -> Dearer | None:
+    """Ask the second checker for a mix that is worth more than a price."""
+    jobs = [
+        Offered(
+            offer.job,
+            offer.demand,
+            Function(offer.function.slope, tuple(offer.function.steps)),
+            offer.charge,
+            tuple(Place(*choice) for choice in offer.choices),
+        )
+        for offer in offers
+    ]
+    return dearer_mix(jobs, price, most_jobs)
+
+
+def dearest(offers: Sequence[Offer], above: Fraction, most_jobs: int | None = None) -> Search:
+    """Ask the package for the dearest mix above a price, and have it decide."""
+    found = dearest_mix(offers, above=above, most_jobs=most_jobs)
+    require(found.decided, "the package does not decide")
+    return found
+
+
+def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
+    """Both searches and the enumeration agree, on the value and on either side of it.
+
+    Parameters
+    ----------
+    seed : int
+    jobs : int
+        At most so many.
+    listing : bool
+        Whether all mixes above some worth are listed as well.
+
+    Raises
+    ------
+    Breach
+    """
+    rng = random.Random(f"dearest {seed}")
+    make = wild_offers if seed % 10 == 4 else random_offers
+    offers = make(rng, rng.randint(1, jobs))
+    if seed % 10 == 7:  # worths come in steps alone
+        offers = [each._replace(function=PriceFunction(0, each.function.steps)) for each in offers]
+    most_jobs = rng.choice([None, None, 1, 2, 3])
+    every = list(all_mixes(offers, most_jobs))
+    nothing = Fraction(0)
+    best = max((worth for _, worth in every), default=nothing)
+    found = dearest(offers, nothing, most_jobs).dearest
+    if best <= 0:
+        none = found is None and by_the_checker(offers, nothing, most_jobs) is None
+        require(none, "a mix is found where none is worth anything")
+        return
+    require(found is not None and found.worth == best, f"{found}, the dearest is worth {best}")
+    require(found is not None and (dict(found.mix), best) in every, f"{found} is no mix")
+    # At the value itself there is none, and a breath below it there is.
+    require(not dearest(offers, best, most_jobs).mixes, f"something above {best}")
+    require(by_the_checker(offers, best, most_jobs) is None, f"the checker has one above {best}")
+    below = best * Fraction(10**9 - 1, 10**9)
+    dearer = by_the_checker(offers, below, most_jobs)
+    is_one = dearer is not None and (dearer.amounts, dearer.worth) in every
+    require(
+        is_one and dearer is not None and below < dearer.worth <= best, f"the checker: {dearer}"
+    )
+    if listing:
+        least = rng.choice(every)[1]
+        listed = mixes_worth(offers, least=least, most=len(every), most_jobs=most_jobs)
+        wanted = [(sorted(mix.items()), worth) for mix, worth in every if worth >= least]
+        got = sorted((sorted(mix.items()), worth) for mix, worth in listed.mixes)
+        require(listed.decided and got == sorted(wanted), f"{len(got)} of {len(wanted)} listed")

@@ -1,0 +1,102 @@
+"""What a block can carry, by the package and by every mix there is; of figure 6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+from algorithms.mixes.hosting import Hosting
+from cms import Configuration, FrameRule, Mix, TimeSharedJob, TimeSharedProblem
+from cms.mixes.frames import Frame
+from proofs_checks.finding import require
+
+RULES = tuple(FrameRule)
+
+
+def drawn(random: Random) -> TimeSharedProblem:
+    """Up to three jobs with up to four points each, in any order of length; often many ties."""
+    spread = random.choice([4, 12, 60])
+    denominator = random.choice([1, 1, 3, 7])
+    jobs = []
+    for j in range(random.randint(1, 3)):
+        amounts = random.sample(range(1, 9), random.randint(1, 4))
+        points = [(amount, Fraction(random.randint(1, spread), denominator)) for amount in amounts]
+        limit = Fraction(random.randint(1, 6 * spread), random.choice([1, denominator]))
+        jobs.append(TimeSharedJob(f"j{j}", 1, limit, {"b": points}))
+    return TimeSharedProblem(
+        configurations=Configuration({"b": 1}),
+        jobs=jobs,
+        rule=random.choice(RULES),
+        max_jobs=random.choice([None, None, None, 2]),
+    )
+
+
+def all_mixes(problem: TimeSharedProblem, jobs: tuple[str, ...]) -> Iterator[tuple[Mix, Frame]]:
+    """Every admitted mix of just these jobs."""
+    if problem.max_jobs is not None and len(jobs) > problem.max_jobs:
+        return
+    points = [problem.job(job).points["b"] for job in jobs]
+    for chosen in product(*points):
+        mix = Mix({job: point.amount for job, point in zip(jobs, chosen, strict=True)})
+        frame = problem.frame("b", mix)
+        if frame.admitted:
+            yield mix, frame
+
+
+def rates(random: Random, problem: TimeSharedProblem, jobs: tuple[str, ...]) -> dict[str, Fraction]:
+    """Rates near what some mix gives: exactly that, a little more, or any."""
+    frames = [frame for _, frame in all_mixes(problem, jobs)]
+    if frames and random.random() < 0.7:
+        frame = random.choice(frames)
+        hair = random.choice([Fraction(1), Fraction(1), Fraction(10**9 + 1, 10**9), Fraction(3, 4)])
+        return {job: frame.rates[job] * hair for job in jobs}
+    return {job: Fraction(random.randint(1, 9), random.randint(1, 30)) for job in jobs}
+
+
+def require_hosting(seed: int) -> None:
+    """What `host` and `most` say of drawn rates is what all mixes say.
+
+    Raises
+    ------
+    Breach
+    """
+    random = Random(seed)
+    problem = drawn(random)
+    names = tuple(problem.job_names)
+    jobs = tuple(random.sample(names, random.randint(1, len(names))))
+    asked = rates(random, problem, jobs)
+    able = [
+        frame.length
+        for _, frame in all_mixes(problem, jobs)
+        if all(frame.rates[job] >= asked[job] for job in jobs)
+    ]
+    hosted = Hosting(problem).host("b", asked)
+    require((hosted is None) == (not able), f"hosted: {hosted}, by {len(able)} mixes")
+    if hosted is not None:
+        frame = problem.frame("b", Mix(hosted.amounts))
+        require(frame.admitted, f"{hosted} is not admitted")
+        require(frame.length == min(able), f"a frame of {frame.length}, the least is {min(able)}")
+        require(all(frame.rates[job] >= asked[job] for job in jobs), f"{hosted} is too little")
+        require(hosted.rates == asked, f"{hosted.rates} for {asked}")
+    _require_most(problem, asked, jobs)
+
+
+def _require_most(
+    problem: TimeSharedProblem, asked: dict[str, Fraction], jobs: tuple[str, ...]
+) -> None:
+    *others, job = jobs
+    able = [
+        frame.rates[job]
+        for _, frame in all_mixes(problem, jobs)
+        if all(frame.rates[other] >= asked[other] for other in others)
+    ]
+    most = Hosting(problem).most("b", asked, job)
+    require((most is None) == (not able), f"most: {most}, by {len(able)} mixes")
+    if most is not None:
+        wanted = {**asked, job: max(able)}
+        require(most.rates == wanted, f"{most.rates}, the most is {wanted}")
+        frame = problem.frame("b", Mix(most.amounts))
+        enough = all(frame.rates[name] >= rate for name, rate in most.rates.items())
+        require(frame.admitted and enough, f"{most} is not what it says")
