@@ -11,6 +11,7 @@ from bench.row import Outcome, RunRow
 from bench.runs.changing import METHODS
 from bench.tables import Column, Table, grouped, percent, seconds, times
 from bench.task import Kind, Source, Task
+from cms.solving.solution import Proof
 
 from .suite import Settings, Suite
 
@@ -34,7 +35,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
             for seed in range(settings.seeds):
                 sources.append(_source(DRAWN, **fleet, sigma=sigma, seed=seed))
     for source in sources:
-        for method in METHODS:
+        for method in settings.methods:
             yield Task(
                 suite="transitions",
                 kind=Kind.CHANGE,
@@ -109,10 +110,7 @@ def _line(name: str, method: str, rows: Sequence[RunRow]) -> tuple[Any, ...]:
         _mean(_all("actions", done)),
         _mean(_all("temporaries", done)),
         _mean(_all("makespan_s", done)) / 60,
-        median([
-            m["makespan_s"] / m["least_makespan_s"] if m["least_makespan_s"] else 1.0
-            for m in (row.measurements for row in done)
-        ]),
+        _to_least(done),
         median(_all("cpu_seconds", done)),
         max(_all("cpu_seconds", done)),
     )  # fmt: skip
@@ -124,6 +122,13 @@ def _all(name: str, rows: Sequence[RunRow]) -> list[Any]:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def _to_least(rows: Sequence[RunRow]) -> float:
+    return median([
+        m["makespan_s"] / m["least_makespan_s"] if m["least_makespan_s"] else 1.0
+        for m in (row.measurements for row in rows)
+    ])  # fmt: skip
 
 
 def _share(part: Sequence[float], whole: Sequence[float]) -> float | None:
@@ -152,13 +157,18 @@ def _compared(rows: Sequence[RunRow]) -> Table | None:
                 _share(_all(name, mine), _all(name, theirs))
                 for name in ("kept", "actions", "makespan_s", "cpu_seconds")
             ),
+            None if method == "nearest" else _share(_all("kept", mine), _all("running", mine)),
+            sum(row.proof != Proof.NONE for row in mine) / len(pairs),
+            _to_least(mine),
         ))  # fmt: skip
     if not lines:
         return None
     caption = (
         f"Drawn changes that the method and {_OTHER} both have a transition for: the share without "
-        "a spare GPU and with at most one, the most, and how often the other borrows fewer; then "
-        "sums over the other's sums."
+        "a spare GPU and with at most one, the most, and how often the other borrows fewer; "
+        "sums over the other's sums; then the share kept of what both plans have, how often none "
+        "keeps more, by prices that are checked or a solver's word, and the median time to the "
+        "least."
     )
     columns = (
         Column("method", left=True),
@@ -171,6 +181,9 @@ def _compared(rows: Sequence[RunRow]) -> Table | None:
         Column("actions", times),
         Column("makespan", times),
         Column("seconds", times),
+        Column("of both", percent),
+        Column("most proved", percent),
+        Column("to least", times),
     )
     return Table(f"transitions, beside {_OTHER}", caption, columns, tuple(lines))
 
@@ -212,7 +225,8 @@ _COLUMNS = (
 SUITE = Suite(
     "transitions",
     "from one plan to the next: spare GPUs, what stays, actions, time, beside exchange-and-compact",
-    Settings(seeds=3, largest=100, time_limit=60.0),
+    Settings(methods=tuple(METHODS), seeds=3, largest=100, time_limit=60.0),
     tasks,
     tables,
+    contestants=tuple(METHODS),
 )
