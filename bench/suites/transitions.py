@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.changes import CHAIN, DRAWN, SCENARIOS
+from bench.changes import CHAIN, DRAWN, NEAREST_CHAIN, SCENARIOS
 from bench.figures import median
 from bench.row import Outcome, RunRow
 from bench.runs.changing import METHODS
@@ -25,8 +25,9 @@ _OTHER = "exchange_and_compact"
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
-    """Yield the published chain and drawn changes, each by every method."""
-    sources = [_source(CHAIN, step=step) for step in range(len(SCENARIOS) - 1)]
+    """Yield the published chains and drawn changes, each by every method."""
+    steps = range(len(SCENARIOS) - 1)
+    sources = [_source(family, step=step) for family in (CHAIN, NEAREST_CHAIN) for step in steps]
     fleets: list[dict[str, Any]] = [{"gpus": gpus} for gpus in settings.sizes(_SIZES)]
     few = settings.sizes([_FEW_GPUS])
     fleets += [{"gpus": gpus, "n": n} for gpus in few for n in _FEW_SERVICES]
@@ -51,14 +52,19 @@ def _source(family: str, **arguments: Any) -> Source:
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
-    """Show the chain step by step, drawn changes by size and deviation, and the ratios."""
+    """Show the chains step by step, drawn changes by size and deviation, and the ratios."""
     found = []
-    chain = [row for row in rows if row.family == CHAIN]
     drawn = [row for row in rows if row.family == DRAWN]
-    for title, part, label in (
-        ("transitions, published chain", chain, _step),
-        ("transitions, drawn changes", drawn, _group),
+    for title, family, label in (
+        ("transitions, published chain", CHAIN, _step),
+        (
+            "transitions, published chain, each from the nearest plan of the last",
+            NEAREST_CHAIN,
+            _step,
+        ),
+        ("transitions, drawn changes", DRAWN, _group),
     ):
+        part = [row for row in rows if row.family == family]
         if part:
             found.append(_table(title, part, label))
     both = _compared(drawn)
