@@ -39,7 +39,9 @@ def summary_report(words: Summary, folder: Path | None) -> Iterator[RenderableTy
         "service", *(">" + name for name in ("kept", "started", "stopped")), "lowest", "floor"
     )
     for each in words.services:
-        floor = "-" if each.floor is None else f"{short(each.floor.rps, up=True)} ({each.floor.reason})"
+        floor = (
+            "-" if each.floor is None else f"{short(each.floor.rps, up=True)} ({each.floor.reason})"
+        )
         rows.add_row(
             text(each.service), *map(str, (each.kept, each.started, each.stopped)),
             short(each.lowest_rps, up=False), text(floor),
