@@ -98,14 +98,14 @@ def a_fault_is_survived(folder: Path, seed: int, command: str, kind: str) -> boo
     where.fault(command, kind, at=rest.randint(1, most), times=1)
     ran = site.run(out)
     met = where.pending_faults() == 0
+    for node in site.nodes.values():  # what was not met is not to befall who looks
+        node.clear_faults()
     if ran.code:
         assert met
         assert "is not as it should be" in ran.error
         assert "--from" in ran.error
     else:
         assert site.arrived(found.target)
-    for node in site.nodes.values():
-        node.clear_faults()
     assert floors_held(site, found)
     if rest.random() < 0.5:
         ran = site.run(out)  # the same again
@@ -133,8 +133,11 @@ def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, command: str, kind: str
 @pytest.mark.parametrize("seed", range(50))
 def test_random_transitions_with_faults_arrive(tmp_path: Path, seed: int) -> None:
     there_again_and_back(tmp_path / "well", planned(seed))
-    for number, (command, kind) in enumerate(FAULTS):
+    met = [
         a_fault_is_survived(tmp_path / str(number), seed, command, kind)
+        for number, (command, kind) in enumerate(FAULTS)
+    ]
+    assert any(met)
 
 
 @pytest.mark.long
