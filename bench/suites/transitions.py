@@ -80,8 +80,8 @@ def _step(row: RunRow) -> str:
 
 def _group(row: RunRow) -> str:
     n = row.arguments.get("n")
-    few = "" if n is None else f", {n} services"
-    return f"{row.arguments['gpus']} GPUs, sigma {row.arguments['sigma']}{few}"
+    few = "" if n is None else f", n {n}"
+    return f"{row.arguments['gpus']} GPUs, σ {row.arguments['sigma']}{few}"
 
 
 def _table(title: str, rows: Sequence[RunRow], label: Any) -> Table:
@@ -200,7 +200,8 @@ def _tenths(value: float) -> str:
 
 _CAPTION = (
     "At the full floor: every service keeps the smaller of its two rates at every moment. Means of "
-    "the changes on a line. spare: GPUs borrowed beyond the larger plan (the most), and how often "
+    "the changes on a line; σ is the deviation by which rates change, n a number of services other "
+    "than 61. spare: GPUs borrowed beyond the larger plan (the most), and how often "
     "fewer are proved not to do; kept: instances that are never interrupted, and their share of "
     "those that both plans have (the nearest plan is another, which goes on with today's points); "
     "how often a proof says that none keeps more: by prices that are checked, or a solver's word. "
