@@ -69,7 +69,7 @@ def test_no_capacity_is_rounded_up_and_no_floor_down(
 ) -> None:
     rps = Fraction("120.456")
     one = replace(CHAT, point=replace(CHAT.point, throughput_rps=rps), supply_rps=rps)
-    sides = []
+    sides: list[str] = []
     for held in ([[Instance("3g.40gb", 0, one)], []], [[], [Instance("3g.40gb", 4, one)]]):
         side = fleet(held)
         asked = tuple(replace(each, rate_rps=Fraction("100.0321")) for each in side.services)

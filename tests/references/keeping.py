@@ -32,7 +32,8 @@ def most_kept_by_cp_sat(now: Deployment, wanted: Wanted) -> tuple[int, int]:
         is_used = model.new_bool_var("")
         used[device.key].append(is_used)
         taken: dict[int, list[Any]] = defaultdict(list)
-        compute, places = [], {}
+        compute: list[Any] = []
+        places: dict[tuple[str, int | None], Any] = {}
         for name in sorted(profile for key, profile in needed if key == device.key):
             profile = device.profile(name)
             own = [model.new_bool_var("") for _ in profile.starts]
