@@ -7,16 +7,27 @@ from typing import NamedTuple
 
 from cms import load_instance, solve
 from cms.fleet import Plan, gpu
-from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Placed, Wanted, place, wanted_of
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Nearest,
+    Placed,
+    Wanted,
+    nearest,
+    place,
+    wanted_of,
+)
 from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.serving import Scenario, ServingProblem
 from cms.problem.problem import Problem
 from instances.load_changes import before_and_after
 
-__all__ = ["CHAIN", "DRAWN", "Change", "change_of", "generate"]
+__all__ = ["CHAIN", "DRAWN", "NEAREST_CHAIN", "Change", "change_of", "generate"]
 
-#: The family of drawn changes, and that of the published scenarios one after the other.
-DRAWN, CHAIN = "load-change", "published-chain"
+#: The family of drawn changes, and those of the published scenarios one after the other: each
+#: planned blindly, or as near to the one before as it can be.
+DRAWN, CHAIN, NEAREST_CHAIN = "load-change", "published-chain", "nearest-chain"
 #: In this order; a fleet of three nodes of eight GPUs holds each of them and half as many more.
 SCENARIOS = ("S2", "S5", "S1", "S6", "S3")
 _DEVICE, _PER_NODE, _CHAIN_NODES = "a100-80gb", 8, 3
@@ -44,8 +55,8 @@ def change_of(
     Parameters
     ----------
     family : str
-        ``load-change`` (:func:`instances.load_changes.before_and_after`), or ``published-chain``,
-        each step of which starts where the one before has ended.
+        ``load-change`` (:func:`instances.load_changes.before_and_after`), or ``published-chain`` or
+        ``nearest-chain``, each step of which starts where the one before has ended.
     n : int, optional
         Services of a drawn change; by default all.
     gpus, sigma, seed
@@ -64,8 +75,8 @@ def change_of(
     >>> print(len(change.now.used_gpus()), change.wanted.gpus)
     3 {'a100-80gb': 12}
     """
-    if family == CHAIN:
-        return Change(_ends(step), _published(SCENARIOS[step + 1]))
+    if family in (CHAIN, NEAREST_CHAIN):
+        return Change(_ends(family, step), _published(SCENARIOS[step + 1]))
     before, after = before_and_after(gpus, sigma=sigma, seed=seed, services=n)
     first, second = _planned(before.as_problem()), _planned(after.as_problem())
     most = max(first.gpus[_DEVICE], second.gpus[_DEVICE])
@@ -100,10 +111,17 @@ def _published(name: str) -> Wanted:
 
 
 @cache
-def _ends(step: int) -> Deployment:
+def _ends(family: str, step: int) -> Deployment:
     if step == 0:
         return _placed(_published(SCENARIOS[0]), _CHAIN_NODES)
-    found = transition(_ends(step - 1), _published(SCENARIOS[step]))
+    now, wanted = _ends(family, step - 1), _published(SCENARIOS[step])
+    if family == NEAREST_CHAIN:
+        assert wanted.plan is not None
+        near = nearest(now, wanted.plan)
+        if not isinstance(near, Nearest):
+            raise ValueError(f"step {step} of the chain: {near}")
+        wanted = near.wanted
+    found = transition(now, wanted)
     if not isinstance(found, Transition):
         raise ValueError(f"step {step} of the chain: {found}")
     return found.target

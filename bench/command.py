@@ -15,6 +15,7 @@ import typer
 from cms.cli.options import UsageError
 from cms.errors import CmsError
 from cms.plugin.registry import load_algorithm
+from cms.values.names import nearest
 
 from .peers import GROUPS, PEERS
 from .results import ResultsError
@@ -80,7 +81,8 @@ def bench(
         list[str] | None,
         typer.Option(
             "--algorithms", "-a", metavar="METHOD",
-            help="An algorithm under test, by its registered name; may be repeated.  "
+            help="An algorithm under test, by its registered name, or what else a suite "
+            "compares; may be repeated.  "
             "[default: the suite's]",
         ),
     ] = None,
@@ -171,11 +173,10 @@ def bench(
         form=Form.JSON if as_json else Form.LATEX if latex else Form.TERMINAL,
         figures=_can_draw(figures),
     )
-    chosen = [(one, replace(one.defaults, **given)) for one in _suites(suite)]
+    chosen = [(one, replace(one.defaults, **_heeded(given, one, suite))) for one in _suites(suite)]
     # What is wrong is told now, not by the first run.
-    for _, settings in chosen:
-        for method in settings.methods:
-            load_algorithm(method)
+    for one, settings in chosen:
+        _refuse_unknown_methods(one, settings.methods)
         _refuse_missing_families(settings.module)
         _refuse_missing_peers(settings.peers)
     try:
@@ -191,6 +192,24 @@ def _suites(name: str) -> list[Suite]:
     if name not in SUITES:
         raise UsageError(f"--suite: there is no {name!r}; there are {', '.join(SUITES)}, {_ALL}")
     return [SUITES[name]]
+
+
+def _heeded(given: dict[str, Any], suite: Suite, name: str) -> dict[str, Any]:
+    """Return what is given that a suite heeds: among all, algorithms are not for every one."""
+    if suite.contestants and name == _ALL:
+        return {key: value for key, value in given.items() if key != "methods"}
+    return given
+
+
+def _refuse_unknown_methods(suite: Suite, methods: Sequence[str]) -> None:
+    for method in methods:
+        if not suite.contestants:
+            load_algorithm(method)
+        elif method not in suite.contestants:
+            raise UsageError(
+                f"--algorithms: {method!r} is not compared in suite {suite.name!r}; expected of "
+                f"{', '.join(suite.contestants)}{nearest(method, suite.contestants)}"
+            )
 
 
 def _can_draw(wanted: bool | None) -> bool:

@@ -101,9 +101,10 @@ def run_change(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
 
 def _figures(change: Change, found: Transition, near: Nearest | None) -> dict[str, Any]:
     plan = schedule(found)
+    wanted = change.wanted if near is None else near.wanted
     return {
         "gpus": [len(found.start.used_gpus()), len(found.target.used_gpus())],
-        "instances": sum(change.wanted.counts.values()),
+        "instances": sum(wanted.counts.values()),
         "running": sum(
             min(n, found.start.kinds().get(kind, 0)) for kind, n in change.wanted.counts.items()
         ),

@@ -35,6 +35,8 @@ _KINDS = {
     "waves": _Days(_SERVICES, CONTENDERS, inf, "day"),
     SHARED: _Days(_SHARED_SERVICES, SHARING_CONTENDERS, _SHARED_LIMIT, "day of shared GPUs"),
 }
+#: Of both kinds of days.
+_POLICIES = tuple(dict.fromkeys(name for kind in _KINDS.values() for name in kind.names))
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
@@ -48,7 +50,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
                 "hours": settings.instances,
             }
             source = Source(family=family, arguments=arguments, module="bench.days")
-            for name in kind.names:
+            for name in (name for name in kind.names if name in settings.methods):
                 yield Task(
                     suite="day", kind=Kind.DAY, source=source, method=name,
                     time_limit=min(settings.time_limit, kind.time_limit), warm_up=False,
@@ -115,7 +117,8 @@ _COLUMNS = (
 SUITE = Suite(
     "day",
     "policies of planning again on a day of changing rates",
-    Settings(instances=24, largest=_SERVICES, time_limit=600.0),
+    Settings(methods=_POLICIES, instances=24, largest=_SERVICES, time_limit=600.0),
     tasks,
     tables,
+    contestants=_POLICIES,
 )

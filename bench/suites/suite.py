@@ -21,7 +21,7 @@ class Settings:
     Parameters
     ----------
     methods : tuple of str, default ("auto",)
-        The algorithms under test; ratios are to the first.
+        What is under test, by default algorithms; ratios are to the first.
     seeds : int
         Instances of each kind, or how often a list of instances is drawn anew.
     time_limit : float
@@ -112,6 +112,9 @@ class Suite:
         From rows (of these tasks, in any order) and settings to tables.
     plots : callable, optional
         From the same to figures; none by default.
+    contestants : tuple of str, optional
+        What is compared where that is no algorithms of the registry: :attr:`Settings.methods` is
+        of these then.
     """
 
     name: str
@@ -120,3 +123,4 @@ class Suite:
     tasks: Callable[[Settings], Iterator[Task]]
     tables: Callable[[Sequence[RunRow], Settings], list[Table]]
     plots: Callable[[Sequence[RunRow], Settings], list[Plot]] = _no_plots
+    contestants: tuple[str, ...] = ()

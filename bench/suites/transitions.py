@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.changes import CHAIN, DRAWN, SCENARIOS
+from bench.changes import CHAIN, DRAWN, NEAREST_CHAIN, SCENARIOS
 from bench.figures import median
 from bench.row import Outcome, RunRow
 from bench.runs.changing import METHODS
 from bench.tables import Column, Table, grouped, percent, seconds, times
 from bench.task import Kind, Source, Task
+from cms.solving.solution import Proof
 
 from .suite import Settings, Suite
 
@@ -24,8 +25,9 @@ _OTHER = "exchange_and_compact"
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
-    """Yield the published chain and drawn changes, each by every method."""
-    sources = [_source(CHAIN, step=step) for step in range(len(SCENARIOS) - 1)]
+    """Yield the published chains and drawn changes, each by every method."""
+    steps = range(len(SCENARIOS) - 1)
+    sources = [_source(family, step=step) for family in (CHAIN, NEAREST_CHAIN) for step in steps]
     fleets: list[dict[str, Any]] = [{"gpus": gpus} for gpus in settings.sizes(_SIZES)]
     few = settings.sizes([_FEW_GPUS])
     fleets += [{"gpus": gpus, "n": n} for gpus in few for n in _FEW_SERVICES]
@@ -34,7 +36,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
             for seed in range(settings.seeds):
                 sources.append(_source(DRAWN, **fleet, sigma=sigma, seed=seed))
     for source in sources:
-        for method in METHODS:
+        for method in settings.methods:
             yield Task(
                 suite="transitions",
                 kind=Kind.CHANGE,
@@ -50,14 +52,19 @@ def _source(family: str, **arguments: Any) -> Source:
 
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
-    """Show the chain step by step, drawn changes by size and deviation, and the ratios."""
+    """Show the chains step by step, drawn changes by size and deviation, and the ratios."""
     found = []
-    chain = [row for row in rows if row.family == CHAIN]
     drawn = [row for row in rows if row.family == DRAWN]
-    for title, part, label in (
-        ("transitions, published chain", chain, _step),
-        ("transitions, drawn changes", drawn, _group),
+    for title, family, label in (
+        ("transitions, published chain", CHAIN, _step),
+        (
+            "transitions, published chain, each from the nearest plan of the last",
+            NEAREST_CHAIN,
+            _step,
+        ),
+        ("transitions, drawn changes", DRAWN, _group),
     ):
+        part = [row for row in rows if row.family == family]
         if part:
             found.append(_table(title, part, label))
     both = _compared(drawn)
@@ -73,8 +80,8 @@ def _step(row: RunRow) -> str:
 
 def _group(row: RunRow) -> str:
     n = row.arguments.get("n")
-    few = "" if n is None else f", {n} services"
-    return f"{row.arguments['gpus']} GPUs, sigma {row.arguments['sigma']}{few}"
+    few = "" if n is None else f", n {n}"
+    return f"{row.arguments['gpus']} GPUs, σ {row.arguments['sigma']}{few}"
 
 
 def _table(title: str, rows: Sequence[RunRow], label: Any) -> Table:
@@ -109,10 +116,7 @@ def _line(name: str, method: str, rows: Sequence[RunRow]) -> tuple[Any, ...]:
         _mean(_all("actions", done)),
         _mean(_all("temporaries", done)),
         _mean(_all("makespan_s", done)) / 60,
-        median([
-            m["makespan_s"] / m["least_makespan_s"] if m["least_makespan_s"] else 1.0
-            for m in (row.measurements for row in done)
-        ]),
+        _to_least(done),
         median(_all("cpu_seconds", done)),
         max(_all("cpu_seconds", done)),
     )  # fmt: skip
@@ -124,6 +128,13 @@ def _all(name: str, rows: Sequence[RunRow]) -> list[Any]:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def _to_least(rows: Sequence[RunRow]) -> float:
+    return median([
+        m["makespan_s"] / m["least_makespan_s"] if m["least_makespan_s"] else 1.0
+        for m in (row.measurements for row in rows)
+    ])  # fmt: skip
 
 
 def _share(part: Sequence[float], whole: Sequence[float]) -> float | None:
@@ -152,13 +163,18 @@ def _compared(rows: Sequence[RunRow]) -> Table | None:
                 _share(_all(name, mine), _all(name, theirs))
                 for name in ("kept", "actions", "makespan_s", "cpu_seconds")
             ),
+            None if method == "nearest" else _share(_all("kept", mine), _all("running", mine)),
+            sum(row.proof != Proof.NONE for row in mine) / len(pairs),
+            _to_least(mine),
         ))  # fmt: skip
     if not lines:
         return None
     caption = (
         f"Drawn changes that the method and {_OTHER} both have a transition for: the share without "
-        "a spare GPU and with at most one, the most, and how often the other borrows fewer; then "
-        "sums over the other's sums."
+        "a spare GPU and with at most one, the most, and how often the other borrows fewer; "
+        "sums over the other's sums; then the share kept of what both plans have, how often none "
+        "keeps more, by prices that are checked or a solver's word, and the median time to the "
+        "least."
     )
     columns = (
         Column("method", left=True),
@@ -171,6 +187,9 @@ def _compared(rows: Sequence[RunRow]) -> Table | None:
         Column("actions", times),
         Column("makespan", times),
         Column("seconds", times),
+        Column("of both", percent),
+        Column("most proved", percent),
+        Column("to least", times),
     )
     return Table(f"transitions, beside {_OTHER}", caption, columns, tuple(lines))
 
@@ -181,7 +200,8 @@ def _tenths(value: float) -> str:
 
 _CAPTION = (
     "At the full floor: every service keeps the smaller of its two rates at every moment. Means of "
-    "the changes on a line. spare: GPUs borrowed beyond the larger plan (the most), and how often "
+    "the changes on a line; σ is the deviation by which rates change, n a number of services other "
+    "than 61. spare: GPUs borrowed beyond the larger plan (the most), and how often "
     "fewer are proved not to do; kept: instances that are never interrupted, and their share of "
     "those that both plans have (the nearest plan is another, which goes on with today's points); "
     "how often a proof says that none keeps more: by prices that are checked, or a solver's word. "
@@ -212,7 +232,8 @@ _COLUMNS = (
 SUITE = Suite(
     "transitions",
     "from one plan to the next: spare GPUs, what stays, actions, time, beside exchange-and-compact",
-    Settings(seeds=3, largest=100, time_limit=60.0),
+    Settings(methods=tuple(METHODS), seeds=3, largest=100, time_limit=60.0),
     tasks,
     tables,
+    contestants=tuple(METHODS),
 )

@@ -258,8 +258,9 @@ def transition(
 
         return transition_svg(found, rates=rates, **timed)
 
+    drawn = None if output is None else draw  # what cannot be written is refused all the same
     folder = folder_of(
-        found, FolderOptions(actuator, words, how["durations"], max_parallel, told, draw)
+        found, FolderOptions(actuator, words, how["durations"], max_parallel, told, drawn)
     )
 
     def report() -> Iterable[RenderableType]:

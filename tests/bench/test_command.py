@@ -145,6 +145,20 @@ def _three_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.command.SUITES", three)
 
 
+@pytest.mark.parametrize(
+    ("name", "some", "many"),
+    [("transitions", ("ours", "exchange_and_compact"), 504), ("day", ("always", "gpulet"), 21)],
+)
+def test_what_a_suite_compares_can_be_chosen(name: str, some: tuple[str, str], many: int) -> None:
+    defaults = replace(SUITES[name].defaults, seeds=21, largest=200)
+    every = {task.method for task in SUITES[name].tasks(defaults)}
+    assert every == set(SUITES[name].contestants) > set(some)
+    chosen = list(SUITES[name].tasks(replace(defaults, methods=some)))
+    assert {task.method for task in chosen} == set(some)
+    drawn = [task for task in chosen if not task.source.family.endswith("-chain")]
+    assert sum(task.method == some[1] for task in drawn) == many
+
+
 @pytest.mark.usefixtures("_three_suites")
 def test_all_suites_with_something_to_run_run_one_after_another(here: Here, tmp_path: Path) -> None:
     said = here(*ALL, "--json")
@@ -352,6 +366,11 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
     [
         (("--suite", "speed"), "there is no 'speed'; there are overview, ratios, published"),
         (("--suite", "proof", "-a", "autoo"), "method 'autoo' is unknown; nearest: 'auto'"),
+        (
+            ("--suite", "transitions", "-a", "ourrs"),
+            "in suite 'transitions'; expected of ",
+        ),
+        (("--suite", "day", "-a", "auto"), "'auto' is not compared in suite 'day'; expected of "),
         (("--suite", "proof", "--peers", "cplex"), "there is no 'cplex'; there are highs"),
         (("--suite", "proof", "--time-limit", "0"), "--time-limit: 0.0: expected seconds > 0"),
         (("--suite", "proof", "--seeds", "0"), "--seeds"),

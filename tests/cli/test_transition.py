@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shlex
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,20 @@ def test_a_transition_is_told_written_checked_and_verified(
     assert "there is no such step" in capsys.readouterr().err
     assert run(["observe", now, "--plan", str(out / "transition.json"), "-q"]) == 0
     assert run(["transition", now, then, "-o", str(out), "-q"]) == 0, "it is ours to replace"
+
+
+def test_no_capacity_is_rounded_up_and_no_floor_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rps = Fraction("120.456")
+    one = replace(CHAT, point=replace(CHAT.point, throughput_rps=rps), supply_rps=rps)
+    sides: list[str] = []
+    for held in ([[Instance("3g.40gb", 0, one)], []], [[], [Instance("3g.40gb", 4, one)]]):
+        side = fleet(held)
+        asked = tuple(replace(each, rate_rps=Fraction("100.0321")) for each in side.services)
+        sides.append(written(replace(side, services=asked), tmp_path / f"{len(sides)}.json"))
+    assert run(["transition", *sides]) == 0
+    assert "chat 0 1 1 120.4 100.1 (100 %" in flat(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("tool", ["mig-parted", "gpu-operator", "slurm"])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.changes import DRAWN, change_of
 from cms.errors import InvalidCertificate
 from cms.fleet import gpu
 from cms.fleet.deployment import (
@@ -30,6 +31,7 @@ from cms.fleet.deployment.spots import spots_of
 from cms.fleet.deployment.wishes import Wishes, demand_of
 from cms.solving.solution import Proof
 from tests.property.problems import share
+from tests.references.keeping import most_kept_by_cp_sat
 from tests.references.placements import best_placement
 
 from .deployments import SERVICES, deployments, point, promises, wanted_for
@@ -99,6 +101,29 @@ def test_no_prices_bound_below_the_truth(data: st.DataObject) -> None:
     proved = best_prices(spots, final, Limits())
     assert proved is not None
     assert best[1] <= most_kept(spots, final, proved[0]) == proved[1]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "services", "sigma", "seed"),
+    [
+        (8, 12, "0.1", 1),
+        (10, 20, "0.3", 2),
+        *(
+            pytest.param(gpus, None, sigma, seed, marks=pytest.mark.long)
+            for gpus in (20, 25, 50)
+            for sigma in ("0.1", "0.3", "1.0")
+            for seed in range(1000, 1004)
+        ),
+    ],
+)
+def test_as_much_is_kept_as_by_cp_sat(
+    gpus: int, services: int | None, sigma: str, seed: int
+) -> None:
+    now, wanted = change_of(DRAWN, gpus=gpus, n=services, sigma=sigma, seed=seed)
+    found = placed(wanted, now)
+    least, most = most_kept_by_cp_sat(now, wanted)
+    assert least <= found.kept <= most
+    assert services is None or least == most
 
 
 def test_negative_prices_are_refused() -> None:

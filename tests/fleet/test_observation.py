@@ -109,6 +109,14 @@ def test_what_is_recognised() -> None:
     assert not is_nvidia_smi(Source("x", "service,model,rate_rps\n"))
 
 
+def test_counts_against_none_name_the_line_that_says_that_there_are_none() -> None:
+    card = GpuFacts(0, "export.yaml", counts={"1g.10gb": 2})
+    counted = NodeFacts("export.yaml", Stated("a", "--node"), gpus=(card,))
+    where = r"^export.yaml: a/0 has 2 x 1g.10gb here, and nothing in file1.txt:1"
+    with pytest.raises(FileError, match=where):
+        merge([told(QUERY, "No GPU instances found: Not Found\n"), counted])
+
+
 def test_counts_have_starts_where_one_layout_has_them() -> None:
     for counts, seen, starts in (
         ({"7g.80gb": 1}, Seen.ONLY_ONE, [0]),

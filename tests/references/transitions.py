@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -123,19 +123,22 @@ def run(transition: Transition, rng: random.Random) -> list[str]:
         for name, floor in transition.floors.items()
     }
     most = max(len(transition.start.used_gpus()), len(transition.target.used_gpus()))
+    used = {place for place, held in there.items() if held}
     breaches = []
 
-    def look(what: str) -> None:
+    def look(what: str, places: Iterable[tuple[str, int]]) -> None:
         for name, floor in transition.floors.items():
             if floor.rps and capacity[name] < floor.rps:
                 breaches.append(f"{what}: {name} has {capacity[name]}")
-        for place, held in there.items():
-            layout = [(profile, start) for profile, start, *_ in held.elements()]
+        for place in places:  # where something has changed
+            layout = [(profile, start) for profile, start, *_ in there[place].elements()]
             if not _fits(cards[place].gpu, layout):
                 breaches.append(f"{what}: {layout} on {place}")
-        if sum(bool(+held) for held in there.values()) > most + transition.spare.count:
+            (used.add if +there[place] else used.discard)(place)
+        if len(used) > most + transition.spare.count:
             breaches.append(f"{what}: too many GPUs in use")
 
+    look("before", there)
     while waiting or running:
         ready = [at for at in sorted(waiting) if ended.issuperset(actions[at].after)]
         at = rng.choice([*ready, *sorted(running)])
@@ -150,7 +153,7 @@ def run(transition: Transition, rng: random.Random) -> list[str]:
                     held[each.profile, each.start, each.owner, each.work] -= 1
             for each in action.adds:
                 held[each.profile, each.start, each.owner, each.work] += 1
-            look(f"{action} begins")
+            look(f"{action} begins", [action.gpu])
         else:
             running.remove(at)
             ended.add(at)
@@ -162,7 +165,7 @@ def run(transition: Transition, rng: random.Random) -> list[str]:
                 held[key] -= 1
                 if held[key] < 0:
                     breaches.append(f"{action} ends: nothing to remove")
-            look(f"{action} ends")
+            look(f"{action} ends", [action.gpu])
     end = {
         (card.node, card.index): Counter(
             (e.profile, e.start, e.owner, e.work) for e in card.instances

@@ -82,7 +82,7 @@ def draw_panels(
         return
     near = sorted(moving, key=lambda each: each.lowest / each.floor if each.floor else 10**9)
     shown = {each.service for each in near[:MOST_PANELS]}
-    words = "Capacity in items/s: floor broken, ring where it is lowest"
+    words = "Capacity in items/s: floor dashed, ring where it is lowest"
     if rates:
         words += ", rate dotted"
     canvas.text(words, EDGE, FONT, "head", down=LINE + 6)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from .text_table import table, text
-from .words import count, decimal
+from .transition_words import short
+from .words import count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,10 +39,12 @@ def summary_report(words: Summary, folder: Path | None) -> Iterator[RenderableTy
         "service", *(">" + name for name in ("kept", "started", "stopped")), "lowest", "floor"
     )
     for each in words.services:
-        floor = "-" if each.floor is None else f"{decimal(each.floor.rps)} ({each.floor.reason})"
+        floor = (
+            "-" if each.floor is None else f"{short(each.floor.rps, up=True)} ({each.floor.reason})"
+        )
         rows.add_row(
             text(each.service), *map(str, (each.kept, each.started, each.stopped)),
-            decimal(each.lowest_rps), text(floor),
+            short(each.lowest_rps, up=False), text(floor),
         )  # fmt: skip
     if words.services:
         yield rows

@@ -6,6 +6,9 @@ import json
 import os
 import random
 import subprocess
+from collections import Counter
+from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,13 @@ from cms.errors import InvalidOption, InvalidProblem
 from cms.files.folders import write_folder
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Seen, State, difference
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import Transition, lowest_capacity, reversal, transition
+from cms.fleet.deployment.transition import (
+    Transition,
+    What,
+    lowest_capacity,
+    reversal,
+    transition,
+)
 from cms.fleet.deployment.transition.folder import (
     FolderOptions,
     folder_of,
@@ -98,14 +107,14 @@ def a_fault_is_survived(folder: Path, seed: int, command: str, kind: str) -> boo
     where.fault(command, kind, at=rest.randint(1, most), times=1)
     ran = site.run(out)
     met = where.pending_faults() == 0
+    for node in site.nodes.values():  # what was not met is not to befall who looks
+        node.clear_faults()
     if ran.code:
         assert met
         assert "is not as it should be" in ran.error
         assert "--from" in ran.error
     else:
         assert site.arrived(found.target)
-    for node in site.nodes.values():
-        node.clear_faults()
     assert floors_held(site, found)
     if rest.random() < 0.5:
         ran = site.run(out)  # the same again
@@ -129,12 +138,28 @@ def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, command: str, kind: str
     a_fault_is_survived(tmp_path, SEED, command, kind)
 
 
+@cache
+def _busy(number: int) -> int:
+    """The seed of the so-manieth transition that creates and deletes two instances or more."""
+    seeds = (seed for seed in count(_busy(number - 1) + 1 if number else 0) if _is_busy(seed))
+    return next(seeds)
+
+
+def _is_busy(seed: int) -> bool:
+    done = Counter(action.what for action in planned(seed).actions)
+    return min(done[What.CREATE], done[What.DELETE]) >= 2
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(50))
-def test_random_transitions_with_faults_arrive(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("number", range(50))
+def test_random_transitions_with_faults_arrive(tmp_path: Path, number: int) -> None:
+    seed = _busy(number)
     there_again_and_back(tmp_path / "well", planned(seed))
-    for number, (command, kind) in enumerate(FAULTS):
-        a_fault_is_survived(tmp_path / str(number), seed, command, kind)
+    met = [
+        a_fault_is_survived(tmp_path / str(at), seed, command, kind)
+        for at, (command, kind) in enumerate(FAULTS)
+    ]
+    assert sum(met) >= len(FAULTS) // 2
 
 
 @pytest.mark.long

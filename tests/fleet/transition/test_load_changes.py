@@ -103,7 +103,9 @@ def test_five_hundred_changes() -> None:
     assert spare[0] >= 400
     assert spare[0] + spare[1] >= 485
     assert max(spare) <= 2
-    assert sum(e.found.kept.count for e in changes) >= 0.99 * sum(e.both for e in changes)
+    # what both plans have does not always fit on so many GPUs at once: of what is proved possible
+    most = sum(min(e.both, e.found.kept.most) for e in changes)
+    assert sum(e.found.kept.count for e in changes) >= 0.99 * most
     assert sum(e.found.kept.proof is not Proof.NONE for e in changes) >= 475
     plans = [schedule(each.found) for each in changes]
     ratios = sorted(p.makespan_s / p.least_s for p in plans if p.least_s)

@@ -75,6 +75,8 @@ class GpuFacts:
         All of them, placed.
     counts : Mapping[str, int], optional
         All of them, by profile.
+    listing : str, optional
+        Where `instances` are listed, or said to be none, if that is not `where`.
     """
 
     index: int
@@ -85,6 +87,7 @@ class GpuFacts:
     pending: Stated | None = None
     instances: tuple[InstanceFacts, ...] | None = None
     counts: Mapping[str, int] | None = None
+    listing: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,7 @@ def _instances(
 
 
 def _where(facts: GpuFacts) -> str:
-    return facts.instances[0].where if facts.instances else facts.where
+    return facts.instances[0].where if facts.instances else facts.listing or facts.where
 
 
 def _detail(instances: Sequence[Instance]) -> int:

@@ -58,7 +58,7 @@ class _Read:
     cards: dict[int, _Card] = field(default_factory=dict)
     driver: Stated | None = None
     at: str | None = None
-    listed: bool = False  # GPU instances were asked for
+    listing: str | None = None  # where GPU instances are listed, or said to be none
     computes: set[tuple[int, int]] | None = None  # (GPU, GPU instance) with a compute instance
     compute_at: Stated | None = None  # the first of them
     none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
@@ -193,8 +193,10 @@ def _line(read: _Read, number: int, line: str) -> None:
     for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE):
         if said in line:
             read.found = True
-            read.listed = read.listed or said != _NO_COMPUTE
-            read.none.setdefault(said, f"{read.source.name}:{number}")
+            where = f"{read.source.name}:{number}"
+            if said != _NO_COMPUTE:
+                read.listing = read.listing or where
+            read.none.setdefault(said, where)
             if said == _NO_COMPUTE:
                 read.computes = read.computes or set()
             return
@@ -202,7 +204,7 @@ def _line(read: _Read, number: int, line: str) -> None:
     if "Compute" in words and "instances:" in words:
         read.found, read.computes = True, read.computes or set()
     elif "instances:" in words:
-        read.found = read.listed = True
+        read.found, read.listing = True, read.listing or f"{read.source.name}:{number}"
     if "MIG" in words and words[0].isdigit():
         _instance(read, number, words)
     elif not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
@@ -224,7 +226,7 @@ def _instance(read: _Read, number: int, words: list[str]) -> None:
     read.found = True
     if len(numbers) != 1 or len(rest) != 4:  # GPU, name, profile, instance, place
         raise _fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lgi")
-    read.listed = True
+    read.listing = read.listing or where
     card = read.card(int(numbers[0]), where)
     new = InstanceFacts(rest[0], where, int(place[1]), int(place[2]), int(rest[2]))
     for other in card.instances:
@@ -318,14 +320,17 @@ def _once(read: _Read, number: int, old: Stated | None, new: Stated, what: str) 
 def _facts(read: _Read, index: int) -> GpuFacts:
     card = read.cards[index]
     instances = None
-    if card.instances or (read.listed and (card.mig is None or card.mig.value == "on")):
+    if card.instances or (read.listing and (card.mig is None or card.mig.value == "on")):
         instances = tuple(_told(read, index, card))
     mig = card.mig
     if mig is None and _NO_MIG in read.none:
         mig = Stated("off", read.none[_NO_MIG])
     if instances and mig is None:
         mig = Stated("on", instances[0].where)
-    return GpuFacts(index, card.where, card.uuid, card.product, mig, card.pending, instances)
+    return GpuFacts(
+        index, card.where, card.uuid, card.product, mig, card.pending, instances,
+        listing=read.listing,
+    )  # fmt: skip
 
 
 def _told(read: _Read, index: int, card: _Card) -> Iterator[InstanceFacts]:

@@ -28,6 +28,8 @@ __all__ = [
     "What",
 ]
 
+_NOTHING = Fraction(0)
+
 
 class What(StrEnum):
     """What an action does to a GPU."""
@@ -88,15 +90,20 @@ class Action:
 
     def removed_rps(self, service: str) -> Fraction:
         """What it takes from a service, in items per second."""
-        return max(Fraction(0), _supply(self.removes, service) - self._at_once(self.adds, service))
+        return self._net_rps(self.removes, self.adds, service)
 
     def added_rps(self, service: str) -> Fraction:
         """What it gives to a service once it has ended, in items per second."""
-        return max(Fraction(0), _supply(self.adds, service) - self._at_once(self.removes, service))
+        return self._net_rps(self.adds, self.removes, service)
 
-    def _at_once(self, others: tuple[Instance, ...], service: str) -> Fraction:
-        """What comes as something goes, with no moment between: in switches alone."""
-        return _supply(others, service) if self.what is What.SWITCH else Fraction(0)
+    def _net_rps(
+        self, some: tuple[Instance, ...], others: tuple[Instance, ...], service: str
+    ) -> Fraction:
+        """What some supply; in switches, what comes as something goes has no moment between."""
+        rps = _supply(some, service)
+        if rps and self.what is What.SWITCH:
+            return max(_NOTHING, rps - _supply(others, service))
+        return rps
 
     @property
     def prepared(self) -> tuple[Instance, ...]:
@@ -140,10 +147,11 @@ def _process(instance: Instance) -> tuple[str, str | None]:
 
 
 def _supply(instances: tuple[Instance, ...], service: str) -> Fraction:
-    return sum(
-        (each.supply_rps for each in instances if each.work and each.work.service == service),
-        Fraction(0),
-    )
+    rps = _NOTHING
+    for each in instances:
+        if each.work is not None and each.work.service == service:
+            rps += each.supply_rps
+    return rps
 
 
 @dataclass(frozen=True, slots=True)
