@@ -49,7 +49,7 @@ def test_a_plan_says_what_each_service_gets_of_which_frames() -> None:
 
 
 def test_a_plan_of_mixes_is_no_deployment_yet() -> None:
-    with pytest.raises(UnsupportedProblem, match=r"a deployment takes plans .* share instances"):
+    with pytest.raises(UnsupportedProblem, match=r"placing takes plans .* share instances in time; .*reorganise brings"):
         wanted_of(plan())
 
 

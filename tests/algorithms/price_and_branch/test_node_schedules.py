@@ -102,8 +102,12 @@ def test_where_costs_are_fine_branching_follows_the_first_schedule(
         def _cost(self) -> Fraction | None:
             return Fraction(10**6) if done.count("programs") >= until else None
 
-        def _climb(self, *_: Any, aimed: bool = False) -> Iterator[Claim]:
-            done.append("aimed programs" if aimed else "programs")
+        def _climb(self, *_: Any) -> Iterator[Claim]:
+            done.append("programs")
+            yield from ()
+
+        def _wide(self, *_: Any) -> Iterator[Claim]:
+            done.append("all kinds")
             yield from ()
 
         def _tree(self, *_: Any) -> Iterator[Claim]:
@@ -114,4 +118,4 @@ def test_where_costs_are_fine_branching_follows_the_first_schedule(
     shapes = Shapes(search.jobs.problem, search.region.rows)
     monkeypatch.setattr(Run, "_exact_task", lambda *_: None)
     assert list(run._close(search, shapes, point, mixture, None)) == []
-    assert done[: until + 3] == [*["programs"] * until, "branching", "programs", "aimed programs"]
+    assert done[: until + 3] == [*["programs"] * until, "all kinds", "branching", "programs"]

@@ -19,7 +19,7 @@ _ALONE = "null"
 _APART = "_unconsolidated"
 #: Of throughputs and slowdowns; the published figures are of runs that repeat to about a per cent.
 _PLACES = 4
-_BATCH = re.compile(r"(.*) \(batch size (\d+)\)")
+_BATCH = re.compile(r" \(batch size (\d+)\)$")
 
 
 def read_gavel_pairs(path: StrPath) -> tuple[tuple[MeasuredPair, ...], Profiles]:
@@ -77,10 +77,10 @@ def read_gavel_pairs(path: StrPath) -> tuple[tuple[MeasuredPair, ...], Profiles]
             if _ALONE not in found:
                 raise job.error(f'{job.label} has no "{_ALONE}"', expected="steps a second alone")
             alone[key] = found[_ALONE].number()
-            family = _BATCH.fullmatch(key)
+            batch = _BATCH.search(key)
             profiles[key, device] = {
-                "family": family[1] if family else key,
-                "batch": Fraction(family[2]) if family else None,
+                "family": key[: batch.start()] if batch else key,
+                "batch": Fraction(batch[1]) if batch else None,
                 "solo_steps_per_s": alone[key],
             }
         for key, job in _single(jobs):
