@@ -49,7 +49,8 @@ def test_a_plan_says_what_each_service_gets_of_which_frames() -> None:
 
 
 def test_a_plan_of_mixes_is_no_deployment_yet() -> None:
-    with pytest.raises(UnsupportedProblem, match=r"placing takes plans .* share instances in time; .*reorganise brings"):
+    words = r"placing takes plans .* share instances in time; .*reorganise brings"
+    with pytest.raises(UnsupportedProblem, match=words):
         wanted_of(plan())
 
 
