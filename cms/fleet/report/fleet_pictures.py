@@ -65,6 +65,13 @@ def deployment_picture(deployment: Deployment, title: str, said: str = "") -> st
     (True, True)
     """
     canvas = _head(title, f"{deployment}{f'; {said}' if said else ''}")
+    drawn = draw_deployment(canvas, deployment)
+    _foot(canvas, drawn, deployment, places_of(deployment))
+    return canvas.document(f"{title}: {deployment}")
+
+
+def draw_deployment(canvas: Canvas, deployment: Deployment) -> tuple[Folded, ...]:
+    """Draw the GPUs of a deployment below what is there; return them, alike ones together."""
     places = places_of(deployment)
     by_node = [(node, fold(node.gpus)) for node in deployment.nodes if node.gpus]
     if sum(len(folded) for _, folded in by_node) <= MOST_BARS:
@@ -87,8 +94,7 @@ def deployment_picture(deployment: Deployment, title: str, said: str = "") -> st
             canvas.text(head, EDGE, FONT, "head", down=LINE + 2)
             _ruler(canvas, alike)
             _both_sizes(canvas, alike, places, MOST_BARS * len(alike) // len(folded))
-    _foot(canvas, folded, deployment, places)
-    return canvas.document(f"{title}: {deployment}")
+    return folded
 
 
 def difference_picture(found: Difference, deployment: Deployment, title: str) -> str:
