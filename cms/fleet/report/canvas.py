@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
 
@@ -19,10 +19,15 @@ LINE = 20
 FONT = 13
 _BAR, _GAP = 38, 8  # height of a bar, and space below it
 _SMALL = 13  # height of a small one
+MOST_SMALL = 960
+"""Small bars, or small ones above each other, that are drawn."""
+_COLUMNS = 6
+_ROW = 34  # height of a row of small bars, with the names above them
 _SIGN = 14  # width of a letter in the corner of a cell
 _PADDING = 10  # left and right of a label, together
 _FURTHER = 15  # height of a further line of a name
 _FEWEST = 6  # letters; a name is not broken into shorter lines
+_WIDE_LETTER = 0.7  # as `_LETTER`, where a few letters are a line: wide ones may come together
 # A letter of the wider sans-serif types is on average 0.6 times as wide as the type is high. Labels
 # are cut by this; whoever wants all of a name finds it in the legend and in the cell's tooltip.
 _LETTER = 0.61
@@ -188,12 +193,47 @@ def draw_small_bar(
         )
         key = "" if cell.service is None else str(places[cell.service] + 1)
         key += cell.sign
-        if key and fits(key, wide, 9):
+        if key and fits(key, wide - 3, 9):
             canvas.add(
                 f'<text x="{left + wide / 2:g}" y="{y + 10:g}" class="tiny on" '
                 f'text-anchor="middle">{escaped(key)}</text>'
             )
         canvas.add("</g>")
+
+
+def draw_small_bars(
+    canvas: Canvas, named: Sequence[tuple[str, Sequence[Bar]]], places: Mapping[str, int]
+) -> None:
+    """Draw bars without words in columns below what is there, their names above them.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    named : sequence of (str, sequence of Bar)
+        A name, and one bar or several below it; those beyond :data:`MOST_SMALL` are counted.
+    places : Mapping of str to int
+    """
+    if not named:
+        return
+    pitch = (WIDTH - 2 * EDGE) / _COLUMNS
+    row = _ROW + 15 * (max(len(bars) for _, bars in named) - 1)
+    shown = named[:MOST_SMALL]
+    for number, (name, bars) in enumerate(shown):
+        x = EDGE + number % _COLUMNS * pitch
+        y = canvas.y + number // _COLUMNS * row
+        short = name if len(name) <= 22 else f"{name[:21]}…"
+        canvas.add(
+            f'<text x="{x:g}" y="{y + 10:g}" class="tiny soft"><title>{escaped(name)}</title>'
+            f"{escaped(short)}</text>"
+        )
+        for place, bar in enumerate(bars):
+            draw_small_bar(canvas, bar, places, (x, y + 14 + 15 * place), pitch - 10)
+    canvas.y += -(-len(shown) // _COLUMNS) * row
+    if rest := named[MOST_SMALL:]:
+        gpus = count(sum(bars[0].count for _, bars in rest), "GPU")
+        canvas.text(
+            f"... and {count(len(rest), 'more way')} on {gpus}", EDGE, FONT, "soft", down=LINE
+        )
 
 
 def _fill(cell: Cell, places: Mapping[str, int]) -> str:
@@ -232,9 +272,12 @@ def _name_lines(cell: Cell, width: float, places: Mapping[str, int]) -> list[str
         return []
     if cell.service is None:
         return [line for line in [cut(cell.owner or cell.state or "idle", room, FONT)] if line]
-    key, letters = str(places[cell.service] + 1), int(room / (FONT * _LETTER))
+    key, letters = str(places[cell.service] + 1), int(room / (FONT * _WIDE_LETTER))
+    named = printable(f"{key} {cell.service}")
+    if fits(named, room, FONT):
+        return [named]
     if letters >= _FEWEST:
-        return wrap(printable(f"{key} {cell.service}"), letters)
+        return wrap(named, letters)
     return [key] if fits(key, room, FONT) else []
 
 

@@ -19,6 +19,7 @@ from .canvas import (
     draw_bar,
     draw_key,
     draw_ruler,
+    draw_small_bars,
     escaped,
 )
 from .jobs import job_rows
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ..serving import Plan
 
 MOST_BARS = 48
-"""Distinct machines of one type that a picture draws before it says how many more there are."""
+"""Distinct machines of one type that a picture draws with words in them."""
 MOST_KEYS = 120
 """Services or jobs in the legend."""
 _NUMBERS = (390, 480, 560)  # where the columns of the legend end
@@ -129,7 +130,9 @@ def draw_gpus(canvas: Canvas, plan: Plan, drawn: Sequence[Bar]) -> None:
                 draw_bar(canvas, bar, places)
             if rest := alike[MOST_BARS:]:
                 gpus = count(sum(bar.count for bar in rest), "GPU")
-                _more(canvas, f"{count(len(rest), 'more layout')} on {gpus}")
+                what = f"{count(len(rest), 'more layout')} on {gpus}, small:"
+                canvas.text(what, EDGE, FONT, "soft", down=LINE)
+                draw_small_bars(canvas, [(f"{bar.count:,} ×", [bar]) for bar in rest], places)
             canvas.y += 10
 
 

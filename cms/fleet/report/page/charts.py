@@ -23,6 +23,9 @@ _HEIGHT = 230
 _INSET = 14  # so that what stands on the first point is beside the scale
 _MOST_STEPS = 2000
 _TICKS = 5
+_SOONEST = 1e-3  # seconds; what is quicker is drawn here
+#: Of several lines, so that they are told apart without colours.
+_DASHES = ("", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "1 5", "12 2 4 2")
 
 
 class Known(NamedTuple):
@@ -191,7 +194,10 @@ class _Sheet:
         self._path(f"M{path}", look, broken=broken)
 
     def _path(self, path: str, look: str, *, broken: bool) -> None:
-        dashes = ' stroke-dasharray="7 4"' if broken else ""
+        dash = _DASHES[1] if broken else ""
+        if look.startswith("several"):
+            dash, look = _DASHES[int(look.removeprefix("several"))], "best"
+        dashes = f' stroke-dasharray="{dash}"' if dash else ""
         self._canvas.add(
             f'<path d="{path}" class="line {look}" fill="none" stroke-width="2.2"{dashes}/>'
         )
@@ -250,3 +256,34 @@ def words_of(points: Sequence[RatePoint], unit: str) -> str:
         if each.cost is not None
     ]
     return f"{unit} by the multiple of all rates, {count(len(points), 'point')}: {', '.join(found)}"
+
+
+def counts_chart(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Canvas:
+    """Draw how many of something had happened by when, a line each.
+
+    Parameters
+    ----------
+    series : sequence of (str, sequence of float)
+        A name, and when each happened, in seconds, ascending; at least one happened.
+    head : str
+    """
+    canvas = Canvas()
+    every = [max(at, _SOONEST) for _, times in series for at in times]
+    first, last = math.floor(math.log10(min(every))), math.ceil(math.log10(max(every)))
+    last = max(last, first + 1)
+    most = max(len(times) for _, times in series)
+    sheet = _Sheet(canvas, (float(first), float(last)), (Fraction(0), Fraction(most)), head)
+    sheet.across([float(at) for at in range(first, last + 1)], lambda at: f"{10.0**at:g} s")
+    ends = []
+    for place, (name, times) in enumerate(series):
+        points = [(float(first), Fraction(0))]
+        points += [(math.log10(max(at, _SOONEST)), Fraction(n)) for n, at in enumerate(times, 1)]
+        sheet.steps(_kept(points), float(last), f"several{place % len(_DASHES)}")
+        ends.append((Fraction(len(times)), name, "soft"))
+    sheet.names(ends)
+    return canvas
+
+
+def _kept(points: Sequence[tuple[float, Fraction]]) -> Sequence[tuple[float, Fraction]]:
+    step = -(-len(points) // _MOST_STEPS)
+    return [*points[:-1:step], points[-1]]

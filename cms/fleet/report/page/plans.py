@@ -138,7 +138,7 @@ def _services(plan: Plan) -> Section:
     more = plans_for_more(plan)
     models = any(each.service.name != each.service.model for each in plan.services)
     columns = [
-        Column("#", number=True), Column("service"), *([Column("model")] if models else []),
+        Column("#", number=True), Column("service, model" if models else "service"),
         Column("wanted/s", number=True), *([Column("planned/s", number=True)] if more else []),
         Column("served/s", number=True), Column("may grow", number=True),
         Column("needs", number=True), Column("limit", number=True),
@@ -162,9 +162,7 @@ def _services(plan: Plan) -> Section:
 def _row(plan: Plan, place: int, each: ServicePlan, models: bool, more: bool) -> Iterator[Cell]:
     asked, least = each.service, each.planned_rps if more else each.wanted_rps
     yield Cell("", place + 1, place)
-    yield Cell(asked.name)
-    if models:
-        yield Cell(asked.model)
+    yield Cell(f"{asked.name}\n{asked.model}" if models else asked.name)
     yield Cell(decimal(each.wanted_rps), each.wanted_rps)
     if more:
         yield Cell(decimal(each.planned_rps), each.planned_rps)

@@ -60,9 +60,8 @@ def _facts(simulation: Simulation) -> Iterator[Fact]:
 
 def _grid(simulation: Simulation) -> Grid:
     columns = [
-        Column("service"), *(Column(name, number=True) for name in _SHOWN),
+        Column("service"), Column("verdict"), *(Column(name, number=True) for name in _SHOWN),
         *(Column(name, number=True) for name in ("median", "p90", "p99", "longest", "requests")),
-        Column("verdict"),
     ]  # fmt: skip
     rows = []
     for each in simulation.services:
@@ -72,10 +71,10 @@ def _grid(simulation: Simulation) -> Grid:
         rows.append(
             [
                 Cell(each.name),
+                Cell(verdict, tone=_TONES[each.verdict]),
                 *(Cell(COLUMNS[name](each), keys[name]) for name in _SHOWN),
                 *(Cell(f"{at / 1e6:.4g} ms", at) for at in times),
                 Cell(decimal(each.requests), each.requests),
-                Cell(verdict, tone=_TONES[each.verdict]),
             ]
         )
     return Grid("Services", columns, rows)

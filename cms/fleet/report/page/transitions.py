@@ -56,7 +56,8 @@ def transition_page(
         fleet_section(transition.target, "after", "The GPUs after"),
         _proof(transition, source),
     ]
-    return Page(title, headline(transition, plan), list(_facts(transition, plan)), sections, source)
+    lead = headline(transition, plan).replace("->", "→")
+    return Page(title, f"{lead}.", list(_facts(transition, plan)), sections, source)
 
 
 def _facts(transition: Transition, plan: Schedule) -> Iterator[Fact]:
