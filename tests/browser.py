@@ -94,7 +94,9 @@ def browser(profile: Path) -> Iterator[Browser]:
     try:
         assert driver.stdout is not None
         port = next(
-            line.rpartition(" ")[2].strip(" .\n") for line in driver.stdout if "successfully on port" in line
+            line.rpartition(" ")[2].strip(" .\n")
+            for line in driver.stdout
+            if "successfully on port" in line
         )
         at = f"http://127.0.0.1:{port}"
         wishes = {
@@ -109,7 +111,7 @@ def browser(profile: Path) -> Iterator[Browser]:
             _ask(f"{at}/session/{started['sessionId']}", None, method="DELETE")
     finally:
         driver.terminate()
-        driver.wait(_SECONDS)
+        driver.communicate(timeout=_SECONDS)
 
 
 def _ask(address: str, said: dict[str, Any] | None, method: str = "POST") -> Any:

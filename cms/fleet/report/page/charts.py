@@ -73,7 +73,10 @@ def bounds_chart(history: Sequence[Known], seconds: float, best: str, bound: str
     found = [(line.seconds, line.best) for line in lines if line.best is not None]
     sheet.steps([(line.seconds, line.bound) for line in lines], end, "bound")
     sheet.steps(found, end, "best")
-    sheet.names([(found[-1][1], best, "best")] * bool(found) + [(lines[-1].bound, bound, "bound")])
+    names = [(lines[-1].bound, bound, "bound")]
+    if found:
+        names.append((found[-1][1], best, "best"))
+    sheet.names(names)
     return canvas
 
 

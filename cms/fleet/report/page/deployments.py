@@ -11,7 +11,7 @@ from ..canvas import Canvas
 from ..deployments import legend
 from ..fleet_pictures import draw_deployment
 from ..words import count, decimal, percent, verdict
-from .parts import Cell, Column, Fact, Grid, Page, Part, Picture, Section
+from .parts import Cell, Column, Fact, Grid, Page, Picture, Section
 from .plans import plan_sections
 from .proofs import recheck
 
@@ -40,18 +40,10 @@ def deployment_page(
     if deployment.services:
         sections.append(_services(deployment))
     if deployment.plan is not None:
-        sections += [
-            each for each in plan_sections(deployment.plan, source, curve) if each.name != "proof"
-        ]
-    rechecked: list[Part] = [
-        "Rechecked from the file before this page was made: that each GPU can be cut so, each "
-        "instance stands where it may, each service has the rate it asks for"
-        + (", and all that its plan says." if deployment.plan else "."),
-        recheck(source or "deployment.json"),
-    ]
-    if deployment.plan is not None:
-        rechecked.insert(0, f"Its plan: {verdict(deployment.plan.answer, 'GPU')}.")
-    sections.append(Section("proof", "How to recheck it", rechecked))
+        sections += plan_sections(deployment.plan, source, curve)
+    else:
+        commands = recheck(source or "deployment.json")
+        sections.append(Section("proof", "How to recheck it", [commands]))
     return Page(title, str(deployment), list(_facts(deployment)), sections, source)
 
 
@@ -60,8 +52,12 @@ def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
     canvas = Canvas()
     folded = draw_deployment(canvas, deployment)
     note = legend(folded, *_HATCHED)
-    said = f"{title}: {deployment}"
-    return Section(name, title, [f"{note[:1].upper()}{note[1:]}.", Picture(canvas, said)])
+    rechecked = (
+        "Rechecked before they were drawn: each GPU can be cut so, and each instance stands where "
+        "it may."
+    )
+    drawn = Picture(canvas, f"{title}: {deployment}")
+    return Section(name, title, [f"{note[:1].upper()}{note[1:]}. {rechecked}", drawn])
 
 
 def _facts(deployment: Deployment) -> Iterator[Fact]:
