@@ -75,12 +75,16 @@ class Browser:
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def requested(self) -> list[str]:
-        """Return the addresses that were asked for since the performance log was last read."""
+        """Return the addresses that pages of ours asked for since this was last asked.
+
+        The tab that a browser begins with goes on loading its own for a while.
+        """
         messages = [json.loads(each["message"])["message"] for each in self.logged("performance")]
         return [
             each["params"]["request"]["url"]
             for each in messages
             if each["method"] == "Network.requestWillBeSent"
+            if not each["params"]["documentURL"].startswith("chrome:")
         ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
 
-from .bars import Bar, Cell
+from .bars import Bar, Cell, Slot
 from .palette import colour
 from .words import count, decimal, printable
 
@@ -27,7 +27,8 @@ _SIGN = 14  # width of a letter in the corner of a cell
 _PADDING = 10  # left and right of a label, together
 _FURTHER = 15  # height of a further line of a name
 _FEWEST = 6  # letters; a name is not broken into shorter lines
-_WIDE_LETTER = 0.7  # as `_LETTER`, where a few letters are a line: wide ones may come together
+# Where a few letters are a line, wide ones may come together: of the widest usual type, by kind.
+_NARROW, _WIDE = frozenset("ijltfrI|'.,:;!()[]/- "), frozenset("mwMW&<>@%=+~#")
 # A letter of the wider sans-serif types is on average 0.6 times as wide as the type is high. Labels
 # are cut by this; whoever wants all of a name finds it in the legend and in the cell's tooltip.
 _LETTER = 0.61
@@ -268,17 +269,58 @@ def _tip(cell: Cell) -> str:
 def _name_lines(cell: Cell, width: float, places: Mapping[str, int]) -> list[str]:
     """What an instance does, in as many lines as it takes; a short word where it is too narrow."""
     room = width - _PADDING
-    if not cell.profile or cell.slots:
+    if cell.slots:
+        own = (_slot_lines(slot, width * float(slot.share), places) for slot in cell.slots)
+        return max(own, key=len)
+    if not cell.profile:
         return []
     if cell.service is None:
         return [line for line in [cut(cell.owner or cell.state or "idle", room, FONT)] if line]
-    key, letters = str(places[cell.service] + 1), int(room / (FONT * _WIDE_LETTER))
-    named = printable(f"{key} {cell.service}")
-    if fits(named, room, FONT):
-        return [named]
-    if letters >= _FEWEST:
-        return wrap(named, letters)
-    return [key] if fits(key, room, FONT) else []
+    key = str(places[cell.service] + 1)
+    return broken(f"{key} {cell.service}", room) or ([key] if fits(key, room, FONT) else [])
+
+
+def _slot_lines(slot: Slot, width: float, places: Mapping[str, int]) -> list[str]:
+    """The same for the part of an instance that one of several services has."""
+    key, room = str(places[slot.service] + 1), width - 6
+    named = f"{key} {printable(slot.service)}"
+    if fits(f"{named} {slot.point}", room, FONT):
+        return [f"{named} {slot.point}"]
+    return broken(named, room) or ([key] if fits(key, room, FONT) else [])
+
+
+def broken(text: str, room: float, size: int = FONT) -> list[str]:
+    """Break a text into lines of so many pixels, between its words where it can be.
+
+    Returns
+    -------
+    list of str
+        Empty where there is room for a few letters alone, which would say nothing.
+
+    Examples
+    --------
+    >>> broken("5 team-a/inceptionv3", 96), broken("5 inceptionv3", 20)
+    (['5 team-a/', 'inceptionv3'], [])
+    """
+    if room < _FEWEST * size * _LETTER:
+        return []
+    lines = [""]
+    for part in re.findall(r"[^-_/. ]*[-_/. ]|[^-_/. ]+", printable(text)):
+        if lines[-1] and _width(lines[-1] + part.rstrip(), size) > room:
+            lines.append("")
+        for letter in part:
+            if lines[-1] and _width(lines[-1] + letter.strip(), size) > room:
+                lines.append("")
+            lines[-1] += letter
+    return [line.rstrip() for line in lines]
+
+
+def _width(text: str, size: int) -> float:
+    letters = sum(
+        0.42 if each in _NARROW else 0.98 if each in _WIDE or not each.isascii() else 0.66
+        for each in text
+    )
+    return letters * size
 
 
 def _draw_cell(
@@ -337,14 +379,11 @@ def _draw_slots(
             f'<rect x="{left:g}" y="{y:g}" width="{own:g}" height="{height:g}" '
             f'fill="{colour(places[slot.service])}" stroke="#59636e" stroke-width="0.4"/>'
         )
-        key = str(places[slot.service] + 1)
-        named = f"{key} {printable(slot.service)}"
-        for line in (f"{named} {slot.point}", named, key):
-            if fits(line, own - 6, FONT):
-                canvas.add(
-                    f'<text x="{left + 4:g}" y="{y + 31:g}" class="on">{escaped(line)}</text>'
-                )
-                break
+        for at, line in enumerate(_slot_lines(slot, own, places)):
+            canvas.add(
+                f'<text x="{left + 4:g}" y="{y + 31 + at * _FURTHER:g}" class="on">'
+                f"{escaped(line)}</text>"
+            )
         left += own
     if line := cut(f"{cell.profile}, {cell.point}", width - _PADDING, 11):
         canvas.add(f'<text x="{x + 7:g}" y="{y + 15:g}" class="small on">{escaped(line)}</text>')
