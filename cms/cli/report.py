@@ -200,7 +200,7 @@ def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoin
                 plan, time_limit=asked.seconds, seed=asked.seed, threads=asked.threads,
                 cancel=session.interrupts.cancel, on_point=progress,
             ),
-            patient=lambda: progress.begun,
+            patient=lambda: True,  # the page is worth it, with the points there are
         )  # fmt: skip
     except UnsupportedProblem as fault:
         return f"Not drawn: {fault}."
@@ -230,7 +230,8 @@ def _page(kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | st
         return simulation_page(found, asked.title, source)
     from cms.fleet.report.page.sharing import sharing_page
 
-    return sharing_page(*found, asked.title, asked.sources)
+    posed, answer = found
+    return sharing_page(posed, answer, asked.title, asked.sources)
 
 
 def _write(

@@ -132,7 +132,9 @@ def draw_gpus(canvas: Canvas, plan: Plan, drawn: Sequence[Bar]) -> None:
                 gpus = count(sum(bar.count for bar in rest), "GPU")
                 what = f"{count(len(rest), 'more layout')} on {gpus}, small:"
                 canvas.text(what, EDGE, FONT, "soft", down=LINE)
-                draw_small_bars(canvas, [(f"{bar.count:,} ×", [bar]) for bar in rest], places)
+                draw_small_bars(
+                    canvas, [(f"{decimal(bar.count)} ×", [bar]) for bar in rest], places
+                )
             canvas.y += 10
 
 

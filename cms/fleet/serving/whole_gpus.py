@@ -21,15 +21,15 @@ class WholeGpus(NamedTuple):
 
     Attributes
     ----------
-    count : int
-        GPUs of the services that were measured on a whole one.
+    gpus : int
+        Those of the services that were measured on a whole one.
     cost : Fraction
         Of these.
     unknown : tuple of str
         Services that were not; about these nothing can be said.
     """
 
-    count: int
+    gpus: int
     cost: Fraction
     unknown: tuple[str, ...]
 
@@ -51,7 +51,7 @@ def whole_gpus(plan: Plan) -> WholeGpus:
     ... ]
     >>> serving = as_problem(services, points, rule="plain")
     >>> whole_gpus(Plan(serving, solve(serving.problem)))
-    WholeGpus(count=3, cost=Fraction(3, 1), unknown=())
+    WholeGpus(gpus=3, cost=Fraction(3, 1), unknown=())
     """
     serving = plan.serving
     problem = serving.problem

@@ -75,11 +75,11 @@ def plan_sections(
             yield Section("scarce", "What is scarce", parts)
     if curve:
         yield Section("rates", "If the rates change", list(_rates(plan, curve)))
-    if plan.solution.history:
+    beside = isinstance(plan.serving, NeighbourServing)  # bound and schedule are of two problems
+    if plan.solution.history and not beside:
         yield _bounds(plan)
-    yield proof_section(
-        plan.answer, plan.serving.problem, "GPU", source, more=between_classes(plan)
-    )
+    problem = plan.serving.outer if beside else plan.serving.problem
+    yield proof_section(plan.answer, problem, "GPU", source, more=between_classes(plan))
 
 
 def _facts(plan: Plan) -> Iterator[Fact]:
@@ -126,7 +126,7 @@ def _saving(plan: Plan, gpus: int, cost: Fraction) -> Fact:
     if not whole.cost:
         return Fact("Saving", "none", "there is nothing to serve")
     saved = 1 - cost / whole.cost
-    beside = count(whole.count, "whole GPU")
+    beside = count(whole.gpus, "whole GPU")
     note = f"against {beside}, each for one service alone"
     return Fact("Saving", percent(saved), note, "good" if saved > 0 else "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from ....certificate.certificate import BlockPrices
@@ -67,7 +68,7 @@ def proof_section(
 
 def recheck(*sources: str) -> Commands:
     """The two commands that recheck files."""
-    names = " ".join(sources)
+    names = shlex.join(sources)
     return Commands(
         (
             (f"cms check {names}", "everything the file says, exactly"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -101,7 +102,11 @@ def _recheck(simulation: Simulation, source: str) -> Section:
         "threads."
     ]
     if source:
-        parts.append(Commands(((f"cms check {source}", "that its numbers bear out its verdicts"),)))
+        parts.append(
+            Commands(
+                ((f"cms check {shlex.quote(source)}", "that its numbers bear out its verdicts"),)
+            )
+        )
     if simulation.problem_sha256:
         parts.append(f"SHA-256 of the plan's problem: {simulation.problem_sha256}")
     return Section("proof", "What this shows", parts)

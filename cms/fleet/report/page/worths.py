@@ -45,7 +45,8 @@ def worth_parts(
     found = worths(solution, problem)
     if found is None:
         return []
-    ranked = [(block, share) for block, share in reversed(found.shares.items()) if share]
+    dearest = list(reversed(list(found.shares.items())))
+    ranked = [(block, share) for block, share in dearest if share]
     parts: list[Part] = []
     if found.absolute:
         below = [entry for entry in ranked if entry[1] < 1] or ranked  # that a whole one is worth 1
@@ -67,7 +68,7 @@ def worth_parts(
     columns = Column("instance"), Column(head, number=True), Column("exactly", number=True)
     rows = [
         [Cell(block), Cell(_saved(share), share), Cell(fraction(share), share)]
-        for block, share in reversed(found.shares.items())
+        for block, share in dearest
     ]
     return [*parts, Grid("What one more of each instance is worth", columns, rows)]
 
