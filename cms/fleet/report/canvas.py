@@ -47,6 +47,7 @@ _STYLE = {
     ".right": "text-anchor: end",
     ".tiny": "font-size: 9px",
     ".on": "fill: #1b1f24",
+    ".pale": "fill: #ffffff",
     ".good": "fill: #1a7f37",
     ".fair": "fill: #9a6700",
     ".bad": "fill: #cf222e",

@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...sharing.classes import FULL_WEIGHT
-from ..bars import Bar
-from ..bars import Cell as BarCell
-from ..canvas import EDGE, FONT, LINE, MARGIN, Canvas, draw_bar
+from ..canvas import Canvas
 from ..sharing import forbidden_by, headline
+from ..sharing_picture import MEANT, draw_sharing
 from ..words import count, decimal, percent
 from .charts import Known, bounds_chart
 from .parts import Cell, Column, Fact, Grid, Page, Part, Picture, Section
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from ...sharing.solution import SharingSolution
 
 __all__ = ["sharing_page"]
-
-MOST_BARS = 48
-"""Pairs of classes that are drawn: those of most GPUs."""
-_WHOLE = 100
 
 
 def sharing_page(
@@ -44,8 +39,10 @@ def sharing_page(
     """
     said = headline(problem, solution)
     sections = []
-    if drawn := list(_bars(problem, solution)):
-        sections.append(Section("fleet", "The GPUs", list(_fleet(problem, drawn, said))))
+    if problem.online:
+        canvas = Canvas()
+        draw_sharing(canvas, problem, solution)
+        sections.append(Section("fleet", "The GPUs", [MEANT, Picture(canvas, said)]))
     sections.append(Section("online", "Online classes", [_online(problem, solution)]))
     sections.append(Section("offline", "Offline classes", list(_offline(problem, solution))))
     if solution.history:
@@ -77,60 +74,6 @@ def _facts(problem: SharingProblem, solution: SharingSolution) -> Iterator[Fact]
 
 def _equivalents(value: int, *, up: bool) -> str:
     return decimal(Fraction(value, FULL_WEIGHT), rounding=math.ceil if up else math.floor)
-
-
-# --- the fleet ------------------------------------------------------------------------------------
-
-
-def _bars(problem: SharingProblem, solution: SharingSolution) -> Iterator[tuple[str, Bar]]:
-    """A bar for each pair of classes, and for the GPUs of a class that take nobody."""
-    taken: dict[str, int] = {}
-    shares = dict(zip((o.name for o in problem.online), problem.shares, strict=True))
-    online = {each.name: each for each in problem.online}
-    for pair in solution.plan:
-        taken[pair.online] = taken.get(pair.online, 0) + pair.count
-        own = online[pair.online]
-        yield (
-            own.name,
-            _bar(own.device, own.sm_activity, shares[own.name], pair.offline, pair.count),
-        )
-    for own in problem.online:
-        if rest := own.count - taken.get(own.name, 0):
-            yield own.name, _bar(own.device, own.sm_activity, 0, None, rest)
-
-
-def _bar(device: str, activity: Fraction | int, share: int, work: str | None, gpus: int) -> Bar:
-    """100 % of the SMs: what the online side uses, what the workload may, what stays free."""
-    used = min(math.ceil(activity), _WHOLE)
-    cells = []
-    if used:
-        cells.append(BarCell(0, used, f"{used} %", owner="online"))
-    if work is not None and share:
-        cells.append(BarCell(used, share, f"{share} %", work))
-        used += share
-    if used < _WHOLE:
-        cells.append(BarCell(used, _WHOLE - used))
-    return Bar(device, _WHOLE, tuple(cells), gpus)
-
-
-def _fleet(
-    problem: SharingProblem, drawn: list[tuple[str, Bar]], said: str
-) -> Iterator[str | Picture]:
-    yield (
-        "A bar is 100 % of a GPU's SMs: crossed what its online side uses, coloured the share of "
-        "an offline workload, finely hatched what stays free. GPUs of a class with the same "
-        "workload are drawn once, with their number before them."
-    )
-    canvas, places = Canvas(), problem.offline_index
-    ranked = sorted(drawn, key=lambda each: (-each[1].count, each[0]))
-    for name, bar in ranked[:MOST_BARS]:
-        canvas.text(f"{name}, {bar.gpu}", EDGE + MARGIN, 11, "small soft", down=16)
-        draw_bar(canvas, bar, places)
-    if rest := ranked[MOST_BARS:]:
-        gpus = count(sum(bar.count for _, bar in rest), "GPU")
-        more = f"... and {count(len(rest), 'more pair')} of classes on {gpus}, in the tables below"
-        canvas.text(more, EDGE + MARGIN, FONT, "soft", down=LINE)
-    yield Picture(canvas, said)
 
 
 # --- classes --------------------------------------------------------------------------------------
