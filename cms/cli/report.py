@@ -63,6 +63,9 @@ _TimeLimit = Annotated[
     ),
 ]  # fmt: skip
 _ROWS = ".jsonl"
+_WITHOUT_A_PAGE = (
+    "cms-problem", "cms-solution", "cms-sharing-solution", "cms-shared-day", "cms-predictor",
+)  # fmt: skip
 
 
 def report(
@@ -170,7 +173,7 @@ def _rechecked(kind: str, document: Node, asked: _Asked) -> tuple[Any, list[Viol
         return recheck_transition(document)
     if kind == "cms-simulation":
         return recheck_simulation(document)
-    if kind in ("cms-problem", "cms-solution", "cms-sharing-solution"):
+    if kind in _WITHOUT_A_PAGE:
         raise usage_error(
             f"{asked.file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made "
             "of a plan, a deployment, a transition, a simulation, or a problem of sharing and its "

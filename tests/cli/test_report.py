@@ -286,10 +286,12 @@ def test_what_has_no_page_is_refused_with_what_to_give(
     problem: str, plan: Path, sharing: list[str], tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    page = ["-o", str(tmp_path / "page.html")]
+    page, day = ["-o", str(tmp_path / "page.html")], tmp_path / "day.json"
+    day.write_text('{"format": "cms-shared-day"}', "utf-8")
     for arguments, words in (
         ([problem, *page], "a page is made of a plan"),
         ([sharing[1], *page], "holds a sharing solution"),
+        ([str(day), *page], "holds a shared day; a page is made of a plan"),
         ([sharing[0], *page], "give its solution, too"),
         ([str(plan), sharing[1], *page], "leave it out"),
         (["-", "-", *page], "only one of them can be standard input"),

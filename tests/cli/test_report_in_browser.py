@@ -47,7 +47,8 @@ const ground = (element) => {
 const found = [];
 for (const each of document.querySelectorAll("body *:not(script):not(style)")) {
   const own = [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!own || each.closest("title, desc, defs, caption") || each.matches(".on, .sign, .pale")) continue;
+  if (!own || each.closest("title, desc, defs, caption")) continue;
+  if (each.matches(".on, .sign, .pale")) continue;
   const look = getComputedStyle(each);
   const [a, b] = [light(each instanceof SVGElement ? look.fill : look.color), light(ground(each))];
   const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

@@ -306,6 +306,7 @@ def test_a_point_that_is_open_is_drawn_hollow_and_the_table_says_so() -> None:
     ]
     page = html(plan_page(served(500), "x", curve=points))
     assert "1 point proved fewest, 1 open (hollow, with the bound below), 1 without a plan" in page
+    assert "there was no time for 7 further ones" in page
     assert len(re.findall(r'<circle[^>]* class="line best"', page)) == 1
     assert "2 times all rates: 7 GPUs, proved &gt;= 6" in page
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...serving.neighbours import NeighbourServing
+from ...serving.rate_curve import MULTIPLES
 from ...serving.whole_gpus import whole_gpus
 from ..bars import bars
 from ..canvas import Canvas
@@ -23,6 +24,7 @@ from .proofs import proof_section
 from .worths import worth_parts
 
 if TYPE_CHECKING:
+    from ....problem.machine_problem import MachineProblem
     from ...serving import Plan, ServicePlan
     from ...serving.rate_curve import RatePoint
 
@@ -75,10 +77,11 @@ def plan_sections(
             yield Section("scarce", "What is scarce", parts)
     if curve:
         yield Section("rates", "If the rates change", list(_rates(plan, curve)))
-    beside = isinstance(plan.serving, NeighbourServing)  # bound and schedule are of two problems
-    if plan.solution.history and not beside:
+    problem: MachineProblem = plan.serving.problem
+    if isinstance(plan.serving, NeighbourServing):  # schedule and bound are of two problems
+        problem = plan.serving.outer
+    elif plan.solution.history:
         yield _bounds(plan)
-    problem = plan.serving.outer if beside else plan.serving.problem
     yield proof_section(plan.answer, problem, "GPU", source, more=between_classes(plan))
 
 
@@ -238,6 +241,8 @@ def _rates(plan: Plan, curve: Sequence[RatePoint] | str) -> Iterator[Part]:
         said += f"(hollow, with the bound below), {lost:,} without a plan"
     else:
         said += "all proved fewest"
+    if missing := len(set(MULTIPLES) - {each.rate for each in curve}):
+        said += f"; there was no time for {count(missing, 'further one')}"
     yield _sentence(said)
     if any(each.cost is not None for each in curve):
         yield Picture(rates_chart(curve, unit), words_of(curve, unit))
