@@ -27,6 +27,7 @@ from .place import place
 from .plan import plan
 from .predictor import predictor, train
 from .reconcile import reconcile
+from .report import report
 from .session import Exit, Session, report_error, session_of
 from .share import share
 from .simulate import simulate
@@ -50,7 +51,7 @@ application = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    init, plan, capacity, simulate, solve, check,
+    init, plan, capacity, simulate, solve, check, report,
     observe, place, diff, transition, export, verify, reconcile, share, gpus,
     algorithms,
 )  # fmt: skip

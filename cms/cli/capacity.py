@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .progress import RequestsProgress
+from .progress import CountProgress
 from .searching import heard
 from .session import Exit, refuse_unwritable, session_of
 
@@ -68,7 +68,7 @@ def capacity(
 
         measured = read_operating_points(points)
         chosen = [each for each in measured if processes is None or each.processes <= processes]
-    progress = RequestsProgress(None if quiet else sys.stderr)
+    progress = CountProgress(None if quiet else sys.stderr)
     each = sum(run_lengths(requests))
     try:
         found = heard(

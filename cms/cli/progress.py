@@ -154,8 +154,8 @@ def progress_line(state: Incumbent | None, seconds: float) -> str:
     return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()
 
 
-class RequestsProgress:
-    """The progress of a simulation on stderr; its instance is ``simulate``'s ``on_progress``.
+class CountProgress:
+    """How much is done of what is counted, on stderr; its instance is an ``on_progress``.
 
     On a terminal it is a bar that stays on its line, elsewhere a line every five seconds; a run
     that is over within two seconds shows nothing.
@@ -172,7 +172,7 @@ class RequestsProgress:
     --------
     >>> import io
     >>> stream, seconds = io.StringIO(), iter([0.0, 1.0, 3.0, 4.0])
-    >>> progress = RequestsProgress(stream, lambda: next(seconds))
+    >>> progress = CountProgress(stream, lambda: next(seconds))
     >>> for done in (10, 500_000, 600_000):
     ...     progress(done, 1_000_000)
     >>> stream.getvalue()
@@ -195,7 +195,7 @@ class RequestsProgress:
         self._shown = False
 
     def __call__(self, done: int, expected: int) -> None:
-        """Take note of how many requests have arrived, of how many."""
+        """Take note of how many there are, of how many."""
         self.begun = True
         now = self._clock()
         if self._stream is None or now - self._last < self._every:

@@ -14,7 +14,7 @@ from cms.errors import CmsError
 from cms.fleet.report.words import count
 
 from . import options
-from .progress import RequestsProgress
+from .progress import CountProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers
 
@@ -237,7 +237,7 @@ class Given:
 
 def simulate_day(session: Session, how: Mapping[str, Any], title: str, output: Path | None) -> int:
     """Simulate a day, print what it was like, and return the exit code."""
-    progress = RequestsProgress(None if session.quiet else sys.stderr, what="minutes")
+    progress = CountProgress(None if session.quiet else sys.stderr, what="minutes")
     try:
         day = heard(
             session, lambda: _played(how, session, progress), patient=lambda: progress.begun
@@ -266,7 +266,7 @@ def simulate_day(session: Session, how: Mapping[str, Any], title: str, output: P
     return Exit.FAILED if day.verdict == "broken" else Exit.ANSWER
 
 
-def _played(how: Mapping[str, Any], session: Session, progress: RequestsProgress) -> SharedDay:
+def _played(how: Mapping[str, Any], session: Session, progress: CountProgress) -> SharedDay:
     from cms.fleet.simulation.sharing_loop import share_day
 
     return share_day(**how, cancel=session.interrupts.cancel, on_progress=progress)

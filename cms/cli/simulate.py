@@ -14,7 +14,7 @@ from cms.values.names import nearest
 
 from . import framed, options, shared_day
 from .documents import open_document
-from .progress import RequestsProgress
+from .progress import CountProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
 
@@ -226,7 +226,7 @@ def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
     from cms.fleet.simulation import simulate as replay_queues
 
     replay = replay_frames if isinstance(plan.serving, SharedServing) else replay_queues
-    progress = RequestsProgress(None if session.quiet else sys.stderr)
+    progress = CountProgress(None if session.quiet else sys.stderr)
     try:
         return heard(
             session,

@@ -1,7 +1,8 @@
 """Algorithms and named instances, found by name through entry points: ours and everybody's.
 
 A distribution offers an algorithm by naming its class in the entry-point group ``cms.algorithms``,
-and an instance by naming the object in ``cms.instances``. Names are listed without loading
+an instance by naming the object in ``cms.instances``, and pages of files of its own by naming a
+function in ``cms.reports``. Names are listed without loading
 anything; a plug-in is loaded when it is asked for.
 """
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
 _ALGORITHMS, _INSTANCES = "cms.algorithms", "cms.instances"
+_REPORTS = "cms.reports"
 
 
 class PluginError(CmsError, RuntimeError):
@@ -208,6 +210,23 @@ def load_instance(name: str) -> NamedInstance:
             f"{_described(entry)} is {loaded!r}; expected an object with name, title and source"
         )
     return loaded
+
+
+def load_report(ending: str) -> Callable[[Path, str], Any]:
+    """Return what makes a page of a file of some ending, given the file and the page's title.
+
+    Raises
+    ------
+    UnknownInstance
+        If files of this ending are nobody's; it lists the endings there are.
+    PluginError
+        If two distributions claim the ending, or the plug-in cannot be loaded or called.
+    """
+    entry = _entry(_REPORTS, ending, "report of files that end in", UnknownInstance)
+    loaded = _load(entry)
+    if not callable(loaded):
+        raise PluginError(f"{_described(entry)} is {loaded!r}; expected a function of a file")
+    return cast("Callable[[Path, str], Any]", loaded)
 
 
 def algorithm_details() -> tuple[AlgorithmDetails, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cms.cli.app import run
-from cms.cli.progress import RequestsProgress
+from cms.cli.progress import CountProgress
 from cms.fleet.serving import write_plan
 from cms.fleet.simulation import read_simulation
 from tests.cli.shared import COMMAND, POINTS, ROOT, SERVICES, error_of
@@ -207,7 +207,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
     for tty in (True, False):
         stream: Any = Terminal(tty)
         seconds = iter([0.0, 1.0, 2.5, 2.6, 8.0])
-        progress = RequestsProgress(stream, seconds.__next__)
+        progress = CountProgress(stream, seconds.__next__)
         for done in (1, 25, 30, 80):
             progress(done, 100)
         progress.end()

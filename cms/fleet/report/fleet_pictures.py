@@ -12,12 +12,11 @@ from .canvas import (
     FONT,
     LINE,
     MARGIN,
-    WIDTH,
     Canvas,
     draw_bar,
     draw_key,
     draw_ruler,
-    draw_small_bar,
+    draw_small_bars,
     escaped,
 )
 from .deployments import legend, places_of, room_words
@@ -28,15 +27,11 @@ if TYPE_CHECKING:
     from ..deployment.difference import Difference
     from ..deployment.model import Deployment
 
-__all__ = ["MOST_BARS", "MOST_SMALL", "deployment_picture", "difference_picture"]
+__all__ = ["MOST_BARS", "deployment_picture", "difference_picture"]
 
 MOST_BARS = 40
 """Ways of use that are drawn with words in them."""
-MOST_SMALL = 960
-"""Further ones that are drawn small."""
 _MOST_KEYS = 120
-_COLUMNS = 6
-_ROW = 34  # height of a row of small bars, with the names above them
 
 
 def deployment_picture(deployment: Deployment, title: str, said: str = "") -> str:
@@ -65,6 +60,13 @@ def deployment_picture(deployment: Deployment, title: str, said: str = "") -> st
     (True, True)
     """
     canvas = _head(title, f"{deployment}{f'; {said}' if said else ''}")
+    drawn = draw_deployment(canvas, deployment)
+    _foot(canvas, drawn, deployment, places_of(deployment))
+    return canvas.document(f"{title}: {deployment}")
+
+
+def draw_deployment(canvas: Canvas, deployment: Deployment) -> tuple[Folded, ...]:
+    """Draw the GPUs of a deployment below what is there; return them, alike ones together."""
     places = places_of(deployment)
     by_node = [(node, fold(node.gpus)) for node in deployment.nodes if node.gpus]
     if sum(len(folded) for _, folded in by_node) <= MOST_BARS:
@@ -87,8 +89,7 @@ def deployment_picture(deployment: Deployment, title: str, said: str = "") -> st
             canvas.text(head, EDGE, FONT, "head", down=LINE + 2)
             _ruler(canvas, alike)
             _both_sizes(canvas, alike, places, MOST_BARS * len(alike) // len(folded))
-    _foot(canvas, folded, deployment, places)
-    return canvas.document(f"{title}: {deployment}")
+    return folded
 
 
 def difference_picture(found: Difference, deployment: Deployment, title: str) -> str:
@@ -156,30 +157,12 @@ def _both_sizes(canvas: Canvas, own: Sequence[Folded], places: dict[str, int], m
 
 def _small(canvas: Canvas, own: Sequence[Folded], places: dict[str, int]) -> None:
     """Draw bars in columns, their names above them."""
-    if not own:
-        return
-    pitch = (WIDTH - 2 * EDGE) / _COLUMNS
-    tall = max(len(each.bars) for each in own)
-    row = _ROW + 15 * (tall - 1)
-    shown = own[:MOST_SMALL]
-    for number, each in enumerate(shown):
-        x = EDGE + number % _COLUMNS * pitch
-        y = canvas.y + number // _COLUMNS * row
-        times = f"{decimal(len(each.gpus))} × " if len(each.gpus) > 1 else ""
-        name = f"{times}{names(each.places, 1).partition(' (')[0]}"
-        short = name if len(name) <= 22 else f"{name[:21]}…"
-        canvas.add(
-            f'<text x="{x:g}" y="{y + 10:g}" class="tiny soft"><title>{escaped(name)}</title>'
-            f"{escaped(short)}</text>"
-        )
-        for place, bar in enumerate(each.bars):
-            draw_small_bar(canvas, bar, places, (x, y + 14 + 15 * place), pitch - 10)
-    canvas.y += -(-len(shown) // _COLUMNS) * row
-    if rest := own[MOST_SMALL:]:
-        gpus = count(sum(len(each.gpus) for each in rest), "GPU")
-        canvas.text(
-            f"... and {count(len(rest), 'more way')} on {gpus}", EDGE, FONT, "soft", down=LINE
-        )
+    draw_small_bars(canvas, [(_brief(each), each.bars) for each in own], places)
+
+
+def _brief(each: Folded) -> str:
+    times = f"{decimal(len(each.gpus))} × " if len(each.gpus) > 1 else ""
+    return f"{times}{names(each.places, 1).partition(' (')[0]}"
 
 
 def _foot(

@@ -21,7 +21,7 @@ MOST_LINES = 8
 _NAMES = 190  # where the bars begin
 _VERDICTS = 175  # right of the bars
 _LEFT, _RIGHT = EDGE + _NAMES, WIDTH - EDGE - _VERDICTS
-_MARKS = {"kept": "#1a7f37", "broken": "#cf222e", "undecided": "#9a6700"}
+_MARKS = {"kept": "good", "broken": "bad", "undecided": "fair"}
 _BAR, _GAP = 14, 8
 _HEIGHT = 220
 
@@ -53,6 +53,12 @@ def latency_picture(simulation: Simulation, title: str) -> str:
     canvas.text(title, EDGE, 20, "title", down=30)
     canvas.paragraph(simulation.sentence, 15, "verdict")
     canvas.y += 8
+    draw_latencies(canvas, simulation)
+    return canvas.document(f"{title}: {simulation.sentence}")
+
+
+def draw_latencies(canvas: Canvas, simulation: Simulation) -> None:
+    """Draw the services' latencies in units of their limits below what is there."""
     drawn = [each for each in simulation.services if each.requests]
     if len(drawn) > MOST_BARS:
         longest = sorted(drawn, key=lambda each: -(each.p99_share or 0))
@@ -75,7 +81,6 @@ def latency_picture(simulation: Simulation, title: str) -> str:
     if lines:
         canvas.y += 16
         _over_time(canvas, lines, simulation)
-    return canvas.document(f"{title}: {simulation.sentence}")
 
 
 def _bars(canvas: Canvas, drawn: Sequence[ServiceResult]) -> None:
@@ -121,10 +126,10 @@ def _bar(canvas: Canvas, each: ServiceResult, median: float, p99: float, longest
         f"<g><title>{escaped(tip)}</title>"
         f'<text x="{_LEFT - 10}" y="{y + 12:g}" class="right">{name}</text>'
         f'<line x1="{end:.1f}" y1="{middle:g}" x2="{longest:.1f}" y2="{middle:g}" '
-        f'stroke="{mark}" stroke-width="2"/>'
+        f'class="{mark} line" stroke-width="2"/>'
         f'<rect x="{median:.1f}" y="{y:g}" width="{end - median:.1f}" '
-        f'height="{_BAR}" rx="3" fill="{mark}"/>'
-        f'<text x="{_RIGHT + 10}" y="{y + 12:g}" style="fill:{mark}">{verdict}</text>'
+        f'height="{_BAR}" rx="3" class="{mark}"/>'
+        f'<text x="{_RIGHT + 10}" y="{y + 12:g}" class="{mark}">{verdict}</text>'
         f'<text x="{WIDTH - EDGE}" y="{y + 12:g}" class="small soft right">{late}</text></g>'
     )
     canvas.y += _BAR + _GAP

@@ -122,7 +122,7 @@ def _row(plan: Plan, place: int, service: ServicePlan, style: _Style) -> list[st
         *([decimal(least)] if style.planned else []),
         decimal(service.provided_rps),
         spare(service, style.planned),
-        "\n".join(_instance(plan, use, terse=style.terse) for use in service.uses) or "-",
+        "\n".join(instance_words(plan, use, terse=style.terse) for use in service.uses) or "-",
     ]
 
 
@@ -130,7 +130,7 @@ def _limit(milliseconds: Fraction | None) -> str:
     return "none" if milliseconds is None else f"{decimal(milliseconds)} ms"
 
 
-def _instance(plan: Plan, use: Use, *, terse: bool) -> str:
+def instance_words(plan: Plan, use: Use, *, terse: bool = False) -> str:
     """Say how many instances run what: ``3 x 2g.20gb (p=2 b=8, 812/s, 41 ms)``."""
     where = f" on {use.gpu}" if len(plan.serving.gpus) > 1 else ""
     what = f"{decimal(use.count)} x {use.profile}{where}"

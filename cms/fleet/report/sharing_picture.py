@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..sharing.problem import SharingProblem
     from ..sharing.solution import SharingSolution
 
-__all__ = ["MOST_BARS", "MOST_SMALL", "sharing_picture"]
+__all__ = ["MEANT", "MOST_BARS", "MOST_SMALL", "draw_sharing", "sharing_picture"]
 
 MOST_BARS = 24
 """Uses that are drawn with words in them."""
@@ -41,6 +41,11 @@ _COLUMNS = 5
 _STEP = 10
 _BAR, _SMALL, _ROW = 30, 12, 32
 _ONLINE = "#4a5563"
+MEANT = (
+    "A bar is 100 % of a GPU's SMs: dark, the online side; finely hatched, the margin; in "
+    "colour and with its number, the share of the offline workload; hatched, idle."
+)
+"""How the picture is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,14 @@ def sharing_picture(problem: SharingProblem, solution: SharingSolution, title: s
     canvas.text(title, EDGE, 20, "title", down=30)
     canvas.paragraph(headline(problem, solution), 15, "verdict")
     canvas.y += 8
+    draw_sharing(canvas, problem, solution)
+    _foot(canvas, problem, solution)
+    canvas.paragraph(MEANT, 11, "small soft")
+    return canvas.document(f"{title}: {headline(problem, solution)}")
+
+
+def draw_sharing(canvas: Canvas, problem: SharingProblem, solution: SharingSolution) -> None:
+    """Draw what online sides, margin and workloads take of GPUs, below what is there."""
     uses = _uses(problem, solution)
     if len(uses) > MOST_BARS:
         classes = len(problem.online)
@@ -112,8 +125,6 @@ def sharing_picture(problem: SharingProblem, solution: SharingSolution, title: s
     for use in uses[:MOST_BARS]:
         _large(canvas, use, names)
     _small(canvas, uses[MOST_BARS:], names)
-    _foot(canvas, problem, solution)
-    return canvas.document(f"{title}: {headline(problem, solution)}")
 
 
 def _uses(problem: SharingProblem, solution: SharingSolution) -> list[_Use]:
@@ -217,8 +228,8 @@ def _large(canvas: Canvas, use: _Use, names: Sequence[str]) -> None:
                     f'<rect x="{x + 4:g}" y="{y + 8:g}" width="{ground:g}" height="16" '
                     'fill="#ffffff" fill-opacity="0.85"/>'
                 )
-            white = ' style="fill:#ffffff"' if fill == _ONLINE else ""
-            canvas.add(f'<text x="{x + 7:g}" y="{y + 20:g}"{white}>{escaped(line)}</text>')
+            ink = "pale" if fill == _ONLINE else "on"
+            canvas.add(f'<text x="{x + 7:g}" y="{y + 20:g}" class="{ink}">{escaped(line)}</text>')
         x += width
     canvas.add("</g>")
     canvas.y += _BAR + 8
@@ -247,7 +258,7 @@ def _small(canvas: Canvas, uses: Sequence[_Use], names: Sequence[str]) -> None:
             )
             if key and width > 7 * len(key):
                 canvas.add(
-                    f'<text x="{x + width / 2:g}" y="{y + 23:g}" class="tiny" '
+                    f'<text x="{x + width / 2:g}" y="{y + 23:g}" class="tiny on" '
                     f'text-anchor="middle">{key}</text>'
                 )
             x += width
@@ -288,8 +299,3 @@ def _foot(canvas: Canvas, problem: SharingProblem, solution: SharingSolution) ->
     if (more := len(problem.offline) - len(shown)) > 0:
         canvas.text(f"... and {decimal(more)} more", EDGE + 34, FONT, "soft", down=LINE)
     canvas.y += 8
-    canvas.paragraph(
-        "A bar is 100 % of a GPU's SMs: dark, the online side; finely hatched, the margin; in "
-        "colour and with its number, the share of the offline workload; hatched, idle.",
-        11, "small soft",
-    )  # fmt: skip

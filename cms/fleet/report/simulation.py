@@ -66,17 +66,17 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
     room = width - max((len(each.name) for each in shown), default=0) + len("service")
     room -= len(_OVERLOADED) * any(each.overloaded for each in shown)
     left_out = {name for name, least in _NEEDS.items() if room < least}
-    columns = [name for name in _COLUMNS if name not in left_out]
+    columns = [name for name in COLUMNS if name not in left_out]
     result = table("service", *(f">{name}" for name in columns), "verdict")
     for each in shown:
-        cells = [_COLUMNS[name](each) for name in columns]
+        cells = [COLUMNS[name](each) for name in columns]
         verdict = each.verdict.upper() + (_OVERLOADED if each.overloaded else "")
         result.add_row(text(each.name), *cells, Text(verdict, _STYLES[each.verdict]))
     report.append(result)
     if left := len(simulation.services) - len(shown):
         note = f"... and {count(left, 'more service')}, further from their limits (all with --json)"
         report.append(Text(note, "dim"))
-    if notes := [*_causes(simulation), *_recoveries(simulation)]:
+    if notes := notes_of(simulation):
         report += [Text(), hanging(*(("-", note) for note in notes))]
     broken = any(each.verdict == "broken" for each in simulation.services)
     style = "bold red" if broken else "bold green"
@@ -111,7 +111,7 @@ def _load(each: ServiceResult) -> str:
     return "-" if each.load is None else f"{float(each.load):.0%}".replace("%", " %")
 
 
-_COLUMNS: dict[str, Callable[[ServiceResult], str]] = {
+COLUMNS: dict[str, Callable[[ServiceResult], str]] = {
     "limit": _limit,
     "rate/s": lambda each: decimal(each.rate_rps),
     "p99 / limit": _p99,
@@ -121,6 +121,11 @@ _COLUMNS: dict[str, Callable[[ServiceResult], str]] = {
     "fill": lambda each: f"{float(each.mean_fill):.1f}",
 }
 _NEEDS = {"99 % interval": _WIDEST} | dict.fromkeys(("limit", "rate/s", "load", "fill"), _WIDE)
+
+
+def notes_of(simulation: Simulation) -> list[str]:
+    """Say what broke limits, and what each event did."""
+    return [*_causes(simulation), *_recoveries(simulation)]
 
 
 def _causes(simulation: Simulation) -> Iterator[str]:

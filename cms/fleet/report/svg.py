@@ -19,6 +19,7 @@ from .canvas import (
     draw_bar,
     draw_key,
     draw_ruler,
+    draw_small_bars,
     escaped,
 )
 from .jobs import job_rows
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ..serving import Plan
 
 MOST_BARS = 48
-"""Distinct machines of one type that a picture draws before it says how many more there are."""
+"""Distinct machines of one type that a picture draws with words in them."""
 MOST_KEYS = 120
 """Services or jobs in the legend."""
 _NUMBERS = (390, 480, 560)  # where the columns of the legend end
@@ -83,20 +84,7 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
     subject = f"{count(len(plan.services), 'service')} on {keys}"
     canvas = _head(title, plan.answer, subject, "GPU", plan_reasons(plan, shortage))
     drawn = bars(plan)
-    places = {service.name: place for place, service in enumerate(plan.serving.services)}
-    for gpu in plan.serving.gpus:
-        own = [bar for bar in drawn if bar.gpu == gpu.key]
-        for _, group in groupby(own, key=lambda bar: bar.shared):
-            alike = list(group)
-            canvas.text(_headline(gpu, alike), EDGE, FONT, "head", down=LINE + 4)
-            if not alike[0].shared:
-                draw_ruler(canvas, gpu.memory_slices)
-            for bar in alike[:MOST_BARS]:
-                draw_bar(canvas, bar, places)
-            if rest := alike[MOST_BARS:]:
-                gpus = count(sum(bar.count for bar in rest), "GPU")
-                _more(canvas, f"{count(len(rest), 'more layout')} on {gpus}")
-            canvas.y += 10
+    draw_gpus(canvas, plan, drawn)
     if drawn:
         more = plans_for_more(plan)
         entries = (
@@ -126,6 +114,28 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
             canvas.paragraph(left_open, 11, "small soft")
         canvas.paragraph(note, 11, "small soft")
     return canvas.document(f"{title}: {verdict(plan.answer, 'GPU')}")
+
+
+def draw_gpus(canvas: Canvas, plan: Plan, drawn: Sequence[Bar]) -> None:
+    """Draw a plan's GPUs below what is there, each type under a line that says what serves."""
+    places = {service.name: place for place, service in enumerate(plan.serving.services)}
+    for gpu in plan.serving.gpus:
+        own = [bar for bar in drawn if bar.gpu == gpu.key]
+        for _, group in groupby(own, key=lambda bar: bar.shared):
+            alike = list(group)
+            canvas.text(_headline(gpu, alike), EDGE, FONT, "head", down=LINE + 4)
+            if not alike[0].shared:
+                draw_ruler(canvas, gpu.memory_slices)
+            for bar in alike[:MOST_BARS]:
+                draw_bar(canvas, bar, places)
+            if rest := alike[MOST_BARS:]:
+                gpus = count(sum(bar.count for bar in rest), "GPU")
+                what = f"{count(len(rest), 'more layout')} on {gpus}, small:"
+                canvas.text(what, EDGE, FONT, "soft", down=LINE)
+                draw_small_bars(
+                    canvas, [(f"{decimal(bar.count)} ×", [bar]) for bar in rest], places
+                )
+            canvas.y += 10
 
 
 def solution_picture(
@@ -174,8 +184,8 @@ def _head(title: str, solution: Solution, subject: str, machine: str, why: Itera
     """Begin a picture: what it shows, what is proved, and why if it is impossible."""
     canvas = Canvas()
     canvas.text(title, EDGE, 20, "title", down=30)
-    mark = "#1a7f37" if solution.proof == "checked" else "#9a6700"
-    canvas.text(verdict(solution, machine), EDGE, 15, "verdict", down=LINE, fill=mark)
+    mark = "good" if solution.proof == "checked" else "fair"
+    canvas.text(verdict(solution, machine), EDGE, 15, f"verdict {mark}", down=LINE)
     canvas.text(f"{subject}; {circumstances(solution)}", EDGE, FONT, "soft", down=LINE + 8)
     for reason in why:
         canvas.paragraph(reason, FONT, "")

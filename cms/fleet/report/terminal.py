@@ -102,8 +102,13 @@ def plan_report(
 
 
 def _heading(plan: Plan, title: str) -> Text:
-    serving = plan.serving
     head = Text(printable(title), style="bold")
+    return head.append(f"\n{subject_line(plan)}", "not bold")
+
+
+def subject_line(plan: Plan) -> str:
+    """Say how many services a plan serves, on which GPUs, by which rule."""
+    serving = plan.serving
     rule = f"rule {serving.rule_name}"
     if isinstance(serving, SharedServing):
         rule = f"{serving.sharing}"
@@ -112,8 +117,7 @@ def _heading(plan: Plan, title: str) -> Text:
     elif isinstance(serving.rule, LatencyRule | CapacityRule):
         rule = f"{serving.rule}"
     keys = ", ".join(gpu.key for gpu in serving.gpus)
-    head.append(f"\n{count(len(serving.services), 'service')} on {keys}, {rule}", "not bold")
-    return head
+    return f"{count(len(serving.services), 'service')} on {keys}, {rule}"
 
 
 def _gpus(plan: Plan, drawn: Sequence[Bar], width: int) -> Iterator[RenderableType]:
@@ -157,12 +161,18 @@ def _scarcity(plan: Plan) -> Iterator[str]:
     if found is None:
         return
     yield worth_line(found, "GPU")
+    if line := scarcest(plan):
+        yield line
+
+
+def scarcest(plan: Plan) -> str:
+    """Name the instance that is worth most beyond its slices; empty if none is."""
+    found = worths(plan.solution, plan.serving.problem)
     slices = {}
     in_use = {group.gpu for group in plan.groups}
-    for block in found.shares:
+    for block in () if found is None else found.shares:
         key, profile = plan.serving.instance_of(block)
         gpu = plan.serving.gpu_of(key)
         if key in in_use and mps_share(profile) is None:
             slices[block] = gpu.profile(profile).compute, gpu.compute_slices
-    if line := scarcest_line(found, slices):
-        yield line
+    return "" if found is None else scarcest_line(found, slices)

@@ -101,7 +101,8 @@ def _layout(gantt: Gantt, top: float, height: int) -> Iterator[_Placed]:
             edges.append((begin, max(begin + _LEAST, _x(span.end, gantt.end))))
         lanes = in_lanes(row.drawn, edges)
         caption = names(row.places)
-        if len(row.gpus) == 1 or fits(f"{len(row.gpus)} × {caption}", _LABEL - 8, 11):
+        times = f"{len(row.gpus)} × " if len(row.gpus) > 1 else ""
+        if fits(f"{times}{printable(caption)}", _LABEL - 8, 11):
             caption = ""
         bottom = top + len(lanes) * height + _KEPT * len(row.kept) + _GAP
         bottom += _CAPTION if caption else 0
@@ -147,7 +148,9 @@ def _draw_row(
         y += _CAPTION
     several = len(row.gpus) > 1
     name = names(row.places)
-    label = f"{count(len(row.gpus), 'GPU')} alike" if each.caption else name
+    label = name
+    if each.caption:
+        label = f"{count(len(row.gpus), 'GPU')} alike" if several else ""
     if several and not each.caption:
         label = f"{decimal(len(row.gpus))} × {name}"
     canvas.add(
@@ -225,7 +228,7 @@ def _draw_span(
         )
     style = "small" if size == 11 else "tiny"
     canvas.add(
-        f'<text x="{x + 3:g}" y="{y + height / 2 + size * 0.36:g}" class="{style}">'
+        f'<text x="{x + 3:g}" y="{y + height / 2 + size * 0.36:g}" class="{style} on">'
         f"{escaped(label)}</text></g>"
     )
 

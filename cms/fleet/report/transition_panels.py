@@ -106,7 +106,7 @@ def _draw_panel(
         f'<g class="panel"><title>{escaped(name)}: {escaped(lowest_words(curve))} items/s</title>'
         f'<rect x="{x:g}" y="{y:g}" width="26" height="16" rx="3" fill="{colour(place)}" '
         f'stroke="#59636e" stroke-width="0.8"/>'
-        f'<text x="{x + 13:g}" y="{y + 13:g}" class="key">{place + 1}</text>'
+        f'<text x="{x + 13:g}" y="{y + 13:g}" class="key on">{place + 1}</text>'
         f'<text x="{x + 34:g}" y="{y + 13:g}" class="head">'
         f"{escaped(cut(name, _WIDE - 34, FONT))}</text>"
     )
@@ -161,7 +161,7 @@ def _draw_curve(
         f'<circle cx="{across(curve.lowest_s):g}" cy="{down(curve.lowest):g}" r="3.6" '
         f'fill="#ffffff" stroke="#1b1f24" stroke-width="1.6"/>'
     )
-    _number(canvas, left, floor, short(curve.floor, up=True), "fill:#8a4600;font-weight:700")
+    _number(canvas, left, floor, short(curve.floor, up=True), "floor")
     for edge, rps in ((top, high), (top + tall, base)):
         if abs(edge - floor) >= _NUMBER:
             _number(canvas, left, edge, short(rps, up=False))
@@ -172,10 +172,10 @@ def _draw_curve(
         )
 
 
-def _number(canvas: Canvas, left: float, y: float, text: str, style: str = "") -> None:
+def _number(canvas: Canvas, left: float, y: float, text: str, style: str = "soft") -> None:
     canvas.add(
-        f'<text x="{left - 6:g}" y="{y + 3:g}" class="tiny soft right" '
-        f'style="{style}">{cut(text, _SCALE, 9)}</text>'
+        f'<text x="{left - 6:g}" y="{y + 3:g}" class="tiny {style} right">'
+        f"{cut(text, _SCALE, 9)}</text>"
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..deployment.transition.durations import Durations, Schedule
     from ..deployment.transition.model import Transition
 
-__all__ = ["transition_svg"]
+__all__ = ["draw_transition", "transition_svg"]
 
 _MOST_ARROWS = 20  # more of them cross each other beyond reading
 _MEANT = {
@@ -63,18 +63,48 @@ def transition_svg(
     InvalidOption
         If rates are of a service that is on neither side, or not in the order of time.
     """
+    canvas = Canvas()
     plan = schedule(transition, durations, max_parallel, by_node=by_node)
-    places, gantt = keys_of(transition), Gantt.of(transition, plan)
-    known, curves = rates_of(rates or {}, places), capacity_curves(transition, plan)
-    canvas, head = Canvas(), headline(transition, plan)
-    timing = durations_words(transition, plan, durations, max_parallel)
-    still, untouched = still_words(curves), untouched_words(gantt.untouched, 600)
-    described = " ".join(part for part in (f"{head}.", timing, f"{untouched}. {still}") if part)
-    canvas.add(f"<desc>{escaped(described)}</desc>")
-    canvas.add(DEFINITIONS)
+    head = headline(transition, plan)
     what, _, how = head.partition(": ")
     canvas.text(what.replace("->", "→"), EDGE, 20, "title", down=30)
     canvas.paragraph(how, 15, "verdict")
+    draw_transition(canvas, transition, plan, durations, max_parallel, rates)
+    return canvas.document(head)
+
+
+def draw_transition(
+    canvas: Canvas,
+    transition: Transition,
+    plan: Schedule,
+    durations: Durations | None = None,
+    max_parallel: int | None = None,
+    rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None,
+) -> None:
+    """Draw what happens when, and each service's capacity, below what is there.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    transition : Transition
+    plan : Schedule
+        Of its actions in time.
+    durations, max_parallel, rates
+        As of :func:`transition_svg`.
+
+    Raises
+    ------
+    InvalidOption
+        As :func:`transition_svg`.
+    """
+    places, gantt = keys_of(transition), Gantt.of(transition, plan)
+    known, curves = rates_of(rates or {}, places), capacity_curves(transition, plan)
+    timing = durations_words(transition, plan, durations, max_parallel)
+    still, untouched = still_words(curves), untouched_words(gantt.untouched, 600)
+    head = headline(transition, plan)
+    described = " ".join(part for part in (f"{head}.", timing, f"{untouched}. {still}") if part)
+    canvas.add(f"<desc>{escaped(described)}</desc>")
+    canvas.add(DEFINITIONS)
     if timing:
         canvas.paragraph(timing, FONT, "soft")
     canvas.y += 8
@@ -88,7 +118,6 @@ def transition_svg(
     draw_panels(canvas, curves, gantt.end, places, known)
     if still:
         canvas.paragraph(still, FONT, "")
-    return canvas.document(head)
 
 
 def _legend(transition: Transition, gantt: Gantt, plan: Schedule) -> str:

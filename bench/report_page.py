@@ -1,0 +1,257 @@
+"""Rows of a results file as a page for ``cms report``: tables, proofs over time, every run."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from cms.errors import FileError
+from cms.files import read_source
+from cms.fleet.report.page.charts import counts_chart
+from cms.fleet.report.page.parts import (
+    Cell,
+    Column,
+    Commands,
+    Fact,
+    Grid,
+    Page,
+    Part,
+    Picture,
+    Section,
+)
+from cms.schedule.faults import Violation
+
+from .figures import quantile
+from .row import Outcome, RunRow
+from .suites import SUITES
+from .tables import AtLeast, Table, exact, failures, grouped, plain, ratio, seconds
+
+__all__ = ["page", "read_rows", "row_faults"]
+
+MOST_LINES = 8
+"""Algorithms whose proofs are drawn over time: those that proved most."""
+
+
+def page(path: Path, title: str) -> tuple[Page, list[Violation]]:
+    """Put the rows of a results file on a page.
+
+    Parameters
+    ----------
+    path : Path
+        As :class:`bench.results.Results` writes it; ``-`` is standard input.
+    title : str
+
+    Returns
+    -------
+    (Page, list of Violation)
+        What does not hold of a row; then the page is not to be shown.
+
+    Raises
+    ------
+    FileError
+        If a line is no row.
+    """
+    rows = read_rows(path)
+    faults = [fault for number, row in enumerate(rows, 1) for fault in row_faults(row, number)]
+    sections = [Section("algorithms", "Algorithms", list(_algorithms(rows)))]
+    for name, own in grouped(rows, lambda row: row.suite).items():
+        sections += _suite(name, own)
+    sections.append(Section("runs", "Every run", [_runs(rows)]))
+    sections.append(_recheck(path))
+    suites = ", ".join(sorted({row.suite for row in rows})) or "no suite"
+    lead = f"{len(rows):,} runs of {suites}"
+    return Page(title, lead, list(_facts(rows)), sections, str(path)), faults
+
+
+def read_rows(path: Path) -> list[RunRow]:
+    """Read a results file.
+
+    Raises
+    ------
+    FileError
+        Naming the line that is no row.
+    """
+    rows = []
+    text = read_source(path, holds="rows of a benchmark").text or ""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            rows.append(RunRow.from_line(line))
+        except (ValueError, TypeError, KeyError) as fault:
+            raise FileError(
+                path, f"this is no row of a benchmark ({fault})", line=number,
+                fix="python -m bench writes them; cut off a last line that a kill left unfinished",
+            ) from None  # fmt: skip
+    return rows
+
+
+def row_faults(row: RunRow, number: int) -> Iterator[Violation]:
+    """List what contradicts itself in a row; that the run went so, only another run shows.
+
+    Parameters
+    ----------
+    row : RunRow
+    number : int
+        Of its line.
+    """
+    where, cost, bound = f"row {number} ({row.algorithm})", row.cost, row.lower_bound
+    if cost is None:
+        return
+    if bound is not None and bound > cost:
+        yield Violation("bound", where, f"a lower bound of {bound}", f"at most {cost}, its cost")
+    bounds = [each for each in (bound, row.claimed_bound) if each is not None]
+    if row.gap is not None and bounds and row.gap not in [cost - each for each in bounds]:
+        yield Violation("gap", where, f"a gap of {row.gap}", f"its cost {cost} less its bound")
+    if row.status == "optimal" and row.proof == "checked" and bound != cost:
+        yield Violation(
+            "proof", where, f"a bound of {bound}", f"{cost}, its cost, since it is optimal"
+        )
+
+
+def _facts(rows: Sequence[RunRow]) -> Iterator[Fact]:
+    answered = sum(row.outcome is Outcome.ANSWERED for row in rows)
+    failed = sum(row.outcome is Outcome.FAILED for row in rows)
+    yield Fact("Runs", plain(len(rows)), f"{answered:,} answered")
+    proved = [row for row in rows if row.proved]
+    checked = sum(row.proof == "checked" for row in proved)
+    yield Fact("Proved in time", plain(len(proved)), f"{checked:,} by a checked certificate")
+    yield Fact("Failed", plain(failed), "crashed, did not stop, or said what does not hold",
+               "bad" if failed else "good")  # fmt: skip
+    instances = {row.instance_sha256 or row.instance for row in rows}
+    yield Fact("Instances", plain(len(instances)), "each named by its SHA-256 in the rows")
+
+
+def _algorithms(rows: Sequence[RunRow]) -> Iterator[Part]:
+    yield (
+        "Mean ratio: of the costs found to the best bound that any run of the file proved of the "
+        "same instance. Median seconds: of the runs that were answered."
+    )
+    best: dict[str, Fraction] = {}
+    for row in rows:
+        if row.instance_sha256 and row.lower_bound is not None and row.lower_bound > 0:
+            known = best.get(row.instance_sha256, row.lower_bound)
+            best[row.instance_sha256] = max(known, row.lower_bound)
+    columns = (
+        Column("algorithm"), Column("runs", number=True), Column("answered", number=True),
+        Column("proved", number=True), Column("mean ratio", number=True),
+        Column("worst", number=True), Column("median seconds", number=True),
+        Column("95 %", number=True),
+    )  # fmt: skip
+    table, proofs = [], []
+    for name, own in grouped(rows, lambda row: row.algorithm).items():
+        answered = [row for row in own if row.outcome is Outcome.ANSWERED]
+        times = [row.seconds for row in answered if row.seconds is not None]
+        ratios = [
+            float(row.cost / best[row.instance_sha256])
+            for row in answered
+            if row.cost is not None and row.instance_sha256 in best
+        ]
+        proved = sorted(row.seconds for row in own if row.proved and row.seconds is not None)
+        proofs.append((name, proved))
+        table.append(
+            [
+                Cell(name),
+                _number(len(own)), _number(len(answered)), _number(len(proved)),
+                _figure(statistics.fmean(ratios) if ratios else None, ratio),
+                _figure(max(ratios, default=None), ratio),
+                _figure(statistics.median(times) if times else None, seconds),
+                _figure(quantile(times, 0.95) if times else None, seconds),
+            ]
+        )  # fmt: skip
+    yield Grid("Algorithms", columns, table)
+    drawn = sorted(proofs, key=lambda each: -len(each[1]))[:MOST_LINES]
+    if any(times for _, times in drawn):
+        said = "; ".join(f"{name}: {len(times):,} proved" for name, times in drawn)
+        head = "runs that had ended with a proof, over seconds"
+        yield Picture(counts_chart(drawn, head), f"{head}: {said}")
+
+
+def _number(value: int) -> Cell:
+    return Cell(plain(value), value)
+
+
+def _figure(value: float | None, write: Any) -> Cell:
+    return Cell("-", math.nan) if value is None else Cell(write(value), value)
+
+
+def _suite(name: str, rows: Sequence[RunRow]) -> Iterator[Section]:
+    """The tables that the suite itself makes, of its default settings."""
+    if name not in SUITES:
+        return
+    suite = SUITES[name]
+    tables = [*suite.tables(rows, suite.defaults)]
+    failed = failures(rows)
+    parts: list[Part] = []
+    for table in [*tables, *([failed] if failed else [])]:
+        parts += [f"{table.title}. {table.caption}".strip(), _grid(table)]
+    if parts:
+        yield Section(f"suite-{name}", f"Suite {name}: {suite.summary}", parts)
+
+
+def _grid(table: Table) -> Grid:
+    columns = [Column(each.name, number=not each.left) for each in table.columns]
+    rows = [
+        [
+            Cell(text, _order(value, column.number), tone="bad" if number in table.red else "")
+            for text, value, column in zip(texts, values, columns, strict=True)
+        ]
+        for number, (texts, values) in enumerate(zip(table.texts(), table.rows, strict=True))
+    ]
+    return Grid(table.title, columns, rows)
+
+
+def _order(value: object, number: bool) -> Fraction | float | str | None:
+    if isinstance(value, AtLeast):
+        value = value.figure
+    if not number:
+        return None
+    return value if isinstance(value, int | float | Fraction) else math.nan
+
+
+def _runs(rows: Sequence[RunRow]) -> Grid:
+    columns = (
+        Column("instance", long=True), Column("algorithm"), Column("seed", number=True),
+        Column("outcome"), Column("status"), Column("cost", number=True),
+        Column("bound", number=True), Column("gap", number=True), Column("seconds", number=True),
+        Column("limit", number=True), Column("checked by"),
+    )  # fmt: skip
+    table = [
+        [
+            Cell(f"{row.suite}: {row.instance}"), Cell(row.algorithm), _number(row.seed),
+            Cell(
+                row.outcome.replace("_", " ") + (f"\n{row.error}" if row.error else ""),
+                tone="bad" if row.outcome is Outcome.FAILED else "",
+            ),
+            Cell(_status(row)), _exact(row.cost), _exact(row.lower_bound), _exact(row.gap),
+            _figure(row.seconds, seconds), _figure(row.time_limit, seconds),
+            Cell(row.checker or "-"),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return Grid("Every run", columns, table)
+
+
+def _status(row: RunRow) -> str:
+    if row.status is None:
+        return "-"
+    proof = {"checked": ", checked", "solver": ", a solver's word"}.get(row.proof or "", "")
+    return row.status.replace("_", " ") + proof
+
+
+def _exact(value: Fraction | None) -> Cell:
+    return Cell("-", math.nan) if value is None else Cell(exact(value), value)
+
+
+def _recheck(path: Path) -> Section:
+    return Section(
+        "proof", "What this shows",
+        [
+            "Every answer was rechecked when it was run, by the checker that its row names; the "
+            "rows hold what came of it, not the schedules. That no row contradicts itself (bounds, "
+            "gaps, proofs) was rechecked before this page was made. To see it again:",
+            Commands((("python -m bench --suite NAME", "runs the suite anew, on this machine"),)),
+        ],
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+"""How the fewest GPUs grow with the rates: the same plan at multiples of all rates, each proved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ...errors import InvalidOption, UnsupportedProblem
+from ...mixes.model import TimeSharedJob
+from ...problem.machine_problem import MachineProblem
+from ...shortages.variants import PARTS, at_share
+from ...solving.driver import CancelEvent
+from ...solving.solution import Solution, Status
+from ...solving.solve import solve
+from ...values.numbers import Number, exact, shown
+from .neighbours import NeighbourServing
+from .plan import Plan
+from .serving_problem import ServingProblem
+
+__all__ = ["MULTIPLES", "RatePoint", "rate_curve"]
+
+#: What rates are multiplied by, unless something else is asked for.
+MULTIPLES = tuple(Fraction(quarters, 4) for quarters in (2, 3, 4, 5, 6, 8, 10, 12, 14, 16))
+
+
+@dataclass(frozen=True, slots=True)
+class RatePoint:
+    """What was found and proved at one multiple of all rates.
+
+    Parameters
+    ----------
+    rate : Fraction
+        What all rates are multiplied by.
+    cost : Fraction or None
+        Of the schedule that was found and checked; None if there is none.
+    bound : Fraction
+        What no schedule costs less than, by a checked certificate.
+    status : Status
+    """
+
+    rate: Fraction
+    cost: Fraction | None
+    bound: Fraction
+    status: Status
+
+
+def rate_curve(
+    plan: Plan,
+    multiples: Iterable[Number] = MULTIPLES,
+    *,
+    method: str = "auto",
+    time_limit: float | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    cancel: CancelEvent | None = None,
+    on_point: Callable[[int, int], None] | None = None,
+) -> tuple[RatePoint, ...]:
+    """Plan again at multiples of all rates; rates with margin and head-room, where there are such.
+
+    Parameters
+    ----------
+    plan : Plan
+        It is the point at 1 itself.
+    multiples : iterable of number
+        Each > 0, with at most three decimals.
+    method : str, default "auto"
+    time_limit : float or None, default 60
+        Seconds for all together: a point may take what is left, shared evenly.
+    seed : int, default 0
+    threads : int, optional
+    cancel : threading.Event, optional
+        Once it is set, no further point is begun.
+    on_point : callable, optional
+        Called after each point with how many are done, of how many.
+
+    Returns
+    -------
+    tuple of RatePoint
+        Ascending, of those multiples that there was time for.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If services slow one another: then plan and bound are of two problems.
+    InvalidOption
+        For a bad multiple.
+
+    Examples
+    --------
+    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
+    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
+    >>> serving = as_problem([service], [point], rule="plain")
+    >>> curve = rate_curve(Plan(serving, solve(serving.problem)), [1, 2, 4])
+    >>> [(int(each.rate), int(each.cost or 0), each.status.value) for each in curve]
+    [(1, 1, 'optimal'), (2, 2, 'optimal'), (4, 4, 'optimal')]
+    """
+    wanted = sorted({_multiple(each) for each in multiples})
+    found: list[RatePoint] = []
+    until = None if time_limit is None else time.monotonic() + time_limit
+    for at, rate in enumerate(wanted):
+        if cancel is not None and cancel.is_set():
+            break
+        if rate == 1:
+            found.append(_point(rate, plan.solution))
+        else:
+            left = None
+            if until is not None:
+                left = (until - time.monotonic()) / (len(wanted) - at)
+                if left <= 0:
+                    continue
+            answer = solve(
+                _at(plan, rate), method, time_limit=left, seed=seed, threads=threads, cancel=cancel
+            )
+            found.append(_point(rate, answer))
+        if on_point is not None:
+            on_point(at + 1, len(wanted))
+    return tuple(found)
+
+
+def _multiple(given: Number) -> Fraction:
+    rate = exact(given, "a multiple of the rates", error=InvalidOption)
+    if rate <= 0 or PARTS % rate.denominator:
+        raise InvalidOption(
+            f"a multiple of the rates is {shown(rate)}; expected a number > 0 with at most three "
+            "decimals, such as 1.5"
+        )
+    return rate
+
+
+def _point(rate: Fraction, answer: Solution) -> RatePoint:
+    return RatePoint(rate, answer.cost, answer.lower_bound, answer.status)
+
+
+def _at(plan: Plan, rate: Fraction) -> MachineProblem:
+    """Pose the problem of a plan at a multiple of its rates."""
+    serving = plan.serving
+    if isinstance(serving, ServingProblem):
+        return at_share(serving.problem, int(rate * PARTS))
+    if isinstance(serving, NeighbourServing):
+        raise UnsupportedProblem(
+            "in this plan batches slow one another, and its bound is of another problem than its "
+            "schedule; GPUs against rates are for plans without interference"
+        )
+    jobs = [
+        TimeSharedJob(
+            job.name,
+            serving.planned_rps(replace(service, rate_rps=service.rate_rps * rate)),
+            job.limit,
+            job.points,
+        )
+        for job, service in zip(serving.problem.jobs, serving.services, strict=True)
+    ]
+    return serving.problem.replace(jobs=jobs)

@@ -1,0 +1,314 @@
+"""``cms report``: a page of every kind of file, and none of one that ``cms check`` refuses."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.row import Outcome, RunRow
+from bench.task import Kind, Source, Task
+from cms.cli.app import run
+from cms.fleet.deployment.transition import write_transition
+from cms.fleet.sharing import share
+from cms.fleet.sharing.edge_problems import posed
+from cms.fleet.sharing.files import write_sharing_problem, write_sharing_solution
+from cms.fleet.simulation import (
+    ModelledInstance,
+    ModelledService,
+    simulate,
+    write_simulation,
+)
+from tests.fleet.transitions import pair
+
+
+@pytest.fixture
+def sharing(tmp_path: Path) -> list[str]:
+    problem = posed([2, 7], [5, 1], [[640_000, 550_000], [300_000, 800_000]])
+    files = [tmp_path / "sharing.json", tmp_path / "share.json"]
+    write_sharing_problem(problem, files[0])
+    write_sharing_solution(problem, share(problem), files[1])
+    return [str(each) for each in files]
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Path:
+    """Two services at a low load, which keep their limits."""
+    one = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,) * 4)
+    services = [
+        ModelledService(name, Fraction(100), 60_000_000, Fraction(1, 100), (one,))
+        for name in ("chat", "see")
+    ]
+    path = tmp_path / "simulation.json"
+    write_simulation(simulate(services, requests=20_000), path)
+    return path
+
+
+@pytest.fixture
+def transition(tmp_path: Path) -> Path:
+    path = tmp_path / "transition.json"
+    write_transition(pair(3), path)
+    return path
+
+
+def row(**found: Any) -> RunRow:
+    source = Source(family="packing", arguments={"n": 5})
+    task = Task(suite="proof", kind=Kind.SOLVE, source=source, method="auto", time_limit=10)
+    how = {"outcome": Outcome.ANSWERED, "status": "optimal", "proof": "checked", "cost": 3,
+           "lower_bound": 3, "gap": 0, "seconds": 0.5, "instance_sha256": "ab"}  # fmt: skip
+    return RunRow.of(task, **(how | found))
+
+
+def tampered(path: Path, change: Any, name: str = "tampered.json") -> str:
+    document = json.loads(path.read_text("utf-8"))
+    change(document)
+    made = path.with_name(name)
+    made.write_text(json.dumps(document), "utf-8")
+    return str(made)
+
+
+def page_of(arguments: list[str], tmp_path: Path) -> str:
+    page = tmp_path / "page.html"
+    assert run(["report", *arguments, "-o", str(page), "-q"]) == 0
+    return page.read_text("utf-8")
+
+
+# --- each kind ------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_rechecked_and_planned_again_at_other_rates(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert run(["report", str(plan), "-o", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert said == f"{page}: {page.stat().st_size:,} bytes, rechecked before they were drawn\n"
+    text = page.read_text("utf-8")
+    for words in ("every point rechecked: all proved fewest", "chat", "The proof of the bound",
+                  f"cms check {plan}", f"python -m proofs_checks.checker {plan}"):  # fmt: skip
+        assert words in text
+
+
+def test_no_curve_is_drawn_where_none_is_wanted(plan: Path, tmp_path: Path) -> None:
+    page = page_of([str(plan), "--no-curve", "--title", "a <title>"], tmp_path)
+    assert "If the rates change" not in page
+    assert "<h1>a &lt;title&gt;</h1>" in page
+
+
+def test_json_says_what_was_written_and_the_curve(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert run(["report", str(plan), "-o", str(page), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["of"], said["bytes"]) == ("cms-plan", page.stat().st_size)
+    curve = {each["rate"]: each for each in said["curve"]}
+    assert len(curve) == 10
+    assert curve[1] == {"rate": 1, "cost": 1, "lower_bound": 1, "status": "optimal"}
+    assert all(each["cost"] == each["lower_bound"] for each in said["curve"])
+    costs = [each["cost"] for each in said["curve"]]
+    assert costs == sorted(costs)
+    assert max(costs) > 1
+
+
+def test_a_page_goes_into_a_pipe_alone(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", str(plan), "--no-curve", "-o", "-"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("<!doctype html>")
+    assert said.out.rstrip().endswith("</html>")
+    assert said.err == ""
+
+
+def test_a_deployment_has_a_page_with_its_gpus_and_its_plan(target: Path, tmp_path: Path) -> None:
+    page = page_of([str(target)], tmp_path)
+    for words in ("node-a: 2 × a100-80gb", "Rates met", "If the rates change", "The proof"):
+        assert words in page
+
+
+def test_a_transition_has_a_page_in_time(transition: Path, tmp_path: Path) -> None:
+    page = page_of([str(transition)], tmp_path)
+    for words in ("What happens when", "The GPUs before", "The GPUs after", "assumed, not measured",
+                  "all floors hold", "floor/s"):  # fmt: skip
+        assert words in page
+
+
+def test_durations_of_ones_own_are_those_of_the_page(transition: Path, tmp_path: Path) -> None:
+    own = tmp_path / "durations.json"
+    own.write_text('{"start_s": 7777}', "utf-8")
+    page = page_of([str(transition), "--durations", str(own)], tmp_path)
+    assert "Durations are as given" in page
+
+
+def test_a_simulation_has_a_page_of_verdicts(simulation: Path, tmp_path: Path) -> None:
+    page = page_of([str(simulation)], tmp_path)
+    for words in ("Limits kept", "Requests replayed", "40,000", "a measurement, no proof"):
+        assert words in page
+
+
+def test_a_problem_of_sharing_and_its_solution_have_a_page(
+    sharing: list[str], tmp_path: Path
+) -> None:
+    page = page_of(sharing, tmp_path)
+    for words in ("Workloads placed", "Online classes", "one more is worth", "A price on every"):
+        assert words in page
+    assert f"cms check {' '.join(sharing)}" in page
+
+
+def test_rows_of_a_benchmark_have_a_page(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    other = row(cost=4, lower_bound=2, gap=2, status="feasible", proof="none")
+    bad = row(outcome=Outcome.FAILED, error="<it> crashed", cost=None, gap=None, lower_bound=None)
+    rows.write_text("".join(f"{each.to_line()}\n" for each in (row(), other, bad)), "utf-8")
+    page = page_of([str(rows)], tmp_path)
+    for words in ("3 runs of proof", "1.167", "&lt;it&gt; crashed", "packing n=5"):
+        assert words in page
+
+
+# --- refused --------------------------------------------------------------------------------------
+
+
+def _worse(document: dict[str, Any]) -> None:
+    document["solution"]["lower_bound"] = 2
+
+
+def _fewer(document: dict[str, Any]) -> None:
+    document["services"][0]["instances"] += 1
+
+
+@pytest.mark.parametrize("change", [_worse, _fewer])
+def test_a_plan_that_the_check_refuses_is_refused_in_the_same_words(
+    change: Any, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, page = tampered(plan, change), tmp_path / "page.html"
+    code = run(["check", wrong])
+    checked = capsys.readouterr()
+    assert code == run(["report", wrong, "-o", str(page)]) == 1
+    assert capsys.readouterr() == checked
+    assert not page.exists()
+
+
+def test_a_transition_that_breaks_a_floor_is_refused(
+    transition: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def raised(document: dict[str, Any]) -> None:
+        for name in document["floors"]:
+            document["floors"][name] = {"rps": 10**6, "reason": "given"}
+
+    wrong, page = tampered(transition, raised), tmp_path / "page.html"
+    assert run(["check", wrong]) == 1
+    checked = capsys.readouterr().out
+    assert run(["report", wrong, "-o", str(page)]) == 1
+    assert capsys.readouterr().out == checked
+    assert "not valid" in checked
+    assert not page.exists()
+    assert run(["report", wrong, "-o", str(page), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["valid"] is False
+    assert {each["kind"] for each in said["faults"]} == {"floor"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("late_share", [0, 0], "a late share of"),
+        ("p50_ms", 10**6, "quantiles that ascend"),
+        ("tolerated", 0, "all of it tolerated"),
+        ("verdict", "broken", "none of it tolerated"),
+    ],
+)
+def test_a_simulation_that_contradicts_itself_is_refused_by_both(
+    name: str, value: Any, words: str, simulation: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert run(["check", str(simulation)]) == 0
+    assert capsys.readouterr().out.startswith("valid in itself: 2 of 2 limits kept")
+
+    def change(document: dict[str, Any]) -> None:
+        one = document["services"][0]
+        one[name] = value
+        if name == "late_share":
+            one["late"] = 1
+        if name == "verdict":
+            document["kept"], document["broken"] = 1, 1
+
+    wrong = tampered(simulation, change)
+    assert run(["check", wrong]) == 1
+    checked = capsys.readouterr().out
+    assert words in checked
+    assert run(["report", wrong, "-o", str(tmp_path / "page.html")]) == 1
+    assert capsys.readouterr().out == checked
+
+
+def test_a_sharing_solution_that_says_too_much_is_refused(
+    sharing: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["value"] += 1
+
+    wrong = tampered(Path(sharing[1]), change)
+    assert run(["check", sharing[0], wrong]) == 1
+    checked = capsys.readouterr()
+    page = ["-o", str(tmp_path / "page.html")]
+    assert run(["report", sharing[0], wrong, *page]) == 1
+    assert capsys.readouterr() == checked
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"lower_bound": 4}, "a lower bound of 4"),
+        ({"gap": 1}, "a gap of 1"),
+        ({"lower_bound": 2, "gap": 1}, "a bound of 2"),
+    ],
+)
+def test_a_row_that_contradicts_itself_is_refused(
+    found: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(f"{row().to_line()}\n{row(**found).to_line()}\n", "utf-8")
+    assert run(["report", str(rows), "-o", str(tmp_path / "page.html")]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("not valid: ")
+    assert f"row 2 (auto) has {words}" in said
+
+
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(f'{row().to_line()}\n{{"a": 1}}\n', "utf-8")
+    assert run(["report", str(rows), "-o", str(tmp_path / "page.html")]) == 1
+    assert f"{rows}:2: this is no row of a benchmark" in capsys.readouterr().err
+
+
+def test_what_has_no_page_is_refused_with_what_to_give(
+    problem: str, plan: Path, sharing: list[str], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    page, day = ["-o", str(tmp_path / "page.html")], tmp_path / "day.json"
+    day.write_text('{"format": "cms-shared-day"}', "utf-8")
+    for arguments, words in (
+        ([problem, *page], "a page is made of a plan"),
+        ([sharing[1], *page], "holds a sharing solution"),
+        ([str(day), *page], "holds a shared day; a page is made of a plan"),
+        ([sharing[0], *page], "give its solution, too"),
+        ([str(plan), sharing[1], *page], "leave it out"),
+        (["-", "-", *page], "only one of them can be standard input"),
+        ([str(plan), "-o", "-", "--json"], "name a file"),
+        ([str(plan), "-o", str(tmp_path / "no" / "page.html")], "there is no folder"),
+        ([str(plan)], "--output"),
+    ):
+        assert run(["report", *arguments]) == 2, arguments
+        assert words in capsys.readouterr().err
+
+
+def test_a_file_of_another_kind_is_refused_as_the_check_refuses_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"format": "cms-plam"}', "utf-8")
+    assert run(["check", str(other)]) == 1
+    checked = capsys.readouterr()
+    assert run(["report", str(other), "-o", str(tmp_path / "page.html")]) == 1
+    assert capsys.readouterr() == checked
