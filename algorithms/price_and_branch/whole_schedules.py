@@ -40,6 +40,8 @@ _WIDE, _WIDE_LISTED, _WIDE_STEPS = 1500, 200, 5
 _PARTS_NODES, _FLEET_NODES, _THIS_FLEET_NODES, _JOBS_NODES = 200, 400, 300, 50
 #: The same for a schedule that meets the bound.
 _NEAR_NODES = 60
+#: So small a part of the cost above the bound is left to branches.
+_CLOSE = Fraction(1, 5000)
 #: Dives for the machines of jobs that have chosen.
 _DIVES = slice(6)
 
@@ -84,7 +86,7 @@ class WholeSchedules:
     ) -> Schedule | None:
         """Look for a schedule with programs over all totals at once (theory 6.6).
 
-        The first time, if nothing else is found, one has more time, for any cheaper schedule.
+        Where schedules are far from the bound the last one has more time, for any that is cheaper.
 
         Parameters
         ----------
@@ -99,8 +101,7 @@ class WholeSchedules:
             near = self._near.some(kind, _SLACK_STEPS * self._step, _LISTED)
             for option in smallest(near, self._smaller)[:_OPTIONS]:
                 self._blends.add_option(kind, option)
-        first = not self._more
-        if first:
+        if not self._more:
             for kind in range(len(self._jobs)):
                 taken = dict.fromkeys(tuple(each[kind].tolist()) for each in chosen)
                 self._more += [(kind, option) for option in smallest([*taken], self._smaller)]
@@ -123,7 +124,7 @@ class WholeSchedules:
             below = min(below, found.cost(self._given.original) - self._step)
         # Where the bound can be met that is soon found, or else soon known.
         better = self._some_fleet(least, least, _NEAR_NODES, cost) if least <= below else None
-        if better or found or not first:
+        if better or found or cost - least <= _CLOSE * least:
             return better or found
         return self._some_fleet(least, below, _FLEET_NODES, cost)
 
