@@ -48,6 +48,7 @@ def cheapest_fleet(
     budget: Budget,
     *,
     least: Fraction,
+    target: Fraction,
     nodes: int,
 ) -> list[int] | None:
     """Choose whole numbers of machines, for jobs that may choose in parts; that is soon done.
@@ -60,8 +61,8 @@ def cheapest_fleet(
     options : iterable of Pick
     contents : iterable of Row
     budget : Budget
-    least : Fraction
-        A lower bound on the cost.
+    least, target : Fraction
+        A lower bound on the cost, and the highest cost of interest.
     nodes : int
         SCIP's.
 
@@ -70,7 +71,7 @@ def cheapest_fleet(
     list of int, or None if none was found
     """
     fleet = _Fleet(jobs, region, options, contents, whole=False)
-    fleet.between(least, None)
+    fleet.between(least, target)
     values = fleet.program.search(budget, nodes=nodes)
     return None if values is None else [round(values[at]) for at in fleet.machines]
 
@@ -160,12 +161,12 @@ class _Fleet:
         for terms in (*needs, *mine):
             program.row(terms, low=0.0)
 
-    def between(self, least: Fraction, most: Fraction | None) -> None:
+    def between(self, least: Fraction, most: Fraction) -> None:
         """Bound the cost."""
         self.program.row(
             [(at, cost) for at, cost in zip(self.machines, self._steps, strict=True) if cost],
             low=near(least / self._step),
-            high=float("inf") if most is None else float(floor(most / self._step)),
+            high=float(floor(most / self._step)),
         )
 
 

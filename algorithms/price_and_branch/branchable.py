@@ -50,3 +50,30 @@ def branchable(problem: Problem) -> Reduction:
     )
     lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
     return Reduction(problem, small, lost, ())
+
+
+def is_branchable(reduction: Reduction) -> bool:
+    """Whether a reduction left out nothing that can matter below a branch.
+
+    Of size-bounded sets only blocks go that serve no job, as :func:`branchable` does with these.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        What :func:`~cms.reduction.reduction.reduce` returned.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, SizeBoundedConfigurations
+    >>> from cms.reduction.reduction import reduce
+    >>> jobs = [Job("bert", 10, {"3g": 60})]
+    >>> shares = SizeBoundedConfigurations({"3g": 3, "2g": 2}, 7)
+    >>> is_branchable(reduce(Problem(configurations=[shares], jobs=jobs)))
+    True
+    >>> is_branchable(reduce(Problem(configurations=[Configuration({"3g": 1})], jobs=jobs)))
+    False
+    """
+    before = reduction.original
+    sets = dict.fromkeys(before.size_bounded_configurations)
+    kept = reduction.problem.size_bounded_configurations
+    return len(kept) == len(sets) and not before.listed_configurations

@@ -19,8 +19,8 @@ _SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
 
 def weighted_sums(
     blend: Blend, worth: Sequence[float], step: float, gap: float
-) -> list[tuple[tuple[int, ...], float]]:
-    """List weights of machine types, and what one of each sum is worth; the best first.
+) -> list[tuple[int, ...]]:
+    """List weights of machine types; the best sums first.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def weighted_sums(
     step, gap : float
         The cost step, and what bounds are to rise by.
     """
-    found: dict[tuple[int, ...], tuple[float, float]] = {}
+    found: dict[tuple[int, ...], float] = {}
     for m, parts in product(range(len(worth)), range(1, _MOST_PARTS + 1)):
         value, unit = blend.totals.get((True, m), 0.0), worth[m] / parts
         if abs(value - round(value)) <= NEAR or unit < _FINEST * step:
@@ -41,6 +41,5 @@ def weighted_sums(
         if min(weights) < 0 or max(weights) > _MOST_WEIGHT:
             continue
         total = sum(n * blend.totals.get((True, at), 0.0) for at, n in enumerate(weights))
-        found[weights] = min(unit * (ceil(total - NEAR) - total), gap), unit
-    best = sorted(found, key=lambda weights: (-found[weights][0], weights))
-    return [(weights, found[weights][1]) for weights in best[:_SUMS]]
+        found[weights] = min(unit * (ceil(total - NEAR) - total), gap)
+    return sorted(found, key=lambda weights: (-found[weights], weights))[:_SUMS]

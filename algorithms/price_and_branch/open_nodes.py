@@ -15,16 +15,13 @@ NEAR = 1e-5
 
 
 def fractional(blend: Blend) -> dict[Total, float]:
-    """Return the totals that are no whole numbers: of machines, or else of blocks."""
-    for machines in (True, False):
-        found = {
-            total: value
-            for total, value in blend.totals.items()
-            if total[0] is machines and abs(value - round(value)) > NEAR
-        }
-        if found:
-            return found
-    return {}
+    """Return the totals that are no whole numbers."""
+    return {t: value for t, value in blend.totals.items() if abs(value - round(value)) > NEAR}
+
+
+def whole_machines(blend: Blend) -> bool:
+    """Whether there is a whole number of machines of each type."""
+    return not any(machines for machines, _ in fractional(blend))
 
 
 class Tried(NamedTuple):

@@ -28,6 +28,7 @@ from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
+from .branchable import is_branchable
 from .branching import prove_cost, prove_infeasible
 from .totals import alike, prove_by_totals
 
@@ -124,9 +125,7 @@ class _Run:
                 yield from self._dived(diver, search, fractional(search), _ONE_DIVE)
         if search.best is None or budget.stopped or self._met(search.best):
             return
-        shapes = Shapes(self._problem, search.region.rows)
         mixture = fractional(search)
-        start = rounded(search, mixture, budget.seed)
         if sets:
             diver = diver or Diver(self._jobs, search.region, budget)
             many = alike(self._jobs)
@@ -134,8 +133,10 @@ class _Run:
             if many and self._cost is None:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             if not self._met(search.best):
-                yield from self._by_totals()
+                yield from self._by_totals(search)
         else:
+            shapes = Shapes(self._problem, search.region.rows)
+            start = rounded(search, mixture, budget.seed)
             yield from self._first(shapes, start, mixture, "rounding")
         if self._met(search.best):
             return
@@ -143,15 +144,15 @@ class _Run:
             yield certificate(self._reduction, search, point)
         if self._met(search.best):
             return
-        shapes = self._grown(shapes, search, diver)
         mixture = fractional(search)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             if self._met(search.best):
                 return
-            yield from self._by_totals()
+            yield from self._by_totals(search)
             if self._met(search.best):
                 return
+            shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
         start = rounded(search, mixture, budget.seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
         if self._best is None:
@@ -176,16 +177,6 @@ class _Run:
             }
             schedule = dived.choices.schedule(self._jobs, machines)
             yield Named(self._reduction.restore(schedule), "diving")
-
-    def _grown(self, shapes: Shapes, search: PriceSearch, diver: Diver | None) -> Shapes:
-        """Take in the machines that the search and the dives have come across since."""
-        if shapes.complete or diver is None:
-            return shapes
-        grown = Shapes(self._problem, [*search.region.rows, *diver.used])
-        if self._best is not None:
-            more = (0,) * (len(grown) - len(self._best.machines))
-            self._best = self._best._replace(machines=self._best.machines + more)
-        return grown
 
     def _close(
         self,
@@ -340,7 +331,7 @@ class _Run:
         if word is not None:
             yield Named(word, _part(task))
 
-    def _by_totals(self) -> Iterator[Claim]:
+    def _by_totals(self, search: PriceSearch) -> Iterator[Claim]:
         """Branch on machines and blocks alone, where of every kind there are many jobs."""
         cost = self._cost
         wanted = alike(self._jobs) and not self._branched_on_totals
@@ -349,7 +340,9 @@ class _Run:
         self._branched_on_totals = True
         nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
         given = self._reduction.original
-        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes):
+        # What was searched serves below branches too, unless that needs more than is left of it.
+        known = (self._reduction, search) if is_branchable(self._reduction) else None
+        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes, known=known):
             yield Named(claim, "branching on totals")
 
     @property

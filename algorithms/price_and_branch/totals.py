@@ -5,7 +5,9 @@ are, and how many blocks, decides nearly all; and with few kinds of jobs the lin
 options and contents is small. Below a branch it goes on from where it was; only where it costs more
 than the best schedule are its prices made exact, which closes the node for good or brings up
 options and contents that were missing. Branches are chosen by what branches on the same total
-gained before (pseudocosts; Achterberg, Koch, Martin 2005, DOI 10.1016/j.orl.2004.04.002).
+gained before (pseudocosts; Achterberg, Koch, Martin 2005, DOI 10.1016/j.orl.2004.04.002), those
+that nobody tried first. Hundreds of fleets may cost the same: to settle how many blocks there are
+of some type often rules out all of them at once, so blocks do not wait for whole machines.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ..solvers.floats import near
 from .blend import Blend, Blends, Total
 from .branchable import branchable
 from .machine_sums import weighted_sums
-from .open_nodes import Open, Tried, fractional
+from .open_nodes import Open, Tried, fractional, whole_machines
 from .quantities import BLOCKS, TYPES, Split
 from .tree import Grower, Node, leaves
 from .whole_schedules import WholeSchedules
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
 #: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
 _MARGIN = 1e-4
 #: Totals that are tried on both sides at a node, as far as not known well enough already.
-_TRIED, _KNOWN = 8, 2
+_TRIED, _KNOWN = 24, 2
 #: What a side that gains nothing counts as, in the region's unit.
 _LEAST_GAIN = 1e-6
+#: What one unit of a total may be worth, in the region's unit, that no branch has been on yet.
+_UNKNOWN = 10.0
 #: Rounds of bringing up what is missing at a node.
 _ROUNDS = 30
 #: More weighted sums of machines come with so many nodes for each there is.
@@ -75,7 +79,12 @@ def alike(jobs: Jobs) -> bool:
 
 
 def prove_by_totals(
-    problem: Problem, budget: Budget, cost: Fraction, *, most_nodes: int
+    problem: Problem,
+    budget: Budget,
+    cost: Fraction,
+    *,
+    most_nodes: int,
+    known: tuple[Reduction, PriceSearch] | None = None,
 ) -> Iterator[Certificate | Schedule]:
     """Prove that no schedule is cheaper, or find one, where jobs are :func:`alike`.
 
@@ -88,6 +97,8 @@ def prove_by_totals(
         Of the best schedule known.
     most_nodes : int
         Linear programs before it gives up.
+    known : tuple of Reduction and PriceSearch, optional
+        A reduction that serves below branches, and a search for its prices that has run.
 
     Yields
     ------
@@ -118,13 +129,16 @@ def prove_by_totals(
     BlockPrices
     Branch
     """
-    given = branchable(problem)
-    jobs = Jobs(given.problem)
-    search = PriceSearch(jobs, budget)
-    for _ in search.run():
-        pass
+    if known is None:
+        given = branchable(problem)
+        search = PriceSearch(Jobs(given.problem), budget)
+        for _ in search.run():
+            pass
+    else:
+        given, search = known
     for _ in search.refine():
         pass
+    jobs = search.jobs
     if problem.cost_step and len(jobs) and search.best is not None and not budget.stopped:
         yield from _Tree(given, jobs, search, search.best, budget, cost).run(most_nodes)
 
@@ -165,8 +179,6 @@ class _Tree:
         self._step = given.original.cost_step
         self._unit = self._region.unit
         self._worth = [near(cost / self._unit) for cost in self._region.costs]
-        # What one of each weighted sum of machines is worth.
-        self._units: list[float] = []
         self._sums: list[list[int]] = []
         self._fleets: set[tuple[int, ...]] = set()
         self._root = Node((), point, [], 0)
@@ -203,8 +215,8 @@ class _Tree:
         blend = self._solved(root)
         tried = Tried(Fraction(-1), 0, 0)
         if blend is not None:
-            tried = self._tried
             yield from self._whole_fleets()
+            tried = self._tried
             blend = self._solved(root)
         if blend is not None:
             self._add_sums(blend)
@@ -214,7 +226,7 @@ class _Tree:
             self._push(waiting, root, blend)
         while waiting and self.nodes < most and not self._budget.stopped:
             steps, *_, node, blend = heapq.heappop(waiting)
-            whole = not any(machines for machines, _ in fractional(blend))
+            whole = whole_machines(blend)
             if whole or steps * self._step > round_up(node.node.point.bound, self._step):
                 priced = self._priced(node, blend)
                 if priced is None:
@@ -223,7 +235,7 @@ class _Tree:
                     self._push(waiting, node, priced)
                     continue
                 blend = priced
-                whole = not any(machines for machines, _ in fractional(blend))
+                whole = whole_machines(blend)
             if self._worth_another_try(tried, whole=whole):
                 # Whether this much will do is for a program to find out.
                 tried = self._tried
@@ -292,11 +304,10 @@ class _Tree:
             if machines and at >= types and dual:
                 worth = [w - n * dual for w, n in zip(worth, self._sums[at - types], strict=True)]
         step, gap = near(self._step / self._unit), self._worth_of_gap(blend)
-        for weights, unit in weighted_sums(blend, worth, step, gap):
+        for weights in weighted_sums(blend, worth, step, gap):
             if [*weights] not in self._sums:
                 self._blends.add_sum(weights)
                 self._sums.append([*weights])
-                self._units.append(unit)
 
     def _last(self, told: Fraction) -> Iterator[Certificate]:
         """Yield the certificate of the tree, if it says more than was told."""
@@ -361,7 +372,7 @@ class _Tree:
         found = fractional(blend)
         if not found:
             return None
-        order = sorted(found, key=lambda total: (-self._guess(total, found[total], blend), total))
+        order = sorted(found, key=lambda total: (-self._guess(total, found[total]), total))
         best: tuple[float, Total, list[tuple[Open, Blend]]] | None = None
         for total in order[:_TRIED]:
             known = min(self._gains.get((total, sign), (0.0, 0))[1] for sign in (-1, 1))
@@ -384,19 +395,12 @@ class _Tree:
             return None
         return self._split(node, best[1], found, best[2])
 
-    def _guess(self, total: Total, value: float, blend: Blend) -> float:
-        """What a branch on a total may gain: by what it gained, or by what one unit is worth."""
+    def _guess(self, total: Total, value: float) -> float:
+        """What a branch on a total may gain, by what it gained; what nobody tried comes first."""
         score = 1.0
-        if total[0] and total[1] >= len(self._worth):
-            # The side below is often empty; on the other one it is dearer by what is missing.
-            unit = self._units[total[1] - len(self._worth)]
-            gap = self._worth_of_gap(blend)
-            return gap * min(gap, max(_LEAST_GAIN, unit * (ceil(value) - value)))
-        worth = self._worth[total[1]] if total[0] else blend.prices[total[1]]
         for sign, away in ((-1, value - floor(value)), (1, ceil(value) - value)):
             gained, times = self._gains.get((total, sign), (0.0, 0))
-            a_unit = gained / times if times else 0.1 * worth
-            score *= max(_LEAST_GAIN, a_unit * away)
+            score *= max(_LEAST_GAIN, (gained / times if times else _UNKNOWN) * away)
         return score
 
     def _sides(

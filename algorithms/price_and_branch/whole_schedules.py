@@ -33,8 +33,15 @@ if TYPE_CHECKING:
 
 #: Options of a kind to begin with: so many, out of so many within some cost steps of the cheapest.
 _OPTIONS, _LISTED, _SLACK_STEPS = 8, 60, 20
-#: SCIP's nodes for all totals at once, and for jobs that share blocks out.
-_FLEET_NODES, _THIS_FLEET_NODES, _JOBS_NODES = 1500, 300, 50
+#: Options for programs of whole jobs: so many of all kinds together, out of so many of each.
+_WIDE, _WIDE_LISTED, _WIDE_STEPS = 1500, 200, 5
+#: SCIP's nodes: for jobs in parts, for all totals at once, for one fleet, and for jobs that share
+#: blocks out.
+_PARTS_NODES, _FLEET_NODES, _THIS_FLEET_NODES, _JOBS_NODES = 200, 400, 300, 50
+#: The same for a schedule that meets the bound.
+_NEAR_NODES = 60
+#: So small a part of the cost above the bound is left to branches.
+_CLOSE = Fraction(1, 5000)
 #: Dives for the machines of jobs that have chosen.
 _DIVES = slice(6)
 
@@ -70,13 +77,16 @@ class WholeSchedules:
         self._step = given.original.cost_step
         self._diver, self._near = Diver(jobs, region, budget), NearOptions(jobs, point)
         self._smaller = _smaller(region)
-        # Options that have gone together.
+        # Options for programs alone; fleets that were looked into.
         self._more: list[Pick] = []
+        self._fleets: set[tuple[int, ...]] = set()
 
     def first(
         self, cost: Fraction, least: Fraction, chosen: Sequence[NDArray[np.int64]]
     ) -> Schedule | None:
-        """Look for a schedule with a program over all totals at once (theory 6.6).
+        """Look for a schedule with programs over all totals at once (theory 6.6).
+
+        Where schedules are far from the bound the last one has more time, for any that is cheaper.
 
         Parameters
         ----------
@@ -91,29 +101,61 @@ class WholeSchedules:
             near = self._near.some(kind, _SLACK_STEPS * self._step, _LISTED)
             for option in smallest(near, self._smaller)[:_OPTIONS]:
                 self._blends.add_option(kind, option)
-        for kind in range(len(self._jobs)):
-            taken = dict.fromkeys(tuple(each[kind].tolist()) for each in chosen)
-            self._more += [(kind, option) for option in smallest([*taken], self._smaller)]
-        given = self._given_to_programs()
-        fleet = cheapest_fleet(*given, self._budget, least=least, nodes=_FLEET_NODES)
-        if fleet is None:
-            return None
-        costs = zip(fleet, self._region.costs, strict=True)
-        least = sum((number * each for number, each in costs), Fraction(0))
+        if not self._more:
+            for kind in range(len(self._jobs)):
+                taken = dict.fromkeys(tuple(each[kind].tolist()) for each in chosen)
+                self._more += [(kind, option) for option in smallest([*taken], self._smaller)]
+            self._more += self._wide()
         below = next_below(cost, self._step)
-        if least > below:
-            return None
+        fleet = cheapest_fleet(
+            self._jobs,
+            self._region,
+            self._blends.options,
+            self._blends.contents,
+            self._budget,
+            least=least,
+            target=below,
+            nodes=_PARTS_NODES,
+        )
         # Few fleets need more than the cheapest one that does for jobs in parts.
-        found = self.of_fleet(fleet, cost)
-        if found is None:
-            fleets = whole_fleet(
-                *given, self._budget, least=least, target=below, nodes=_FLEET_NODES
-            )
-            found = None if fleets is None else self._packed(fleets.choices, fleets.cost, cost)
-        return found
+        new = fleet is not None and tuple(fleet) not in self._fleets
+        found = self.of_fleet(fleet, cost) if fleet is not None and new else None
+        if found is not None:
+            below = min(below, found.cost(self._given.original) - self._step)
+        # Where the bound can be met that is soon found, or else soon known.
+        better = self._some_fleet(least, least, _NEAR_NODES, cost) if least <= below else None
+        if better or found or cost - least <= _CLOSE * least:
+            return better or found
+        return self._some_fleet(least, below, _FLEET_NODES, cost)
+
+    def _wide(self) -> list[Pick]:
+        """List the options of lowest reduced cost among all kinds (theory 6.7).
+
+        Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
+        whole machines.
+        """
+        found: list[tuple[int, int, tuple[int, ...]]] = []
+        for kind in range(len(self._jobs)):
+            near = self._near.some(kind, _WIDE_STEPS * self._step, _WIDE_LISTED)
+            priced = [(self._near.price(o), o) for o in smallest(near, self._smaller)]
+            cheapest = min(price for price, _ in priced)
+            found += [(price - cheapest, kind, option) for price, option in priced]
+        return [(kind, option) for _, kind, option in sorted(found)[:_WIDE]]
+
+    def _some_fleet(
+        self,
+        least: Fraction,
+        target: Fraction,
+        nodes: int,
+        cost: Fraction,
+    ) -> Schedule | None:
+        given = self._given_to_programs()
+        found = whole_fleet(*given, self._budget, least=least, target=target, nodes=nodes)
+        return None if found is None else self._packed(found.choices, found.cost, cost)
 
     def of_fleet(self, machines: Sequence[int], cost: Fraction) -> Schedule | None:
         """Look for a schedule of so many machines of each type."""
+        self._fleets.add(tuple(machines))
         pairs = zip(machines, self._region.costs, strict=True)
         least = sum((number * each for number, each in pairs), Fraction(0))
         found = whole_fleet(
@@ -133,7 +175,8 @@ class WholeSchedules:
     def whole(self, blend: Blend, cost: Fraction) -> Schedule | None:
         """Look for a schedule with the blocks of a blend whose totals are whole."""
         blocks = [round(blend.totals.get((False, i), 0)) for i in range(len(self._region.blocks))]
-        choices = within(self._jobs, self._blends.options, blocks, self._budget, nodes=_JOBS_NODES)
+        options = self._given_to_programs()[2]
+        choices = within(self._jobs, options, blocks, self._budget, nodes=_JOBS_NODES)
         return None if choices is None else self._packed(choices, self._bound, cost)
 
     def _packed(self, choices: Choices, least: Fraction, cost: Fraction) -> Schedule | None:

@@ -7,13 +7,26 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.closing.whole_fleets import whole_fleet, within
+from algorithms.closing.whole_fleets import cheapest_fleet, whole_fleet, within
+from algorithms.price_and_branch import totals as module
+from algorithms.price_and_branch.branchable import is_branchable
 from algorithms.price_and_branch.totals import alike, prove_by_totals
 from algorithms.price_and_branch.whole_schedules import smallest
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region
-from cms import Certificate, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
+from algorithms.prices.search import PriceSearch
+from cms import (
+    Certificate,
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Schedule,
+    SizeBoundedConfigurations,
+    check,
+)
 from cms.certificate.certificate import round_up
+from cms.reduction.reduction import Reduction, reduce
 from instances.families import generate
 from tests.algorithms.price_and_branch.branched import ask_the_second_checker
 from tests.algorithms.price_and_branch.parts import Unlimited
@@ -40,10 +53,16 @@ def twins(seed: int) -> Problem:
     return Problem(configurations=sets, machine_types=machines, jobs=jobs)
 
 
-def settled(problem: Problem, cost: Fraction, most_nodes: int) -> tuple[Fraction, Fraction]:
+def settled(
+    problem: Problem,
+    cost: Fraction,
+    most_nodes: int,
+    known: tuple[Reduction, PriceSearch] | None = None,
+) -> tuple[Fraction, Fraction]:
     """Run, check all claims, and return the best cost and bound."""
     bound, last = Fraction(0), None
-    for claim in prove_by_totals(problem, Unlimited(), cost, most_nodes=most_nodes):
+    claims = prove_by_totals(problem, Unlimited(), cost, most_nodes=most_nodes, known=known)
+    for claim in claims:
         if isinstance(claim, Schedule):
             assert check(problem, claim) == ()
             assert claim.cost(problem) < cost
@@ -89,6 +108,49 @@ def test_a_sum_of_machines_closes_what_machines_of_one_type_would_not() -> None:
     )
     cost, bound = settled(problem, Fraction(1000), 30)
     assert cost == bound == Fraction("141.8")
+
+
+def cluster(seed: int) -> Problem:
+    return generate(
+        "cluster-fleet", n=1500, seed=seed, kinds=12, types=3, blocks=36, serving="rates"
+    )
+
+
+def test_blocks_are_branched_on_before_all_machines_are_whole() -> None:
+    # Hundreds of fleets cost the same there: 250 branches on machines alone end 0.4 short of it.
+    cost, bound = settled(cluster(4), Fraction(10**6), 250)
+    assert cost == bound == Fraction("557.5")
+
+
+def test_some_of_many_equal_jobs_take_what_costs_a_little_more() -> None:
+    # Of the eight cheapest options of each kind alone no schedule below 438.9 is put together.
+    cost, _ = settled(cluster(1), Fraction(10**6), 100)
+    assert cost <= Fraction("438.7")
+
+
+def test_a_search_that_has_run_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
+    reduction = reduce(problem)
+    search = PriceSearch(Jobs(reduction.problem), Unlimited())
+    assert [*search.run()]
+    once = settled(problem, Fraction(10**6), 500)
+    monkeypatch.setattr(module, "PriceSearch", None)
+    assert settled(problem, Fraction(10**6), 500, (reduction, search)) == once
+
+
+@pytest.mark.parametrize("useless", [False, True])
+def test_a_reduction_serves_below_branches_unless_a_configuration_is_lost(useless: bool) -> None:
+    jobs = [Job("j", 4, {"a": 2})]
+    shares = SizeBoundedConfigurations({"a": 2, "idle": 1}, 4, "m")
+    other = SizeBoundedConfigurations({"idle": 1}, 4, "n")
+    types = [MachineType("m"), MachineType("n")]
+    shapes = [shares, other] if useless else [shares]
+    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
+    assert is_branchable(reduce(problem)) is not useless
+    listed = Problem(
+        configurations=[*shapes, Configuration({"a": 1}, "n")], machine_types=types, jobs=jobs
+    )
+    assert not is_branchable(reduce(listed))
 
 
 @pytest.mark.long
@@ -141,6 +203,15 @@ def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
     assert fleet is not None
     assert fleet.cost == cost
     assert fleet.choices.counts.sum() == 6
+
+
+@pytest.mark.parametrize(("target", "fleet"), [(2, [2]), (1, None)])
+def test_no_fleet_is_shown_that_costs_more_than_what_is_of_interest(
+    target: int, fleet: list[int] | None
+) -> None:
+    jobs, region = shares()
+    given = jobs, region, [(0, (1, 0)), (0, (0, 1))], region.rows, Unlimited()
+    assert cheapest_fleet(*given, least=Fraction(1), target=Fraction(target), nodes=50) == fleet
 
 
 def test_jobs_share_the_blocks_there_are() -> None:
