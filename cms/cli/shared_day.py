@@ -17,6 +17,7 @@ from . import options
 from .progress import CountProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers
+from .weights import LimitBy, limit_by_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +31,7 @@ __all__ = [
     "Activity",
     "Given",
     "Hours",
+    "LimitBy",
     "Pairs",
     "Predictor",
     "Problem",
@@ -101,6 +103,7 @@ class Given:
     truth: Path | None
     pairs: Path | None
     predictor: Path | None
+    limit_by: str | None
     activity: Path | None
     problem: Path | None
     protection: str | None
@@ -115,7 +118,8 @@ class Given:
         """
         named = {
             "--hours": self.hours, "--truth": self.truth, "--pairs": self.pairs,
-            "--predictor": self.predictor, "--activity": self.activity, "--problem": self.problem,
+            "--predictor": self.predictor, "--limit-by": self.limit_by,
+            "--activity": self.activity, "--problem": self.problem,
             "--protection": self.protection, "--term": self.term,
         }  # fmt: skip
         for option, value in named.items():
@@ -161,6 +165,7 @@ class Given:
                 f"{path} is a plan of sharing; what happens is for --truth P.csv to say, a table "
                 "of measured pairs as for 'cms share --pairs'"
             )
+        limit_by = limit_by_option(self.limit_by, self.predictor)
         problem, plan = self._posed(kind, path, document)
         terms = {**self._terms(), "protection": self._is_protected()}
         if self.hours is not None:
@@ -176,7 +181,7 @@ class Given:
                 raise options.usage_error("it stands in the place of --pairs", "--predictor")
             found["sees"] = PredictedWeights(
                 read_predictor(self.predictor), margin=problem.margin,
-                lowest_share=problem.lowest_share,
+                lowest_share=problem.lowest_share, limit_by=limit_by,
             )  # fmt: skip
         if self.pairs is not None:
             seen = read_measured_pairs(self.pairs)

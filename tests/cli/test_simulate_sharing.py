@@ -66,6 +66,7 @@ def test_a_trace_and_a_problem_alone_will_do(
         (["--protection", "maybe"], "--protection: 'maybe': expected on or off"),
         (["--term", "job_hour=4"], "there is no 'job_hour'; nearest: 'job_hours'"),
         (["--term", "interval=0"], "--term: interval is 0; expected a whole number from 1"),
+        (["--limit-by", "expected"], "--limit-by: it goes with --predictor"),
         (["--pairs", "x", "--predictor", "y"], "--predictor: it stands in the place of --pairs"),
     ],
 )
