@@ -34,7 +34,6 @@ from cms.fleet.sharing.monitor import (
     TABLE,
     Cell,
     Signal,
-    StateName,
     Timer,
 )
 from cms.fleet.sharing.predictor import MODELS
@@ -107,23 +106,6 @@ def test_any_other_cell_in_its_place_is_found_or_changes_no_step(key: Any) -> No
         else:
             assert reach(SMALL, planted) == whole, cell
     assert found >= len(CELLS) - 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("key", TABLE, ids="-".join)
-def test_a_fault_in_the_shipped_monitor_is_found(key: Any) -> None:
-    """That a signal leads where it should not; or what only the times of a back-off show."""
-    wrong: StateName = "unhealthy" if TABLE[key].to != "unhealthy" else "init"
-    for cell in (TABLE[key]._replace(to=wrong), TABLE[key]._replace(rises=not TABLE[key].rises)):
-        with pytest.raises(Breach):
-            require_monitor(SHIPPED.seconds, {**TABLE, key: cell})
-
-
-@pytest.mark.long
-def test_the_shipped_monitor_keeps_every_promise_in_more_than_a_hundred_thousand_states() -> None:
-    states, slowest = require_monitor(SHIPPED.seconds)
-    assert states == 131_110
-    assert slowest * (60 + 7200 + 1) == 7260
 
 
 def test_a_table_without_a_cell_is_not_total() -> None:

@@ -114,7 +114,12 @@ def test_weights_are_as_measured_at_shares_around_the_one_left(tmp_path: Path) -
     ("online", "offline", "words"),
     [
         (gpu(20, "bret"), TRAIN, "no online model 'bret' was measured; nearest: 'bert'"),
-        (gpu(20, ""), TRAIN, "beside online class 'a30 20%' (no model) on 'a30'"),
+        (
+            gpu(20, ""),
+            TRAIN,
+            "beside online class 'a30 20%' (no model) on 'a30'; give the online side a model, in "
+            "the column 'model' of its table",
+        ),
         (
             gpu(20),
             OfflineClass("resnet5", count=1),

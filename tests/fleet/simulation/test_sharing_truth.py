@@ -49,6 +49,16 @@ def test_an_odd_truth_is_refused(truth: list[MeasuredPair], words: str) -> None:
         share_day(posed(), truth)
 
 
+def test_an_online_side_without_a_model_is_said_to_have_none() -> None:
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=1, sm_activity=20)],
+        offline=[OfflineClass("train", count=1)],
+        weights=[[0]],
+    )
+    with pytest.raises(InvalidProblem, match="an online class has no model"):
+        Truth(Fleet.of(problem), [pair()])
+
+
 def test_pairs_that_nobody_measured_never_run() -> None:
     problem = SharingProblem(
         online=[OnlineClass("a30", count=2, sm_activity=30, model=m) for m in ("bert", "gpt")],
