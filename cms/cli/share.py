@@ -11,7 +11,13 @@ import typer
 
 from . import options
 from .searching import Search, heard, option_values
-from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
+from .session import (
+    Exit,
+    refuse_overwriting,
+    refuse_two_readers,
+    refuse_unwritable,
+    session_of,
+)
 from .weights import By, LimitBy, Weights
 
 if TYPE_CHECKING:
@@ -118,13 +124,16 @@ def share(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)
-    refuse_unwritable(
-        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
-    )
-    refuse_two_readers(
+    written = (
+        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture"),
+    )  # fmt: skip
+    read = (
         (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
         (predictor, "--predictor"), (profiles, "--profiles"),
     )  # fmt: skip
+    refuse_unwritable(*written)
+    refuse_two_readers(*read)
+    refuse_overwriting(read, written)
     by = By(pairs, predictor, lower_end, limit_by, profiles)
     by.refuse_the_rest()
     with session.interrupts.abortable():

@@ -16,7 +16,7 @@ from cms.fleet.report.words import count
 from . import options
 from .progress import CountProgress
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers
+from .session import Exit, Session, refuse_overwriting, refuse_two_readers
 from .weights import LimitBy, limit_by_option
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ class Given:
         document: Node,
         others: Mapping[str, object],
         seed: int,
+        output: Path | None,
     ) -> dict[str, Any]:
         """Read what is given, and return the arguments of ``share_day``.
 
@@ -148,11 +149,13 @@ class Given:
                     "it is for plans of instances; a plan of sharing is simulated by the minute",
                     option,
                 )
-        refuse_two_readers(
+        read = (
             (path, "share.json"), (self.truth, "--truth"), (self.pairs, "--pairs"),
             (self.predictor, "--predictor"), (self.activity, "--activity"),
             (self.problem, "--problem"),
         )  # fmt: skip
+        refuse_two_readers(*read)
+        refuse_overwriting(read, [(output, "--output")])
         return self._arguments(kind, path, document, seed)
 
     def _arguments(self, kind: str, path: Path, document: Node, seed: int) -> dict[str, Any]:

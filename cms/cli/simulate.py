@@ -164,7 +164,7 @@ def simulate(
                 "--events": events, "--surge": surge, "--on-failure": on_failure != "retry",
                 "--threads": threads, "--picture": picture,
             }  # fmt: skip
-            day = sharing.prepared(kind, plan, node, others, seed)
+            day = sharing.prepared(kind, plan, node, others, seed, output)
     if day is not None:
         return shared_day.simulate_day(session, day, plan.name, output)
     with session.interrupts.abortable():

@@ -192,3 +192,24 @@ def test_waiting_counts_where_a_scale_is_given(
     assert "--waiting-scale: it is 0; expected seconds > 0" in capsys.readouterr().err
     assert run(typed(tmp_path, "--waiting-scale", "1800")) == 1
     assert "waiting_s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--assign", "online.csv"], "--assign: 'online.csv': it is read as --online"),
+        (["-o", "./pairs.csv"], "--output: 'pairs.csv': it is read as --pairs"),
+        (["-o", "x.json", "--problem", "x.json"], "--problem: 'x.json': --output writes it, too"),
+    ],
+)
+def test_no_file_is_lost(
+    more: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    command = typed(tmp_path, *more)
+    assert run(command) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert (tmp_path / "online.csv").read_text("utf-8") == ONLINE
+    assert not (tmp_path / "x.json").exists()
+    assert run([*typed(tmp_path), "-q", "-o", "/dev/null", "--problem", "/dev/null"]) == 0

@@ -77,6 +77,15 @@ def test_odd_options_are_bad_usage(
     assert words in capsys.readouterr().err
 
 
+def test_a_day_does_not_take_the_place_of_its_plan(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(files[0]).read_text("utf-8")
+    assert run(["simulate", *files, "-o", files[0]]) == 2
+    assert "it is read as share.json, and would be lost" in capsys.readouterr().err
+    assert Path(files[0]).read_text("utf-8") == before
+
+
 def test_what_is_missing_is_said(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", files[0], *files[3:]]) == 2
     assert "says who shares a GPU, and not what there is; --problem FILE" in capsys.readouterr().err
