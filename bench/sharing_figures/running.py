@@ -29,9 +29,8 @@ def share_figure(lowests: int) -> Iterator[Line]:
     yield Line("9", of, "0", f"{breaches}", breaches == 0)
 
 
-def planted(table: dict[tuple[str, str], Cell], key: tuple[str, str]) -> Iterator[Cell]:
-    """Yield two faults for a cell: that it leads elsewhere, or changes the level where not."""
-    cell = table[key]
+def planted(cell: Cell) -> Iterator[Cell]:
+    """Yield two faults for a cell: another state that follows, and another rule of the level."""
     wrong: StateName = "unhealthy" if cell.to != "unhealthy" else "init"
     yield cell._replace(to=wrong)
     yield cell._replace(rises=not cell.rises)
@@ -57,8 +56,8 @@ def monitor_figure(times: MonitorTimes | None = None) -> Iterator[Line]:
     said = f"{float(slowest):.5f}"
     yield Line("10", "slowest recovery / (dwell + cap + 1)", "<= 1", said, slowest <= 1)
     found = 0
-    for key in TABLE:
-        for cell in planted(dict(TABLE), key):
+    for key, right in TABLE.items():
+        for cell in planted(right):
             try:
                 require_monitor(patience, {**TABLE, key: cell})
             except Breach:

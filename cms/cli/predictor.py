@@ -93,11 +93,11 @@ def train(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    written = (output, "--output"), (write_profiles, "--write-profiles")
+    outputs = (output, "--output"), (write_profiles, "--write-profiles")
     read = (pairs, "P.csv"), (profiles, "--profiles")
-    refuse_unwritable(*written)
+    refuse_unwritable(*outputs)
     refuse_two_readers(*read)
-    refuse_overwriting(read, written)
+    refuse_overwriting(read, outputs)
     if write_profiles is not None and not probe:
         raise options.usage_error("it goes with --probe", "--write-profiles")
     with session.interrupts.abortable():

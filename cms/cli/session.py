@@ -268,13 +268,17 @@ def refuse_overwriting(
     Raises
     ------
     UsageError
-        If a path that is written is also read, or written under another option.
+        If a path that is written is also read, or written under another option; of standard output
+        the latter.
     """
     taken = {
         path.resolve(): f"it is read as {option}"
         for path, option in read
         if path is not None and str(path) != "-"
     }
+    printed = [option for path, option in written if path is not None and str(path) == "-"]
+    if len(printed) > 1:
+        raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
     for path, option in written:
         if path is None or str(path) == "-":
             continue

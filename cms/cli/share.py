@@ -122,10 +122,11 @@ def share(
 ) -> int:
     """Find which workload runs beside which service, with a proof that no plan is worth more."""
     session = session_of(context)
+    first = output or (Path("-") if json else None)  # what standard output is for
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)
     written = (
-        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture"),
+        (first, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture"),
     )  # fmt: skip
     read = (
         (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),

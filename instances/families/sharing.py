@@ -103,7 +103,7 @@ def random_classes(seed: int, largest: int = 200) -> SharingProblem:
     Examples
     --------
     >>> random_classes(7, largest=9)
-    SharingProblem(9 GPUs in 1 classes, 3 workloads in 5 classes)
+    SharingProblem(8 GPUs in 5 classes, 3 workloads in 2 classes)
     """
     rng = Random(f"sharing {seed}")
     classes = rng.choice([1, 2, 5, 20, largest])

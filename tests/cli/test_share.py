@@ -200,6 +200,7 @@ def test_waiting_counts_where_a_scale_is_given(
         (["--assign", "online.csv"], "--assign: 'online.csv': it is read as --online"),
         (["-o", "./pairs.csv"], "--output: 'pairs.csv': it is read as --pairs"),
         (["-o", "x.json", "--problem", "x.json"], "--problem: 'x.json': --output writes it, too"),
+        (["-o", "-", "--assign", "-"], "only one of --output and --assign can be standard output"),
     ],
 )
 def test_no_file_is_lost(

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
-from ....values.numbers import shown_object
 from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass
 from ..profiles import Profiles
 from ..share_rule import sm_share
@@ -98,9 +97,9 @@ class PredictedWeights:
         profiles: Profiles | None = None,
     ) -> None:
         if limit_by not in LIMITS_BY:
-            near = nearest(limit_by, LIMITS_BY) if isinstance(limit_by, str) else ""
             raise InvalidOption(
-                f"limit_by is {shown_object(limit_by)}{near}; expected {' or '.join(LIMITS_BY)}"
+                f"limit_by is {limit_by!r}{nearest(limit_by, LIMITS_BY)}; expected "
+                f"{' or '.join(LIMITS_BY)}"
             )
         self.predictor = predictor
         self.lower_end, self.limit_by = lower_end, limit_by
