@@ -90,7 +90,7 @@ Term = Annotated[
     typer.Option(
         "--term", metavar="K=V",
         help="How the day is played: interval, quantile, stay, dead_band, restart, job_hours, "
-        "arrivals_per_hour, tolerated, sample; may be repeated.",
+        "arrivals_per_hour, waiting_scale, tolerated, sample; may be repeated.",
     ),
 ]  # fmt: skip
 
@@ -226,7 +226,7 @@ class Given:
         given = options.pairs(self.term, "--term", "job_hours=4")
         known = (
             "interval", "quantile", "stay", "dead_band", "restart", "job_hours",
-            "arrivals_per_hour", "tolerated", "sample",
+            "arrivals_per_hour", "waiting_scale", "tolerated", "sample",
         )  # fmt: skip
         found: dict[str, Any] = {}
         for key, value in given.items():

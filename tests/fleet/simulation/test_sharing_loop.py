@@ -29,6 +29,7 @@ from cms.fleet.simulation.sharing_loop import (
     LimitVerdict,
     LineWeights,
     Noise,
+    SharedDay,
     Terms,
     share_day,
 )
@@ -247,6 +248,30 @@ def test_a_predictor_that_forbids_by_what_is_expected_lets_more_be_done() -> Non
     found = measured(26, 1, model="ridge").days
     upper, expected = (found[by, True]["muxflow"] for by in ("upper", "expected"))
     assert upper.throughput < expected.throughput
+
+
+def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_done() -> None:
+    """There is always a better job than the one that waits; who foresees does not heed waiting."""
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=20, sm_activity=30, model="bert", name="g")],
+        offline=[OfflineClass("train", count=30), OfflineClass("index", count=3)],
+        weights=[[0, 0]],
+    )
+    truth = [pair("0.9"), replace_model(pair("0.5"), "index")]
+
+    def played(scale: int, name: str = "muxflow", hours: int = 24) -> SharedDay:
+        terms = Terms(hours=hours, job_hours=1, sample=0, arrivals_per_hour=18, waiting_scale=scale)
+        return share_day(problem, truth, activity=STILL, terms=terms, policies=[name])
+
+    without, fair = played(0), played(60)
+    longest = [day["muxflow"].jobs.largest_wait_minutes for day in (without, fair)]
+    assert longest[0] is not None
+    assert longest[1] is not None
+    assert 2 * longest[1] < longest[0]
+    assert fair["muxflow"].throughput < without["muxflow"].throughput
+    assert fair["muxflow"].throughput > Fraction(9, 10) * without["muxflow"].throughput
+    foreseeing = [played(scale, "clairvoyant", 2).policies for scale in (0, 60)]
+    assert foreseeing[0] == foreseeing[1]
 
 
 def test_a_day_can_be_stopped() -> None:
