@@ -102,7 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures; 1 if one is not what it should be."""
     parser = argparse.ArgumentParser(prog="python -m bench.sharing_figures", description=__doc__)
     parser.add_argument(
-        "figure", nargs="*", choices=[[], *FIGURES], help="1 to 12; all of them by default"
+        "figure",
+        nargs="*",
+        metavar="FIGURE",
+        choices=[[], *FIGURES],
+        help="1 to 12; all of them by default",
     )
     parser.add_argument("--short", action="store_true", help="smaller sizes: about a minute")
     parser.add_argument(
