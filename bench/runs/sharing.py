@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from fractions import Fraction
@@ -39,11 +40,12 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
     assert isinstance(problem, SharingProblem)
     tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
     forget_peak()
+    worked = _worked()
     solution = share(
         problem, task.method, options=dict(task.options), time_limit=task.time_limit,
         seed=task.seed, threads=threads,
     )  # fmt: skip
-    peak = peak_memory()
+    peak, worked = peak_memory(), _worked() - worked
     tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
     started = time.perf_counter()
     checker, faults = _rechecked(problem, solution)
@@ -61,6 +63,7 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
         "measurements": {
             "value": solution.value / FULL_WEIGHT,
             "upper_bound": solution.upper_bound / FULL_WEIGHT,
+            "cpu_seconds": worked,
             "placed": float(solution.plan.placed),
             "throughput_a_gpu": solution.value / FULL_WEIGHT / gpus if gpus else 0.0,
             "slowdown": _slowdown(problem, solution, int(task.source.arguments["seed"])),
@@ -70,6 +73,11 @@ def run_share(task: Task, problem: Any, threads: int, tell: Tell) -> Facts:
         refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
         return {**facts, "outcome": Outcome.FAILED, "error": refusal}
     return {**facts, "outcome": Outcome.ANSWERED}
+
+
+def _worked() -> float:
+    """Return seconds of processor time, of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 def _slowdown(problem: SharingProblem, solution: SharingSolution, seed: int) -> float:

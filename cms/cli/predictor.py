@@ -9,7 +9,13 @@ import typer
 
 from . import options
 from .searching import heard
-from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
+from .session import (
+    Exit,
+    refuse_overwriting,
+    refuse_two_readers,
+    refuse_unwritable,
+    session_of,
+)
 
 if TYPE_CHECKING:
     from cms.fleet.sharing import MeasuredPair, Profiles
@@ -87,8 +93,11 @@ def train(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"), (write_profiles, "--write-profiles"))
-    refuse_two_readers((pairs, "P.csv"), (profiles, "--profiles"))
+    outputs = (output, "--output"), (write_profiles, "--write-profiles")
+    read = (pairs, "P.csv"), (profiles, "--profiles")
+    refuse_unwritable(*outputs)
+    refuse_two_readers(*read)
+    refuse_overwriting(read, outputs)
     if write_profiles is not None and not probe:
         raise options.usage_error("it goes with --probe", "--write-profiles")
     with session.interrupts.abortable():

@@ -260,6 +260,36 @@ def refuse_unwritable(*files: tuple[Path | None, str]) -> None:
             )
 
 
+def refuse_overwriting(
+    read: Iterable[tuple[Path | None, str]], written: Iterable[tuple[Path | None, str]]
+) -> None:
+    """Say that a file would be lost: one that is read, or one that is written twice.
+
+    Raises
+    ------
+    UsageError
+        If a path that is written is also read, or written under another option; of standard output
+        the latter.
+    """
+    taken = {
+        path.resolve(): f"it is read as {option}"
+        for path, option in read
+        if path is not None and str(path) != "-"
+    }
+    printed = [option for path, option in written if path is not None and str(path) == "-"]
+    if len(printed) > 1:
+        raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
+    for path, option in written:
+        if path is None or str(path) == "-":
+            continue
+        place = path.resolve()
+        if place in taken and (path.is_file() or not path.exists()):  # not /dev/null
+            raise usage_error(
+                f"{str(path)!r}: {taken[place]}, and would be lost; name another file", option
+            )
+        taken[place] = f"{option} writes it, too"
+
+
 def refuse_two_readers(*files: tuple[Path | None, str]) -> None:
     """Say that standard input can be read only once.
 

@@ -11,10 +11,18 @@ import typer
 
 from . import options
 from .searching import Search, heard, option_values
-from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
-from .weights import By, Weights
+from .session import (
+    Exit,
+    refuse_overwriting,
+    refuse_two_readers,
+    refuse_unwritable,
+    session_of,
+)
+from .weights import By, LimitBy, Weights
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.console import RenderableType
 
     from cms.fleet.sharing import NamedGpus, OfflineClass, SharingProblem, SharingSolution
@@ -65,6 +73,14 @@ _Limit = Annotated[
         "--slowdown-limit", metavar="FACTOR", help="Of GPUs whose rows in O.csv have none."
     ),
 ]
+_WaitingScale = Annotated[
+    str | None,
+    typer.Option(
+        "--waiting-scale", metavar="SECONDS",
+        help="A workload that has waited so long (waiting_s in F.csv) counts twice, and so on in "
+        "quarters.  [default: waiting counts for nothing]",
+    ),
+]  # fmt: skip
 _Problem = Annotated[
     Path | None,
     typer.Option("--problem", metavar="FILE", help="Also write the problem, for 'cms check'."),
@@ -87,10 +103,12 @@ def share(
     pairs: _Pairs = None,
     predictor: _Predictor = None,
     lower_end: _LowerEnd = False,
+    limit_by: LimitBy = None,
     profiles: _Profiles = None,
     margin: _Margin = 10,
     lowest_share: _Lowest = 5,
     slowdown_limit: _Limit = None,
+    waiting_scale: _WaitingScale = None,
     method: options.Method = "muxflow",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
@@ -104,20 +122,24 @@ def share(
 ) -> int:
     """Find which workload runs beside which service, with a proof that no plan is worth more."""
     session = session_of(context)
+    first = output or (Path("-") if json else None)  # what standard output is for
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)
-    refuse_unwritable(
-        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
-    )
-    refuse_two_readers(
+    written = (
+        (first, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture"),
+    )  # fmt: skip
+    read = (
         (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
         (predictor, "--predictor"), (profiles, "--profiles"),
     )  # fmt: skip
-    by = By(pairs, predictor, lower_end, profiles)
+    refuse_unwritable(*written)
+    refuse_two_readers(*read)
+    refuse_overwriting(read, written)
+    by = By(pairs, predictor, lower_end, limit_by, profiles)
     by.refuse_the_rest()
     with session.interrupts.abortable():
         weights = by.weights(margin, lowest_share)
-        asked = _read(online, offline, weights, margin, lowest_share, slowdown_limit)
+        asked = _read(online, offline, weights, margin, lowest_share, slowdown_limit, waiting_scale)
         posed = asked.problem()
     arguments: dict[str, Any] = {
         "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
@@ -133,7 +155,7 @@ def share(
 
         bucketing = heard(session, lambda: _bucketing(asked, solution, arguments))
         return [
-            *sharing_report(posed, solution, weights.known, bucketing),
+            *sharing_report(posed, solution, weights.known, bucketing, weights.reasons),
             *weights.report(posed, solution),
         ]
 
@@ -178,23 +200,33 @@ class _Asked:
 
 
 def _read(
-    online: Path, offline: Path, weights: Weights, margin: int, lowest_share: int, limit: str | None
-) -> _Asked:
-    from cms.errors import CmsError
+    online: Path, offline: Path, weights: Weights, margin: int, lowest_share: int,
+    limit: str | None, waiting_scale: str | None,
+) -> _Asked:  # fmt: skip
     from cms.fleet.sharing import read_named_gpus, read_offline
-    from cms.values.numbers import exact
 
-    try:
-        factor = None if limit is None else exact(limit, "the slowdown limit")
-    except CmsError as fault:
-        raise options.usage_error(str(fault), "--slowdown-limit") from None
+    factor = _number(limit, "the slowdown limit", "--slowdown-limit")
     if factor is not None and factor < 1:
         said = f"it is {limit}; expected a factor >= 1, such as 1.2"
         raise options.usage_error(said, "--slowdown-limit")
+    scale = _number(waiting_scale, "the scale of waiting", "--waiting-scale")
+    if scale == 0:
+        said = f"it is {waiting_scale}; expected seconds > 0, such as 3600"
+        raise options.usage_error(said, "--waiting-scale")
     return _Asked(
-        read_named_gpus(online, slowdown_limit=factor), read_offline(offline), weights, margin,
-        lowest_share,
+        read_named_gpus(online, slowdown_limit=factor), read_offline(offline, waiting_scale=scale),
+        weights, margin, lowest_share,
     )  # fmt: skip
+
+
+def _number(given: str | None, what: str, option: str) -> Fraction | None:
+    from cms.errors import CmsError
+    from cms.values.numbers import exact
+
+    try:
+        return None if given is None else exact(given, what)
+    except CmsError as fault:
+        raise options.usage_error(str(fault), option) from None
 
 
 def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, Any]) -> str:

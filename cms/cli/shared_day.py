@@ -16,7 +16,8 @@ from cms.fleet.report.words import count
 from . import options
 from .progress import CountProgress
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers
+from .session import Exit, Session, refuse_overwriting, refuse_two_readers
+from .weights import LimitBy, limit_by_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +31,7 @@ __all__ = [
     "Activity",
     "Given",
     "Hours",
+    "LimitBy",
     "Pairs",
     "Predictor",
     "Problem",
@@ -88,7 +90,7 @@ Term = Annotated[
     typer.Option(
         "--term", metavar="K=V",
         help="How the day is played: interval, quantile, stay, dead_band, restart, job_hours, "
-        "arrivals_per_hour, tolerated, sample; may be repeated.",
+        "arrivals_per_hour, waiting_scale, tolerated, sample; may be repeated.",
     ),
 ]  # fmt: skip
 
@@ -101,6 +103,7 @@ class Given:
     truth: Path | None
     pairs: Path | None
     predictor: Path | None
+    limit_by: str | None
     activity: Path | None
     problem: Path | None
     protection: str | None
@@ -115,7 +118,8 @@ class Given:
         """
         named = {
             "--hours": self.hours, "--truth": self.truth, "--pairs": self.pairs,
-            "--predictor": self.predictor, "--activity": self.activity, "--problem": self.problem,
+            "--predictor": self.predictor, "--limit-by": self.limit_by,
+            "--activity": self.activity, "--problem": self.problem,
             "--protection": self.protection, "--term": self.term,
         }  # fmt: skip
         for option, value in named.items():
@@ -131,6 +135,7 @@ class Given:
         document: Node,
         others: Mapping[str, object],
         seed: int,
+        output: Path | None,
     ) -> dict[str, Any]:
         """Read what is given, and return the arguments of ``share_day``.
 
@@ -144,11 +149,13 @@ class Given:
                     "it is for plans of instances; a plan of sharing is simulated by the minute",
                     option,
                 )
-        refuse_two_readers(
+        read = (
             (path, "share.json"), (self.truth, "--truth"), (self.pairs, "--pairs"),
             (self.predictor, "--predictor"), (self.activity, "--activity"),
             (self.problem, "--problem"),
         )  # fmt: skip
+        refuse_two_readers(*read)
+        refuse_overwriting(read, [(output, "--output")])
         return self._arguments(kind, path, document, seed)
 
     def _arguments(self, kind: str, path: Path, document: Node, seed: int) -> dict[str, Any]:
@@ -161,6 +168,7 @@ class Given:
                 f"{path} is a plan of sharing; what happens is for --truth P.csv to say, a table "
                 "of measured pairs as for 'cms share --pairs'"
             )
+        limit_by = limit_by_option(self.limit_by, self.predictor)
         problem, plan = self._posed(kind, path, document)
         terms = {**self._terms(), "protection": self._is_protected()}
         if self.hours is not None:
@@ -176,7 +184,7 @@ class Given:
                 raise options.usage_error("it stands in the place of --pairs", "--predictor")
             found["sees"] = PredictedWeights(
                 read_predictor(self.predictor), margin=problem.margin,
-                lowest_share=problem.lowest_share,
+                lowest_share=problem.lowest_share, limit_by=limit_by,
             )  # fmt: skip
         if self.pairs is not None:
             seen = read_measured_pairs(self.pairs)
@@ -218,7 +226,7 @@ class Given:
         given = options.pairs(self.term, "--term", "job_hours=4")
         known = (
             "interval", "quantile", "stay", "dead_band", "restart", "job_hours",
-            "arrivals_per_hour", "tolerated", "sample",
+            "arrivals_per_hour", "waiting_scale", "tolerated", "sample",
         )  # fmt: skip
         found: dict[str, Any] = {}
         for key, value in given.items():

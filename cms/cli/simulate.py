@@ -125,6 +125,7 @@ def simulate(
     truth: shared_day.Truth = None,
     pairs: shared_day.Pairs = None,
     predictor: shared_day.Predictor = None,
+    limit_by: shared_day.LimitBy = None,
     problem: shared_day.Problem = None,
     protection: shared_day.Protection = None,
     term: shared_day.Term = None,
@@ -152,7 +153,7 @@ def simulate(
 
         day = None
         sharing = shared_day.Given(
-            hours, truth, pairs, predictor, activity, problem, protection, term
+            hours, truth, pairs, predictor, limit_by, activity, problem, protection, term
         )
         kind, node = open_document(plan)
         if kind in shared_day.KINDS:
@@ -163,7 +164,7 @@ def simulate(
                 "--events": events, "--surge": surge, "--on-failure": on_failure != "retry",
                 "--threads": threads, "--picture": picture,
             }  # fmt: skip
-            day = sharing.prepared(kind, plan, node, others, seed)
+            day = sharing.prepared(kind, plan, node, others, seed, output)
     if day is not None:
         return shared_day.simulate_day(session, day, plan.name, output)
     with session.interrupts.abortable():

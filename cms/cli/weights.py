@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
 
 from . import options
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from cms.fleet.report.sharing import PairFacts
+    from cms.fleet.report.sharing import PairFacts, Reasons
     from cms.fleet.sharing import (
         MeasuredPair,
         PredictedWeights,
@@ -25,12 +27,47 @@ if TYPE_CHECKING:
     from cms.fleet.sharing.problem import WeightFunction
 
 
+LimitBy = Annotated[
+    str | None,
+    typer.Option(
+        "--limit-by", metavar="upper|expected",
+        help="With --predictor: which predicted slowdown is held against the limit.  [upper]",
+    ),
+]  # fmt: skip
+
+
+def limit_by_option(given: str | None, predictor: Path | None) -> str:
+    """Return what ``--limit-by`` says.
+
+    Raises
+    ------
+    UsageError
+        If it is given without a predictor, or as something else.
+    """
+    from cms.fleet.sharing.predictor.weights import LIMITS_BY
+    from cms.values.names import nearest
+
+    if given is None:
+        return LIMITS_BY[0]
+    if predictor is None:
+        raise options.usage_error("it goes with --predictor", "--limit-by")
+    if given not in LIMITS_BY:
+        raise options.usage_error(
+            f"{given!r}{nearest(given, LIMITS_BY)}; expected {' or '.join(LIMITS_BY)}", "--limit-by"
+        )
+    return given
+
+
 class Weights(Protocol):
     """Weights, and what is to be said of them."""
 
     @property
     def function(self) -> WeightFunction:
         """Of an online and an offline class."""
+
+    @property
+    def reasons(self) -> Reasons:
+        """Why pairs are forbidden."""
 
     @property
     def known(self) -> PairFacts | None:
@@ -52,6 +89,7 @@ class By:
     pairs: Path | None
     predictor: Path | None
     lower_end: bool
+    limit_by: str | None
     profiles: Path | None
 
     def refuse_the_rest(self) -> None:
@@ -73,6 +111,7 @@ class By:
             ):  # fmt: skip
                 if given:
                     raise options.usage_error("it goes with --predictor", option)
+        limit_by_option(self.limit_by, self.predictor)
 
     def weights(self, margin: int, lowest_share: int) -> Weights:
         """Read what the weights are from.
@@ -99,6 +138,7 @@ class By:
             PredictedWeights(
                 read_predictor(self.predictor), margin=margin, lowest_share=lowest_share,
                 lower_end=self.lower_end, profiles=more,
+                limit_by=limit_by_option(self.limit_by, self.predictor),
             )
         )  # fmt: skip
 
@@ -110,7 +150,12 @@ class _Measured:
 
     @property
     def known(self) -> PairFacts:
-        """The table: what was measured, and why a pair is forbidden."""
+        """The table: what was measured."""
+        return self.function
+
+    @property
+    def reasons(self) -> Reasons:
+        """The table as well."""
         return self.function
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
@@ -145,6 +190,11 @@ class _Predicted:
     def known(self) -> None:
         """Nothing more than the report of predictions says."""
 
+    @property
+    def reasons(self) -> Reasons:
+        """What is predicted."""
+        return self.function
+
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say which shares the predictor never saw, and which limits it sees kept nowhere."""
         from cms.fleet.report.words import decimal
@@ -165,13 +215,14 @@ class _Predicted:
             if share and gpus.slowdown_limit is not None
         }
         for (model, device, limit), gpus in limits.items():
-            ends = [self.function.pair(gpus, work).slowdown_high for work in problem.offline]
+            weights = self.function
+            ends = [weights.compared(weights.pair(gpus, work)) for work in problem.offline]
             if min(ends, default=1) > limit:
                 least_end = "any" if min(ends) == float("inf") else f"{min(ends):.2f}"
+                of = "upper end of a predicted" if weights.limit_by == "upper" else "expected"
                 yield (
                     f"the slowdown limit of {model!r} on {device!r} is {decimal(limit)}, and the "
-                    f"least upper end of a predicted slowdown is {least_end}: nothing is placed "
-                    "there"
+                    f"least {of} slowdown is {least_end}: nothing is placed there"
                 )
 
     def report(

@@ -32,6 +32,7 @@ from cms.fleet.sharing import (
     SharingProblem,
     table_weights,
 )
+from cms.fleet.sharing.edge_problems import posed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -42,6 +43,7 @@ __all__ = [
     "daily_fleet",
     "generate",
     "made_up_pairs",
+    "random_classes",
     "shared_gpus",
     "slowdowns",
 ]
@@ -87,6 +89,39 @@ def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingPr
         offline=[OfflineClass(f"f{k}", count=int(n)) for k, n in enumerate(columns)],
         weights=table,
     )
+
+
+def random_classes(seed: int, largest: int = 200) -> SharingProblem:
+    """Draw a problem without any structure: few or many ties, forbidden pairs, classes.
+
+    Parameters
+    ----------
+    seed : int
+    largest : int
+        GPUs, and workloads, at most.
+
+    Examples
+    --------
+    >>> random_classes(7, largest=9)
+    SharingProblem(8 GPUs in 5 classes, 3 workloads in 2 classes)
+    """
+    rng = Random(f"sharing {seed}")
+    classes = rng.choice([1, 2, 5, 20, largest])
+    counts = [_split(rng.randint(0, largest), rng.randint(1, classes), rng) for _ in range(2)]
+    most = rng.choice([1, 3, 100, 10**6])
+    forbidden = rng.choice([0, 0.05, 0.5])
+    weights = [
+        [-1 if rng.random() < forbidden else rng.randint(0, most) for _ in counts[1]]
+        for _ in counts[0]
+    ]
+    return posed(counts[0], counts[1], weights)
+
+
+def _split(total: int, parts: int, rng: Random) -> list[int]:
+    counts = [0] * parts
+    for _ in range(total):
+        counts[rng.randrange(parts)] += 1
+    return counts
 
 
 def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]:

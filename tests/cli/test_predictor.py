@@ -69,6 +69,22 @@ def test_a_predictor_is_trained_and_what_it_weighs_is_matched_and_rechecked(
     assert 0 < json.loads(capsys.readouterr().out)["value"] < value
 
 
+def test_forbidden_pairs_have_a_reason_and_the_limit_may_be_held_against_what_is_expected(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(trained(folder, "--model", "mean", "-o", str(folder / "model.json"), "-q")) == 0
+    assert run(shared(folder, "--slowdown-limit", "1.6")) == 0
+    upper = capsys.readouterr().out
+    assert "at the upper end of what is predicted" in upper
+    assert "by their weights" not in upper
+    assert run(shared(folder, "--slowdown-limit", "1.6", "--limit-by", "expected")) == 0
+    told = capsys.readouterr()
+    assert "at the upper end of what is predicted" not in told.out
+    assert "expected to be slowed down beyond the limit" in told.out
+    assert "the least expected slowdown is 1." in told.err
+    assert int(told.out.split(" of ")[0]) > int(upper.split(" of ")[0])
+
+
 def test_json_is_the_report_and_a_dash_is_the_predictor(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +127,7 @@ def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
     ("typed", "code", "words"),
     [
         (["predictor"], 2, "Missing command"),
+        (["predictor", "train", "P.csv", "-o", "P.csv"], 2, "it is read as P.csv, and would be"),
         (["predictor", "train", "nowhere.csv"], 1, "nowhere.csv"),
         (["predictor", "train", "P.csv", "--model", "rigde"], 2, "nearest: 'ridge'"),
         (["predictor", "train", "P.csv", "--write-profiles", "x"], 2, "it goes with --probe"),
@@ -124,6 +141,14 @@ def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
         (
             ["share", "--online", "O.csv", "--offline", "F.csv", "--pairs", "P.csv", "--lower-end"],
             2, "--lower-end: it goes with --predictor",
+        ),
+        (
+            ["share", "--online", "O.csv", "--offline", "F.csv", "--pairs", "P.csv", "--limit-by",
+             "upper"], 2, "--limit-by: it goes with --predictor",
+        ),
+        (
+            ["share", "--online", "O.csv", "--offline", "F.csv", "--predictor", "x", "--limit-by",
+             "lower"], 2, "expected upper or expected",
         ),
         (
             ["share", "--online", "O.csv", "--offline", "F.csv", "--predictor", "P.csv"], 1,

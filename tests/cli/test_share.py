@@ -175,3 +175,42 @@ def test_why_pairs_are_forbidden_is_told(
         "1 slowed down beyond the limit, 2 for want of memory, 1 measured at larger shares only, "
         "3 for want of a share"
     ) in " ".join(capsys.readouterr().out.split())
+
+
+def test_waiting_counts_where_a_scale_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offline = "workload,memory_mib,count,model,waiting_s\ntrain,0,600,resnet50,0\nindex,0,600,,{}\n"
+    for waited, placed in ((0, {"train": 590}), (7200, {"index": 590})):
+        table = offline.format(waited)
+        assert run(typed(tmp_path, "--waiting-scale", "1800", "--json", offline=table)) == 0
+        counts: dict[str, int] = {}
+        for pair in json.loads(capsys.readouterr().out)["plan"]:
+            counts[pair["offline"]] = counts.get(pair["offline"], 0) + pair["count"]
+        assert counts == placed
+    assert run(typed(tmp_path, "--waiting-scale", "0")) == 2
+    assert "--waiting-scale: it is 0; expected seconds > 0" in capsys.readouterr().err
+    assert run(typed(tmp_path, "--waiting-scale", "1800")) == 1
+    assert "waiting_s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--assign", "online.csv"], "--assign: 'online.csv': it is read as --online"),
+        (["-o", "./pairs.csv"], "--output: 'pairs.csv': it is read as --pairs"),
+        (["-o", "x.json", "--problem", "x.json"], "--problem: 'x.json': --output writes it, too"),
+        (["-o", "-", "--assign", "-"], "only one of --output and --assign can be standard output"),
+    ],
+)
+def test_no_file_is_lost(
+    more: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    command = typed(tmp_path, *more)
+    assert run(command) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert (tmp_path / "online.csv").read_text("utf-8") == ONLINE
+    assert not (tmp_path / "x.json").exists()
+    assert run([*typed(tmp_path), "-q", "-o", "/dev/null", "--problem", "/dev/null"]) == 0

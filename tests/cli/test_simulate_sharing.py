@@ -66,6 +66,7 @@ def test_a_trace_and_a_problem_alone_will_do(
         (["--protection", "maybe"], "--protection: 'maybe': expected on or off"),
         (["--term", "job_hour=4"], "there is no 'job_hour'; nearest: 'job_hours'"),
         (["--term", "interval=0"], "--term: interval is 0; expected a whole number from 1"),
+        (["--limit-by", "expected"], "--limit-by: it goes with --predictor"),
         (["--pairs", "x", "--predictor", "y"], "--predictor: it stands in the place of --pairs"),
     ],
 )
@@ -74,6 +75,15 @@ def test_odd_options_are_bad_usage(
 ) -> None:
     assert run(["simulate", *files, *more]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_day_does_not_take_the_place_of_its_plan(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(files[0]).read_text("utf-8")
+    assert run(["simulate", *files, "-o", files[0]]) == 2
+    assert "it is read as share.json, and would be lost" in capsys.readouterr().err
+    assert Path(files[0]).read_text("utf-8") == before
 
 
 def test_what_is_missing_is_said(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:

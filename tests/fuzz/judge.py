@@ -25,6 +25,8 @@ from cms.files import (
 )
 from cms.files.documents import read_document
 from cms.files.shortages import refuse_other_shortage
+from cms.fleet.sharing import MonitorTimes, read_monitor
+from cms.fleet.simulation.sharing_loop.files import read_shared_day
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
@@ -53,7 +55,9 @@ def judge(number: int, folder: Path) -> list[str]:
     trial = _Trial(with_report=number % 4 == 1)
     {
         "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
-        "tables": _tables, "replay": _replay,
+        "tables": _tables, "replay": _replay, "sharing": _sharing,
+        "sharing_tables": _sharing_tables, "predictor": _predictor, "shared_day": _shared_day,
+        "monitor": _monitor,
     }[seed.kind](trial, folder, seed)  # fmt: skip
     return [f"case {number} ({seed.kind}): {fault}" for fault in trial.faults]
 
@@ -254,3 +258,52 @@ def _planned(trial: _Trial, folder: Path, gpu: object) -> None:
     if plan.exists():
         code = trial.command("check", plan, "--quiet")
         trial.agree("what was planned", (0, code), (0, trial.checker(plan)))
+
+
+def _sharing(trial: _Trial, folder: Path, seed: Seed) -> None:
+    paths = folder / "problem.json", folder / "share.json"
+    code = trial.command("check", *paths, "--quiet")
+    trial.agree("the verdict on a plan of sharing", code == 0, trial.checker(*paths) == 0)
+    day = ("--truth", folder / "pairs.csv", "--hours", 1, "--term", "sample=0")
+    if trial.with_report:
+        trial.command("simulate", paths[1], "--problem", paths[0], *day)
+    else:
+        trial.command("simulate", paths[0], *day, "--quiet")
+
+
+def _sharing_tables(trial: _Trial, folder: Path, seed: Seed) -> None:
+    _shared(trial, folder, "--pairs", folder / "pairs.csv")
+
+
+def _predictor(trial: _Trial, folder: Path, seed: Seed) -> None:
+    _shared(trial, folder, "--predictor", folder / "model.json")
+
+
+def _shared(trial: _Trial, folder: Path, *weights: object) -> None:
+    """Match by tables, and let both checkers judge what came of it."""
+    made = folder / "made.json", folder / "made-share.json"
+    for path in made:
+        path.unlink(missing_ok=True)
+    report = ("--picture", folder / "picture.svg") if trial.with_report else ("--quiet",)
+    trial.command(
+        "share", "--online", folder / "online.csv", "--offline", folder / "offline.csv", *weights,
+        "--waiting-scale" if trial.with_report else "--slowdown-limit", 2, "--problem", made[0],
+        "--output", made[1], "--assign", folder / "gpus.csv", *report,
+    )  # fmt: skip
+    if made[0].exists():
+        code = trial.command("check", *made, "--quiet")
+        trial.agree("what was shared", (0, code), (0, trial.checker(*made)))
+
+
+def _shared_day(trial: _Trial, folder: Path, seed: Seed) -> None:
+    path = folder / "day.json"
+    trial.limited("reading a day", lambda: _or_none(lambda: read_shared_day(path)))
+
+
+def _monitor(trial: _Trial, folder: Path, seed: Seed) -> None:
+    path = folder / "monitor.json"
+
+    def times() -> MonitorTimes:
+        return read_monitor(path).times(60)
+
+    trial.limited("reading a monitor", lambda: _or_none(times))

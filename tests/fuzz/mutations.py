@@ -23,10 +23,16 @@ VALUES: list[Any] = [
     "\ud800", "\u2028", "é" * 9, [], [[]], [1], ["a", "a"], {}, {"": 1}, {"a": 1}, {"x-a": 0.5},
     {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"},
 ]  # fmt: skip
-KINDS = {"problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2}
+KINDS = {
+    "problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2, "sharing": 3,
+    "sharing_tables": 2, "predictor": 1, "shared_day": 1, "monitor": 1,
+}  # fmt: skip
 # What only stands beside the documents of a kind.
-BESIDE = {"device": "csv", "replay": "json"}
-PARTS = ("certificate", "schedule", "problem", "solution", "devices", "jobs", "history")
+BESIDE = {"device": "csv", "replay": "json", "sharing": "csv", "predictor": "csv"}
+PARTS = (
+    "certificate", "schedule", "problem", "solution", "devices", "jobs", "history", "online",
+    "offline", "policies", "features", "metrics",
+)  # fmt: skip
 NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
 WORD = re.compile(rb'"[^"]*"|[A-Za-z0-9_.-]+')
 Bytes = Callable[[random.Random, bytes], bytes]

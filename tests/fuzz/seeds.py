@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from cms import (
@@ -30,11 +31,26 @@ from cms.certificate.certificate import BlockPrices
 from cms.files import lay_out, problem_to_json, solution_to_json
 from cms.fleet.hardware.catalogue import _DEVICES
 from cms.fleet.serving import LoadCurve, OperatingPoint, Plan, Service, as_problem, plan_to_json
+from cms.fleet.sharing import (
+    MeasuredPair,
+    OfflineClass,
+    OnlineClass,
+    SharingProblem,
+    monitor_metrics,
+    share,
+    train_predictor,
+)
+from cms.fleet.sharing.edge_problems import SHARING_EDGE_PROBLEMS
+from cms.fleet.sharing.files import sharing_problem_to_json, sharing_solution_to_json
+from cms.fleet.sharing.predictor.files import predictor_to_json
+from cms.fleet.simulation.sharing_loop import Terms, share_day
+from cms.fleet.simulation.sharing_loop.files import shared_day_to_json
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
 from tests.cli.shared import POINTS
 from tests.cli.shared import SERVICES as SERVICE_COLUMNS
+from tests.cli.test_share import OFFLINE, ONLINE, PAIRS
 from tests.families import instance
 from tests.files.documents import PROBLEM
 from tests.proofs_checks.documents import (
@@ -209,7 +225,61 @@ def seeds() -> tuple[Seed, ...]:
                 {"plan.json": lay_out(document), "events.csv": events, "trace.csv": moments},
             )
         )
-    return tuple(found)
+    return (*found, *_sharing())
+
+
+def _sharing() -> Iterator[Seed]:
+    """All that is about offline work beside online services."""
+    tables = {"online.csv": ONLINE, "offline.csv": OFFLINE, "pairs.csv": PAIRS}
+    yield Seed("sharing_tables", tables)
+    head = PAIRS.split("\n")[0]
+    odd = {
+        "online.csv": 'gpu,device,sm_activity,memory_used_mib,model\r\n"a, ""b",a30,1e1,0,m\r\n',
+        "offline.csv": "workload,memory_mib,waiting_s\n# a comment\n\nx,0,1/3\n",
+        "pairs.csv": f"{head}\nm,x,a30,1,0.5,1\n",
+    }
+    yield Seed("sharing_tables", odd)
+    problem = SharingProblem(
+        online=[
+            OnlineClass("a30", count=3, sm_activity="20.5", model="bert", slowdown_limit="1.4"),
+            OnlineClass(
+                "a30", count=2, sm_activity=60, memory_mib=9_000, memory_total_mib=24_576,
+                model="bert", running="train",
+            ),
+        ],
+        offline=[
+            OfflineClass("train", count=4, model="resnet50", priority="3/2"),
+            OfflineClass("index", count=1),
+        ],
+        weights=[[450_000, 250_000], [-1, 100_000]],
+    )  # fmt: skip
+    for posed in (problem, *(each.make() for each in SHARING_EDGE_PROBLEMS)):
+        if len(posed.online) * len(posed.offline) <= 20:
+            documents = (
+                sharing_problem_to_json(posed),
+                sharing_solution_to_json(posed, share(posed)),
+            )
+            names = "problem.json", "share.json"
+            yield Seed(
+                "sharing",
+                {n: lay_out(d) for n, d in zip(names, documents, strict=True)}
+                | {"pairs.csv": PAIRS},
+            )
+    measured = [
+        MeasuredPair(a, b, "a30", 50, Fraction(1 + i + j, 9), Fraction(9, 9 - j))
+        for i, a in enumerate(("bert", "m1", "m2", "m3", "m4"))
+        for j, b in enumerate(("resnet50", "index", "m1", "m2"))
+    ]
+    for model in ("ridge", "mean"):
+        trained = predictor_to_json(train_predictor(measured, model=model))
+        yield Seed("predictor", {"model.json": lay_out(trained), **tables})
+    day = share_day(
+        problem, [pair._replace(share=100) for pair in measured],
+        terms=Terms(hours=1, sample=1), policies=["muxflow", "clairvoyant"],
+    )  # fmt: skip
+    yield Seed("shared_day", {"day.json": lay_out(shared_day_to_json(day))})
+    preset = Path(monitor_metrics.__file__).parent / "presets" / "muxflow-assumed.json"
+    yield Seed("monitor", {"monitor.json": preset.read_text("utf-8")})
 
 
 def _as_yaml(document: Document) -> str:

@@ -26,12 +26,16 @@ MOST_CLASSES = 40
 """Classes of either side that a report lists before it says how many more there are."""
 
 
-class PairFacts(Protocol):
-    """What is known of pairs of classes beside their weights."""
+class Reasons(Protocol):
+    """Why pairs of classes are forbidden."""
 
     def why(self, online: OnlineClass, offline: OfflineClass) -> str:
         """Say why a pair has no weight; an empty text if it is not known, or has one."""
         ...
+
+
+class PairFacts(Protocol):
+    """What is known of pairs of classes beside their weights."""
 
     def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
         """Return what is expected of the online side, and what is compared with its limit."""
@@ -43,6 +47,7 @@ def sharing_report(
     solution: SharingSolution,
     known: PairFacts | None = None,
     bucketing: str = "",
+    reasons: Reasons | None = None,
 ) -> list[RenderableType]:
     """Describe who shares a GPU with whom, for a person.
 
@@ -55,6 +60,8 @@ def sharing_report(
         What else is known of pairs, such as :class:`cms.fleet.sharing.TableWeights`.
     bucketing : str
         What rounding activities costs, in words: :func:`bucketing_words`.
+    reasons : Reasons, optional
+        Why pairs are forbidden, such as :class:`cms.fleet.sharing.PredictedWeights` knows.
 
     Returns
     -------
@@ -94,8 +101,8 @@ def sharing_report(
         report += [_pairs(problem, solution, known), *_more(pairs, "pairs of classes"), Text()]
     if problem.offline:
         report += [_offline(problem, solution), *_more(len(problem.offline), "offline classes")]
-    if reasons := forbidden_by(problem, known):
-        parts = ", ".join(f"{decimal(n)} {why}" for why, n in reasons.items())
+    if found := forbidden_by(problem, reasons):
+        parts = ", ".join(f"{decimal(n)} {why}" for why, n in found.items())
         report.append(Text(f"\nforbidden pairs of classes: {parts}"))
     if bucketing:
         report.append(Text(f"\n{bucketing}"))
@@ -143,7 +150,7 @@ def bucketing_words(value: int, upper_bound: int) -> str:
     return f"price of bucketing: with activities as they are at most {bound} could be had{more}"
 
 
-def forbidden_by(problem: SharingProblem, known: PairFacts | None = None) -> dict[str, int]:
+def forbidden_by(problem: SharingProblem, reasons: Reasons | None = None) -> dict[str, int]:
     """Return how many pairs of classes are forbidden, by the reason.
 
     Examples
@@ -161,8 +168,8 @@ def forbidden_by(problem: SharingProblem, known: PairFacts | None = None) -> dic
                     why = "for want of a share"
                 elif misfit(gpus, work):
                     why = "for want of memory"
-                elif known is not None:
-                    why = known.why(gpus, work) or why
+                elif reasons is not None:
+                    why = reasons.why(gpus, work) or why
                 found[why] = found.get(why, 0) + 1
     return found
 

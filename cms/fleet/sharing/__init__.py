@@ -31,6 +31,7 @@ from .share import share
 from .share_rule import sm_share
 from .solution import SharingIncumbent, SharingSolution
 from .tables import read_measured_pairs, read_named_gpus, read_offline, read_online
+from .waiting import waited_priority
 from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
 
 referee_of.register(SharingProblem, SharingReferee)
@@ -54,6 +55,7 @@ __all__ = [
     "read_online",
     "read_named_gpus",
     "read_offline",
+    "waited_priority",
     "read_measured_pairs",
     "Profiles",
     "read_profiles",

@@ -18,6 +18,9 @@ from .monitor import SIGNALS, MonitorTimes, Signal
 
 MONITOR = "cms-monitor"
 register_format(MONITOR, "thresholds and times of a monitor")
+_FIELDS = ("format", "schema", "name", "source", "seconds", "metrics")
+# What a system goes by beside its monitor.
+_BESIDE = ("predictor", "interval_minutes")
 
 _PRESETS = Path(__file__).parent / "presets"
 _TIMES = ("dwell", "base", "cap", "calm")
@@ -159,12 +162,19 @@ class MonitorPreset:
     metrics : tuple of Metric
     seconds : MonitorTimes
         With a tick of one second.
+    predictor : str or None
+        The kind of predictor beside it, one of :data:`cms.fleet.sharing.predictor.MODELS`, where
+        the file names one.
+    interval_minutes : int or None
+        From one matching to the next, where the file says so.
     """
 
     name: str
     source: str
     metrics: tuple[Metric, ...]
     seconds: MonitorTimes
+    predictor: str | None = None
+    interval_minutes: int | None = None
 
     def times(self, tick_seconds: int = 1) -> MonitorTimes:
         """Return the times in ticks of so many seconds, rounded up: never less patient.
@@ -241,7 +251,7 @@ def read_monitor(path: StrPath) -> MonitorPreset:
     MonitorTimes(dwell=1, base=2, cap=20, calm=120)
     """
     document = read_document(path, MONITOR)
-    fields = document.object(("format", "schema", "name", "source", "seconds", "metrics"))
+    fields = document.object(_FIELDS, _BESIDE)
     seconds = fields["seconds"].object(_TIMES)
     seen: set[str] = set()
     return MonitorPreset(
@@ -249,6 +259,8 @@ def read_monitor(path: StrPath) -> MonitorPreset:
         fields["source"].text(),
         tuple(_metric(entry, seen) for entry in fields["metrics"].array()),
         fields["seconds"].build(MonitorTimes, *(seconds[each].integer(1) for each in _TIMES)),
+        fields["predictor"].name("predictor") if "predictor" in fields else None,
+        fields["interval_minutes"].integer(1) if "interval_minutes" in fields else None,
     )
 
 

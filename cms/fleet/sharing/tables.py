@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidProblem
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
-from ...values.numbers import exact
+from ...values.numbers import exact, shown
 from ..serving.csv_input import refuse_near_misses
 from .assignment import NamedGpus
 from .bucketing import merged, rounded
-from .classes import OfflineClass, OnlineClass
+from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass
+from .waiting import waited_priority
 from .weights import MeasuredPair
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ONLINE_COLUMNS = ("gpu", "device", "sm_activity", "memory_used_mib")
 ONLINE_OPTIONAL = ("count", "memory_total_mib", "model", "slowdown_limit", "running")
 OFFLINE_COLUMNS = ("workload", "memory_mib")
-OFFLINE_OPTIONAL = ("count", "model", "priority")
+OFFLINE_OPTIONAL = ("count", "model", "priority", "waiting_s")
 PAIR_COLUMNS = (
     *("online_model", "offline_model", "device", "share"),
     *("offline_throughput", "online_slowdown"),
@@ -112,19 +113,23 @@ def read_named_gpus(
     return tuple(found)
 
 
-def read_offline(path: StrPath) -> tuple[OfflineClass, ...]:
+def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
     """Read offline workloads, a class a row.
 
     Parameters
     ----------
     path : str or path-like
-        Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's name)
-        and ``priority`` (1). Other columns are left aside.
+        Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
+        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside.
+    waiting_scale : number, optional
+        In seconds, > 0: priorities are then raised for waiting, :func:`waited_priority`. By default
+        ``waiting_s`` counts for nothing.
 
     Raises
     ------
     FileError
-        With file, line and column: a number that is none, a workload that is there twice, ...
+        With file, line and column: a number that is none, a workload that is there twice, no column
+        ``waiting_s`` where waiting is to count, ...
 
     Examples
     --------
@@ -134,19 +139,30 @@ def read_offline(path: StrPath) -> tuple[OfflineClass, ...]:
     >>> [(each.name, each.count) for each in read_offline(path)]
     [('train', 9)]
     """
-    table = read_table(path, OFFLINE_COLUMNS, OFFLINE_OPTIONAL)
+    waits = () if waiting_scale is None else ("waiting_s",)
+    table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
     refuse_near_misses(table, OFFLINE_OPTIONAL)
     lines: dict[str, int] = {}
     found = []
     for row in table:
         name = _once(row, "workload", lines)
+        priority = row.value("priority", _number, Fraction(1))
+        waited = row.value("waiting_s", _number, Fraction(0))
+        if waiting_scale is not None:
+            priority = waited_priority(priority, waited, waiting_scale)
+            if priority > HIGHEST_PRIORITY:
+                raise row["waiting_s"].error(
+                    f"with its waiting the priority is {shown(priority)}",
+                    expected=f"at most {HIGHEST_PRIORITY}",
+                    fix="give a larger scale of waiting",
+                )
         try:
             one = OfflineClass(
                 name,
                 count=row.value("count", _count, 1),
                 memory_mib=row["memory_mib"].number(),
                 model=row.value("model", lambda cell: cell.text, None),
-                priority=row.value("priority", _number, Fraction(1)),
+                priority=priority,
             )
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None

@@ -165,6 +165,8 @@ def _unmeasured(
     """Say which pair is missing, and which name may have been meant."""
     keys = list(table)
     hint = ""
+    if not online.model:
+        hint = "; give the online side a model, in the column 'model' of its table"
     for name, place, what in (
         (online.model, 0, "online model"),
         (offline.model, 1, "offline model"),

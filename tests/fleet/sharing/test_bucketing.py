@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from fractions import Fraction
-
 import pytest
 
+from bench.sharing_figures.matching import falling, single_gpus
 from cms.errors import InvalidProblem
 from cms.fleet.sharing import OfflineClass, OnlineClass, SharingProblem, buckets, share
 from tests.samples import few, refusal
-
-
-def gpus(activities: list[Fraction]) -> list[OnlineClass]:
-    return [
-        OnlineClass("gpu", count=1, sm_activity=a, name=f"gpu{i}") for i, a in enumerate(activities)
-    ]
-
-
-def weight(gpu: OnlineClass, work: OfflineClass) -> int | None:
-    """What falls with activity: by the share, and by how much the model minds."""
-    demand, sensitivity = (int(part) for part in work.model.split("-"))
-    share = max(Fraction(0), 90 - gpu.sm_activity)
-    fast = min(Fraction(1), share / demand) * (1 - sensitivity * gpu.sm_activity / 10_000)
-    return int(10**6 * fast) if share else None
 
 
 @pytest.mark.parametrize("case", few(3, [(s, t) for s in range(20) for t in (1, 2, 5)]))
@@ -31,15 +15,9 @@ def test_the_true_value_is_between_two_certified_ones_that_are_near_each_other(
     case: tuple[int, int],
 ) -> None:
     seed, step = case
-    rng = random.Random(seed)
-    activities = [Fraction(int(10_000 * rng.betavariate(2, 6)), 100) for _ in range(60)]
-    activities = [a if a == 0 or a >= 1 else Fraction(1) for a in activities]
-    work = [
-        OfflineClass(f"w{j}", count=15, model=f"{rng.randint(10, 100)}-{rng.randint(0, 60)}")
-        for j in range(5)
-    ]
-    problem = SharingProblem(online=gpus(activities), offline=work, weights=weight)
-    both = buckets(online=gpus(activities), offline=work, weights=weight, step=step)
+    gpus, work = single_gpus(60, 5, seed)
+    problem = SharingProblem(online=gpus, offline=work, weights=falling)
+    both = buckets(online=gpus, offline=work, weights=falling, step=step)
     up, true, down = share(both.up), share(problem), share(both.down)
     assert (up.gap, true.gap, down.gap) == (0, 0, 0)
     assert up.value <= true.value <= down.upper_bound
@@ -56,7 +34,9 @@ def test_weights_that_rise_with_activity_are_refused_by_name() -> None:
     words = refusal(
         InvalidProblem,
         lambda: buckets(
-            online=gpus([Fraction(41, 2)]), offline=[OfflineClass("w", count=1)], weights=rising
+            online=[OnlineClass("gpu", count=1, sm_activity="20.5")],
+            offline=[OfflineClass("w", count=1)],
+            weights=rising,
         ),
     )
     assert words == (

@@ -34,15 +34,18 @@ from cms.fleet.sharing.monitor import (
     TABLE,
     Cell,
     Signal,
-    StateName,
     Timer,
 )
+from cms.fleet.sharing.predictor import MODELS
+from cms.fleet.simulation.sharing_loop import Terms
 from proofs_checks.finding import Breach
 from proofs_checks.monitor import drawn, reach, require_monitor
+from tests.files.test_schemas import require_valid
 from tests.samples import in_turn, refusal
 
 SMALL = MonitorTimes(dwell=2, base=2, cap=8, calm=2)
 SHIPPED = monitor_preset("muxflow-assumed")
+PRESET = Path(monitor_metrics.__file__).parent / "presets" / "muxflow-assumed.json"
 METRICS = (Metric("load", soft=80, hard="90.1"), Metric("clock", soft="1/3", hard=0, worse="low"))
 TIMERS: tuple[Timer, ...] = get_args(Timer)
 CELLS = [
@@ -103,23 +106,6 @@ def test_any_other_cell_in_its_place_is_found_or_changes_no_step(key: Any) -> No
         else:
             assert reach(SMALL, planted) == whole, cell
     assert found >= len(CELLS) - 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("key", TABLE, ids="-".join)
-def test_a_fault_in_the_shipped_monitor_is_found(key: Any) -> None:
-    """That a signal leads where it should not; or what only the times of a back-off show."""
-    wrong: StateName = "unhealthy" if TABLE[key].to != "unhealthy" else "init"
-    for cell in (TABLE[key]._replace(to=wrong), TABLE[key]._replace(rises=not TABLE[key].rises)):
-        with pytest.raises(Breach):
-            require_monitor(SHIPPED.seconds, {**TABLE, key: cell})
-
-
-@pytest.mark.long
-def test_the_shipped_monitor_keeps_every_promise_in_more_than_a_hundred_thousand_states() -> None:
-    states, slowest = require_monitor(SHIPPED.seconds)
-    assert states == 131_110
-    assert slowest * (60 + 7200 + 1) == 7260
 
 
 def test_a_table_without_a_cell_is_not_total() -> None:
@@ -259,6 +245,25 @@ def test_the_preset_says_that_it_is_from_memory_and_not_the_papers() -> None:
     }
 
 
+def test_the_preset_names_what_else_is_assumed_and_that_is_what_a_day_goes_by() -> None:
+    assert SHIPPED.predictor in MODELS
+    assert SHIPPED.interval_minutes == Terms().interval
+
+
+def test_the_preset_fits_its_schema() -> None:
+    require_valid("monitor", json.loads(PRESET.read_text("utf-8")))
+
+
+def test_a_file_need_not_name_more_than_metrics_and_times(tmp_path: Path) -> None:
+    document = json.loads(PRESET.read_text("utf-8"))
+    del document["predictor"], document["interval_minutes"]
+    path = tmp_path / "monitor.json"
+    path.write_text(json.dumps(document), "utf-8")
+    found = read_monitor(path)
+    assert (found.predictor, found.interval_minutes) == (None, None)
+    assert found.metrics == SHIPPED.metrics
+
+
 def test_an_unknown_preset_is_refused() -> None:
     words = "unknown monitor 'muxflow'; known: muxflow-assumed"
     assert words in refusal(InvalidOption, monitor_preset, "muxflow")
@@ -274,14 +279,14 @@ def test_an_unknown_preset_is_refused() -> None:
         ({"metrics": [{"name": "a", "soft": 1, "hard": 2}] * 2}, "there are two metrics 'a'"),
         ({"metrics": [{"name": "a", "soft": 1, "hard": 2, "worse": "up"}]}, '"up"'),
         ({"dwell": 3}, 'the unknown key "dwell"'),
+        ({"interval_minutes": 0}, "interval_minutes is 0"),
     ],
 )
 def test_an_odd_file_is_refused_with_its_place(
     change: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    shipped = Path(monitor_metrics.__file__).parent / "presets" / "muxflow-assumed.json"
     path = tmp_path / "monitor.json"
-    path.write_text(json.dumps(json.loads(shipped.read_text("utf-8")) | change), "utf-8")
+    path.write_text(json.dumps(json.loads(PRESET.read_text("utf-8")) | change), "utf-8")
     message = refusal(FileError, read_monitor, path)
     assert words in message
     assert str(path) in message

@@ -238,6 +238,32 @@ def test_a_pair_is_forbidden_where_the_upper_end_of_its_slowdown_passes_the_limi
     assert weights(gpu(limit=str(end - Fraction(1, 10**9))), work) is None
 
 
+def test_a_limit_is_held_against_what_is_expected_where_that_is_asked() -> None:
+    predictor = trained("ridge")
+    upper, expected = (PredictedWeights(predictor, limit_by=by) for by in ("upper", "expected"))
+    work = OfflineClass("w", model="m7", count=1)
+    pair = upper.pair(gpu(), work)
+    between = f"{(pair.slowdown + pair.slowdown_high) / 2:.6f}"
+    sharp = f"{(1 + pair.slowdown) / 2:.6f}"
+    assert 1 < pair.slowdown < float(between) < pair.slowdown_high
+    assert expected(gpu(limit=between), work) == expected(gpu(), work) is not None
+    assert expected.why(gpu(limit=between), work) == ""
+    assert upper(gpu(limit=between), work) is None
+    words = "beyond the limit at the upper end of what is predicted"
+    assert upper.why(gpu(limit=between), work) == words
+    for weights in (upper, expected):
+        assert weights(gpu(limit=sharp), work) is None
+        assert weights.why(gpu(limit=sharp), work) == "expected to be slowed down beyond the limit"
+        assert weights.why(gpu(), work) == ""
+
+
+def test_only_ends_that_there_are_can_be_held_against_a_limit() -> None:
+    words = "limit_by is 'uper'; nearest: 'upper'; expected upper or expected"
+    assert words in refusal(
+        InvalidOption, lambda: PredictedWeights(trained("ridge"), limit_by="uper")
+    )
+
+
 def test_of_two_strangers_nothing_is_known() -> None:
     profiles = Profiles({(name, ""): {"wants": Fraction(4), "family": "f1"} for name in "xy"})
     predictor = trained("ridge")

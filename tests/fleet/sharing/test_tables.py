@@ -114,7 +114,12 @@ def test_weights_are_as_measured_at_shares_around_the_one_left(tmp_path: Path) -
     ("online", "offline", "words"),
     [
         (gpu(20, "bret"), TRAIN, "no online model 'bret' was measured; nearest: 'bert'"),
-        (gpu(20, ""), TRAIN, "beside online class 'a30 20%' (no model) on 'a30'"),
+        (
+            gpu(20, ""),
+            TRAIN,
+            "beside online class 'a30 20%' (no model) on 'a30'; give the online side a model, in "
+            "the column 'model' of its table",
+        ),
         (
             gpu(20),
             OfflineClass("resnet5", count=1),
@@ -139,3 +144,46 @@ def test_a_pair_that_is_there_twice_is_refused() -> None:
     pair = MeasuredPair("bert", "resnet50", "a30", 20, Fraction(1, 2), Fraction(1))
     words = "'resnet50' beside 'bert' on 'a30' is there twice at a share of 20; keep one"
     assert refusal(InvalidProblem, table_weights, [pair, pair]) == words
+
+
+def test_who_has_waited_longer_counts_for_more_in_steps(tmp_path: Path) -> None:
+    text = (
+        "workload,memory_mib,priority,waiting_s\n"
+        "new,0,2,0\nnearly,0,2,899.9\nquarter,0,2,900\nold,0,0.5,7300\nunsaid,0,,\n"
+    )
+    path = table(tmp_path, text)
+    found = [each.priority for each in read_offline(path, waiting_scale=3600)]
+    assert found == [2, 2, Fraction(5, 2), Fraction(3, 2), 1]
+    assert [each.priority for each in read_offline(path)] == [2, 2, 2, Fraction(1, 2), 1]
+
+
+def test_a_workload_that_waited_is_placed_before_a_better_one_that_did_not(tmp_path: Path) -> None:
+    """And the plan is proved for the weights with the waiting in them."""
+    text = "workload,memory_mib,waiting_s\nfast,0,0\nslow,0,{}\n"
+    for waited, placed in ((0, "fast"), (3600, "slow")):
+        problem = SharingProblem(
+            online=[OnlineClass("a30", count=1, sm_activity=20)],
+            offline=read_offline(table(tmp_path, text.format(waited)), waiting_scale=3600),
+            weights=lambda _, work: int(
+                (600_000 if work.name == "fast" else 400_000) * work.priority
+            ),
+        )
+        solution = share(problem)
+        assert [pair.offline for pair in solution.plan] == [placed]
+        assert solution.gap == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("workload,memory_mib\nx,0\n", "waiting_s"),
+        ("workload,memory_mib,waiting_s\nx,0,-5\n", "-5"),
+        ("workload,memory_mib,waiting_s\nx,0,1e12\n", "with its waiting the priority is"),
+        ("workload,memory_mib,waited_s\nx,0,7\n", "waited_s"),
+    ],
+)
+def test_odd_waiting_is_refused_where_it_stands(text: str, words: str, tmp_path: Path) -> None:
+    message = refusal(
+        FileError, lambda path: read_offline(path, waiting_scale=60), table(tmp_path, text)
+    )
+    assert words in message

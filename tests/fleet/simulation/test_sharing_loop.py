@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.sharing_figures.day import day_figure, measured
 from cms.errors import InvalidOption, InvalidSchedule
 from cms.files.layout import document_text
 from cms.fleet.sharing import (
@@ -18,14 +18,10 @@ from cms.fleet.sharing import (
     MonitorTimes,
     OfflineClass,
     OnlineClass,
-    PredictedWeights,
     SharingPlan,
     SharingProblem,
     monitor_step,
-    read_measured_pairs,
-    read_profiles,
     sm_share,
-    train_predictor,
 )
 from cms.fleet.simulation.sharing_loop import (
     POLICIES,
@@ -44,7 +40,6 @@ from instances.families.sharing import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
 from tests.samples import few
-from tests.source_tree import ROOT
 
 
 def test_a_quiet_hour_is_what_the_table_says() -> None:
@@ -242,74 +237,41 @@ def test_what_a_day_says_adds_up() -> None:
     assert day["time_sharing"].over_share == 1
 
 
-def figure_12(gpus: int, hours: int, activity: Diurnal) -> None:
-    """Kept with protection, broken without; at least nine tenths of what foresight does."""
-    problem, truth = daily_fleet(gpus, seed=0), made_up_pairs(0)
-    seen = LineWeights(made_up_pairs(0, error=0.04), 10, 5)
-
-    def played(protection: bool, *names: str) -> SharedDay:
-        terms = Terms(hours=hours, job_hours=12, sample=0, protection=protection)
-        return share_day(problem, truth, sees=seen, terms=terms, policies=names, activity=activity)
-
-    on, off = played(True, "muxflow", "random", "clairvoyant"), played(False, "muxflow")
-    assert on["muxflow"].over_share <= Fraction(1, 100) < off["muxflow"].over_share
-    assert on.of_clairvoyant is not None
-    assert on.of_clairvoyant >= Fraction(9, 10)
-    assert on["random"].throughput < on["muxflow"].throughput
-
-
 def test_the_limit_is_kept_with_protection_and_broken_without() -> None:
-    figure_12(90, 3, Diurnal(swing=0))
+    lines = list(day_figure(90, 3, Diurnal(swing=0)))
+    assert len(lines) == 6
+    assert not [line for line in lines if not line.holds]
 
 
-@pytest.mark.long
-def test_the_limit_is_kept_by_a_thousand_gpus_for_a_day() -> None:
-    figure_12(1_000, 24, Diurnal())
+def test_a_predictor_that_forbids_by_what_is_expected_lets_more_be_done() -> None:
+    """Of measured pairs; a day with all of it is figure 12."""
+    found = measured(26, 1, model="ridge").days
+    upper, expected = (found[by, True]["muxflow"] for by in ("upper", "expected"))
+    assert upper.throughput < expected.throughput
 
 
-@pytest.mark.long
-def test_measured_pairs_of_which_the_scheduler_sees_only_a_predictor() -> None:
-    """Gavel's pairs on a V100, seven tenths of them seen by the predictor; a limit of 1.5."""
-    pytest.importorskip("sklearn")
-    data = ROOT / "instances" / "data"
-    measured = read_measured_pairs(data / "gavel_pairs.csv")
-    truth = [each for each in measured if each.device == "v100"]
-    online = sorted({each.online_model for each in truth})
-    offline = sorted({each.offline_model for each in truth})
-    rng = random.Random(0)
-    models = sorted({each[:2] for each in truth})
-    known = set(rng.sample(models, 7 * len(models) // 10))
-    predictor = train_predictor(
-        [each for each in truth if each[:2] in known], read_profiles(data / "gavel_profiles.csv")
-    )
-    predicted = PredictedWeights(predictor)
-
-    def sees(gpus: OnlineClass, work: OfflineClass) -> int | None:
-        found = predicted.pair(gpus, work)  # what is expected: the monitor sees to the rest
-        return None if found.slowdown > 1.5 else int(10**6 * found.throughput)
-
+def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_done() -> None:
+    """There is always a better job than the one that waits; who foresees does not heed waiting."""
     problem = SharingProblem(
-        online=[
-            OnlineClass(
-                "v100", count=38, sm_activity=rng.randint(15, 70), model=model,
-                slowdown_limit="1.5", name=model,
-            )
-            for model in online
-        ],
-        offline=[OfflineClass(model, count=115) for model in offline],
-        weights=lambda gpus, work: 0,
-    )  # fmt: skip
-    days = [
-        share_day(
-            problem, truth, sees=sees, policies=["muxflow", "clairvoyant"],
-            terms=Terms(job_hours=12, sample=0, protection=protection),
-        )
-        for protection in (True, False)
-    ]  # fmt: skip
-    on, off = days
-    assert on["muxflow"].over_share <= Fraction(1, 100) < off["muxflow"].over_share
-    assert on.of_clairvoyant is not None
-    assert on.of_clairvoyant >= Fraction(9, 10)
+        online=[OnlineClass("a30", count=20, sm_activity=30, model="bert", name="g")],
+        offline=[OfflineClass("train", count=30), OfflineClass("index", count=3)],
+        weights=[[0, 0]],
+    )
+    truth = [pair("0.9"), replace_model(pair("0.5"), "index")]
+
+    def played(scale: int, name: str = "muxflow", hours: int = 24) -> SharedDay:
+        terms = Terms(hours=hours, job_hours=1, sample=0, arrivals_per_hour=18, waiting_scale=scale)
+        return share_day(problem, truth, activity=STILL, terms=terms, policies=[name])
+
+    without, fair = played(0), played(60)
+    longest = [day["muxflow"].jobs.largest_wait_minutes for day in (without, fair)]
+    assert longest[0] is not None
+    assert longest[1] is not None
+    assert 2 * longest[1] < longest[0]
+    assert fair["muxflow"].throughput < without["muxflow"].throughput
+    assert fair["muxflow"].throughput > Fraction(9, 10) * without["muxflow"].throughput
+    foreseeing = [played(scale, "clairvoyant", 2).policies for scale in (0, 60)]
+    assert foreseeing[0] == foreseeing[1]
 
 
 def test_a_day_can_be_stopped() -> None:

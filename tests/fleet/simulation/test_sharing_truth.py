@@ -49,6 +49,16 @@ def test_an_odd_truth_is_refused(truth: list[MeasuredPair], words: str) -> None:
         share_day(posed(), truth)
 
 
+def test_an_online_side_without_a_model_is_said_to_have_none() -> None:
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=1, sm_activity=20)],
+        offline=[OfflineClass("train", count=1)],
+        weights=[[0]],
+    )
+    with pytest.raises(InvalidProblem, match="an online class has no model"):
+        Truth(Fleet.of(problem), [pair()])
+
+
 def test_pairs_that_nobody_measured_never_run() -> None:
     problem = SharingProblem(
         online=[OnlineClass("a30", count=2, sm_activity=30, model=m) for m in ("bert", "gpt")],
@@ -179,3 +189,13 @@ def test_an_odd_part_of_a_document_is_refused(part: str, change: dict[str, Any])
         document["policies"] = [{**document["policies"][0], **change}, *document["policies"][1:]]
     with pytest.raises(FileError, match=next(iter(change)) if part == "terms" else "."):
         shared_day_from_json(document)
+
+
+def test_a_document_says_in_words_how_activities_are_made() -> None:
+    day = share_day(
+        posed(), [pair()], activity=trace(*[30] * 700), terms=Terms(hours=1), policies=["muxflow"]
+    )
+    assert day.activity == (
+        "trace of activity: 700 moments, every 60 s; noise of 0 %, 0 surges a day of 50 % for 12 "
+        "minutes"
+    )

@@ -7,12 +7,16 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from ....errors import InvalidProblem
+from ....errors import InvalidOption, InvalidProblem
+from ....values.names import nearest
 from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass
 from ..profiles import Profiles
 from ..share_rule import sm_share
 from .features import Place
 from .predictor import Prediction, Predictor
+
+#: What is compared with an online side's limit: the upper end of its interval, or what is expected.
+LIMITS_BY = ("upper", "expected")
 
 
 class PredictedPair(NamedTuple):
@@ -38,7 +42,7 @@ class PredictedWeights:
 
     A workload counts for its predicted throughput at the share that is left on the GPU, times its
     priority, rounded down. A pair is forbidden if the online side has a limit and the upper end of
-    its predicted slowdown is above it.
+    its predicted slowdown is above it, or the slowdown that is expected.
 
     Parameters
     ----------
@@ -47,11 +51,17 @@ class PredictedWeights:
         Those of the problem.
     lower_end : bool, default False
         Count the lower end of the throughput's interval instead.
+    limit_by : {"upper", "expected"}, default "upper"
+        What is held against the limit. By "upper" few pairs are too slow, and wide intervals forbid
+        many that are not; "expected" is for GPUs that are watched, where a monitor takes workloads
+        away from an online side that is too slow.
     profiles : Profiles, optional
         Of models that the predictor was not trained on.
 
     Raises
     ------
+    InvalidOption
+        If nothing of that name is held against limits.
     InvalidProblem
         When called, of classes with a device that the predictor was not trained on, or with a model
         of which nothing is known: nothing is guessed without a profile.
@@ -83,10 +93,16 @@ class PredictedWeights:
         margin: int = 10,
         lowest_share: int = 5,
         lower_end: bool = False,
+        limit_by: str = "upper",
         profiles: Profiles | None = None,
     ) -> None:
+        if limit_by not in LIMITS_BY:
+            raise InvalidOption(
+                f"limit_by is {limit_by!r}{nearest(limit_by, LIMITS_BY)}; expected "
+                f"{' or '.join(LIMITS_BY)}"
+            )
         self.predictor = predictor
-        self.lower_end = lower_end
+        self.lower_end, self.limit_by = lower_end, limit_by
         self._profiles = profiles
         self._margin, self._lowest = margin, lowest_share
         self._share = cache(self._left)
@@ -102,10 +118,23 @@ class PredictedWeights:
         """Return a weight; None if the pair is forbidden."""
         pair = self.pair(online, offline)
         limit = online.slowdown_limit
-        if limit is not None and pair.slowdown_high > limit:
+        if limit is not None and self.compared(pair) > limit:
             return None
         part = Fraction(pair.throughput_low if self.lower_end else pair.throughput)
         return int(FULL_WEIGHT * part * offline.priority)
+
+    def compared(self, pair: PredictedPair) -> float:
+        """Return what of a pair is held against the limit of the online side."""
+        return pair.slowdown_high if self.limit_by == "upper" else pair.slowdown
+
+    def why(self, online: OnlineClass, offline: OfflineClass) -> str:
+        """Say why a pair is forbidden, if the prediction forbids it; an empty text if not."""
+        if self(online, offline) is not None:
+            return ""
+        limit, pair = online.slowdown_limit, self.pair(online, offline)
+        if limit is not None and pair.slowdown > limit:
+            return "expected to be slowed down beyond the limit"
+        return "beyond the limit at the upper end of what is predicted"
 
     def pair(self, online: OnlineClass, offline: OfflineClass) -> PredictedPair:
         """Return what is predicted of two classes.

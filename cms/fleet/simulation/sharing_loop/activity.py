@@ -11,7 +11,7 @@ import numpy as np
 from ....errors import InvalidOption
 from ....values.fields import CheckedFields
 from ....values.names import nearest
-from ....values.numbers import Number, exact
+from ....values.numbers import Number, exact, shown
 from .fleet import Fleet
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ _ALL = 10_000
 _MEMORY = 20
 #: GPUs that share an hour of the day in which they are busiest.
 _PHASES = 4
+
+
+def _text(number: Number) -> str:
+    return shown(exact(number, "activity"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,12 @@ class Noise(CheckedFields):
         self._number("surges", most=_DAY)
         self._number("height", most=100)
         self._whole("minutes", least=1, most=_DAY)
+
+    def __str__(self) -> str:
+        return (
+            f"noise of {_text(self.deviation)} %, {_text(self.surges)} surges a day of "
+            f"{_text(self.height)} % for {self.minutes} minutes"
+        )
 
     def drawn(self, gpus: int, ticks: int, random: np.random.Generator) -> NDArray[np.int64]:
         """Return what is added, in hundredths of a per cent; shape (ticks, gpus)."""
@@ -111,6 +121,17 @@ class Diurnal(CheckedFields):
         self._number("swing", most=1)
         self._number("peak", most=24)
 
+    def __str__(self) -> str:
+        """Say how activities are made, for documents.
+
+        Examples
+        --------
+        >>> str(Diurnal(noise=Noise(0, 0)))
+        'diurnal: swing 0.5, peak at 14 h; noise of 0 %, 0 surges a day of 50 % for 12 minutes'
+        """
+        swing, peak = _text(self.swing), _text(self.peak)
+        return f"diurnal: swing {swing}, peak at {peak} h; {self.noise}"
+
     def minutes(
         self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
     ) -> NDArray[np.int64]:
@@ -150,6 +171,12 @@ class Traced:
 
     activities: Rates
     noise: Noise = Noise(0, 0)
+
+    def __str__(self) -> str:
+        known = self.activities.rates_rps
+        moments = len(next(iter(known.values())))
+        every = shown(self.activities.step_s)
+        return f"trace of {', '.join(known)}: {moments} moments, every {every} s; {self.noise}"
 
     def minutes(
         self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int

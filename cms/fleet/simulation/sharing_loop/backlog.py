@@ -97,12 +97,16 @@ class Backlog:
         self.gpu[job[over]] = NOBODY
         return over
 
+    def waited(self, job: NDArray[np.int64], tick: int) -> NDArray[np.int64]:
+        """Return how long jobs had waited when they first ran, or have waited if they did not."""
+        until = np.where(self.begun[job] >= 0, self.begun[job], tick)
+        found: NDArray[np.int64] = until - self.arrived[job]
+        return found
+
     def waits(self, ticks: int) -> NDArray[np.int64]:
         """Return how long each job that came waited until it first ran, or waits still."""
         there = self.arrived < ticks
-        until = np.where(self.begun >= 0, self.begun, ticks)
-        found: NDArray[np.int64] = (until - self.arrived)[there]
-        return found
+        return self.waited(np.flatnonzero(there), ticks)
 
     def completion(self) -> NDArray[np.int64]:
         """Return the minutes from arrival to end of each job that has ended."""

@@ -22,7 +22,7 @@ FORMAT = "cms-shared-day"
 register_format(FORMAT, "a simulated day of shared GPUs")
 
 _TERMS = tuple(each.name for each in fields(Terms))
-_WHOLE_TERMS = ("hours", "interval", "stay", "dead_band", "restart", "sample")
+_WHOLE_TERMS = ("hours", "interval", "stay", "dead_band", "restart", "waiting_scale", "sample")
 _HOURS = ("gpu_hours", "shared_gpu_hours", "over_gpu_hours", "throughput")
 _SLOWDOWNS = ("mean_slowdown", "p99_slowdown")
 _COUNTS = ("evictions", "moves", "restarts", "starts")

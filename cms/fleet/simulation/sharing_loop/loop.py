@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....values.numbers import exact
+from .aging import aged
 from .backlog import Backlog
 from .felt import Felt
 from .fleet import MILLION, NOBODY, Beliefs, Fleet
@@ -57,6 +58,11 @@ class Policy:
     keeps_all: bool = False
     halves: bool = False
     foresees: bool = False
+
+    @property
+    def heeds_waiting(self) -> bool:
+        """Whether jobs that have waited may count for more: in our own matching."""
+        return self.method == "muxflow" and not self.foresees
 
     @property
     def is_watched(self) -> bool:
@@ -205,11 +211,37 @@ def _match(run: _Run, tick: int) -> None:
         work[weights[places, np.maximum(work, 0)] < 0] = NOBODY
     else:
         options = {"stay": terms.stay} if run.policy.method == "muxflow" else {}
-        matcher = Matcher(run.policy.method, fleet.work, options, scene.seed)
-        found = matcher.match(weights[places], running[places], moved, jobs, run.turns)
-        work, stays = found.work, found.stays
+        if terms.waiting_scale and run.policy.heeds_waiting and (waiting.size or shared.any()):
+            work, stays = _match_aged(run, tick, places, weights[places], moved, options)
+        else:
+            matcher = Matcher(run.policy.method, fleet.work, options, scene.seed)
+            found = matcher.match(weights[places], running[places], moved, jobs, run.turns)
+            work, stays = found.work, found.stays
     run.turns += 1
     _start(run, tick, places, work, stays, share[places])
+
+
+def _match_aged(
+    run: _Run,
+    tick: int,
+    places: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    moved: NDArray[np.int64],
+    options: Mapping[str, object],
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Match GPUs with jobs that count for more the longer they have waited."""
+    scene, backlog = run.scene, run.backlog
+    there = run.job[places]
+    jobs = np.concatenate([backlog.waiting(tick), there[there != NOBODY]])
+    known = aged(
+        scene.fleet.work, backlog.work[jobs], backlog.waited(jobs, tick), scene.terms.waiting_scale
+    )
+    running = np.full(len(places), NOBODY, dtype=np.int64)
+    running[there != NOBODY] = known.kind[len(jobs) - int((there != NOBODY).sum()) :]
+    counts = np.bincount(known.kind, minlength=len(known.work))
+    matcher = Matcher(run.policy.method, known.work, options, scene.seed)
+    found = matcher.match(known.weights(weights), running, moved, counts, run.turns)
+    return known.classes(found.work), found.stays
 
 
 def _weights(run: _Run, active: NDArray[np.int64], share: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -33,6 +33,10 @@ class Terms(CheckedFields):
         How long a job takes alone, on average (exponential, at least a minute).
     arrivals_per_hour : number, default 0
         Jobs that come beside those that are there at first.
+    waiting_scale : int, default 0
+        Minutes: a job that has waited so long for its first start counts twice, and so on in
+        quarters, up to ten scales (:func:`cms.fleet.sharing.waited_priority`). 0: waiting counts
+        for nothing. The policy that foresees knows none.
     tolerated : number, default 0.01
         Of the shared GPU-hours, how many may be over the limit.
     sample : int, default 4
@@ -50,6 +54,7 @@ class Terms(CheckedFields):
     restart: int = 1
     job_hours: Number = 4
     arrivals_per_hour: Number = 0
+    waiting_scale: int = 0
     tolerated: Number = "0.01"
     sample: int = 4
     protection: bool = True
@@ -63,6 +68,7 @@ class Terms(CheckedFields):
         self._whole("restart", least=0, most=24 * MINUTE)
         self._number("job_hours", above=0, most=10**4)
         self._number("arrivals_per_hour", most=10**6)
+        self._whole("waiting_scale", least=0, most=10**6)
         self._number("tolerated", most=1)
         self._whole("sample", least=0, most=100)
         self._flag("protection")

@@ -203,6 +203,11 @@ def _refuse_strangers(fleet: Fleet, table: Iterable[tuple[str, str, str]]) -> No
     ):
         known = sorted({key[place] for key in keys})
         for name in sorted(names.difference(known)):
+            if not name:
+                raise InvalidProblem(
+                    "an online class has no model, and what happens beside it is for measured "
+                    "pairs of models to say; give it one, in the column 'model' of its table"
+                )
             raise InvalidProblem(
                 f"the {what} {name!r} is nowhere in the measured pairs that are the truth"
                 f"{nearest(name, known)}"

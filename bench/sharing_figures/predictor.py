@@ -1,20 +1,15 @@
-"""Figures of the predictor, each with what it should be: ``python -m bench.predictor_figures``.
-
-They are of the shipped table of pairs of training jobs (Gavel's measurements). With ``--gavel
-FILE`` that table and its profiles are made again from the published file instead.
-"""
+"""Figures 6 to 8: the predictor, on the shipped table of pairs of training jobs (Gavel's)."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bench.expected import Line, show
+from bench.expected import Line
 from cms.fleet.sharing import (
     OfflineClass,
     OnlineClass,
@@ -40,7 +35,7 @@ from cms.fleet.sharing.predictor.training import calibrated
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DATA = Path(__file__).parents[1] / "instances" / "data"
+DATA = Path(__file__).parents[2] / "instances" / "data"
 PAIRS, PROFILES = DATA / "gavel_pairs.csv", DATA / "gavel_profiles.csv"
 #: Three jobs of three families, beside which all others are profiled once.
 PROBES = ("ResNet-50 (batch size 32)", "LM (batch size 20)", "Recommendation (batch size 2048)")
@@ -192,8 +187,8 @@ def matched(samples: Samples, told: Prediction, size: int, seed: int) -> Matched
     )
 
 
-def figures(splits: int, draws: int, size: int) -> Iterator[Line]:
-    """Make the figures."""
+def error_figures(splits: int) -> Iterator[Line]:
+    """Figures 6 and 7: errors on what was not seen, and intervals."""
     samples = table()
     scores = [unseen_pairs(samples, seed) for seed in range(splits)]
     mae, constant, rank, coverage = (float(each) for each in np.mean(scores, axis=0))
@@ -216,6 +211,11 @@ def figures(splits: int, draws: int, size: int) -> Iterator[Line]:
     said = f"{coverage:.1%}, {min(covers):.1%} to {max(covers):.1%}"
     within = 0.93 <= coverage <= 0.97
     yield Line("7", f"in the 95 % interval, {of}", "93 to 97 %", said, within)
+
+
+def matching_figure(draws: int, size: int) -> Iterator[Line]:
+    """Figure 8: what matching on predictions is truly worth."""
+    samples = table()
     told = out_of_fold(samples, 0)
     plans = [matched(samples, told, size, seed) for seed in range(draws)]
     mean = Matched(*(float(each) for each in np.mean(plans, axis=0)))
@@ -230,22 +230,8 @@ def figures(splits: int, draws: int, size: int) -> Iterator[Line]:
     yield Line("8", of, ">= 95 %", said, mean.kept >= 0.95)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures; 1 if one is not what it should be."""
-    parser = argparse.ArgumentParser(prog="python -m bench.predictor_figures", description=__doc__)
-    parser.add_argument("--splits", type=int, default=20, help="of figures 6 and 7")
-    parser.add_argument("--draws", type=int, default=30, help="of figure 8")
-    parser.add_argument("--size", type=int, default=300, help="GPUs and workloads of figure 8")
-    parser.add_argument("--gavel", type=Path, help="Gavel's simulation_throughputs.json")
-    asked = parser.parse_args(arguments)
-    if asked.gavel is not None:
-        pairs, profiles = read_gavel_pairs(asked.gavel)
-        write_measured_pairs(pairs, PAIRS)
-        write_profiles(profiles, PROFILES)
-        return 0
-    found = figures(asked.splits, asked.draws, asked.size)
-    return show("Predictor", "Gavel's pairs of training jobs, on three GPU types.", found)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def make_tables(path: Path) -> None:
+    """Make the shipped table and its profiles again, from Gavel's published file."""
+    pairs, profiles = read_gavel_pairs(path)
+    write_measured_pairs(pairs, PAIRS)
+    write_profiles(profiles, PROFILES)
