@@ -19,7 +19,13 @@ _EFFORT = 10.0
 
 
 def most_kept_by_cp_sat(now: Deployment, wanted: Wanted) -> tuple[int, int]:
-    """The most instances that go on, on the GPUs that are allowed: found, and no more than."""
+    """The most instances that go on, on the GPUs that are allowed: found, and no more than.
+
+    Raises
+    ------
+    ValueError
+        If it finds no way at all, or none exists: then it is no judge.
+    """
     model = cp_model.CpModel()
     needed: Counter[tuple[str, str]] = Counter()
     for kind, n in wanted.counts.items():
@@ -64,6 +70,6 @@ def most_kept_by_cp_sat(now: Deployment, wanted: Wanted) -> tuple[int, int]:
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_deterministic_time = _EFFORT
-    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return 0, len(every)
+    if (status := solver.solve(model)) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        raise ValueError(f"CP-SAT says {solver.status_name(status)}")
     return sum(solver.value(one) for one in every), round(solver.best_objective_bound)

@@ -1,7 +1,7 @@
 """`nvidia-smi` answered by the test's own process: a script starts it hundreds of times.
 
-Its client is a shell script, which starts ten times faster than Python. One command after the
-other: a script that runs two at once is to use the real executable.
+Its client is a shell script, which starts ten times faster than Python. Of several at once each
+waits until the one before it has its answer; they take no turns, so only a few may be at once.
 """
 
 from __future__ import annotations
@@ -14,16 +14,23 @@ from threading import Thread
 
 _CLIENT = """\
 #!/bin/sh
+set -C # who makes the lock has it; whom it answers takes it away
+until true >"{ask}.lock"; do :; done 2>/dev/null
+set +C
 {keep}
 printf '%s\\n' "$@" ';' >"{ask}"
 while IFS= read -r line; do
     case $line in
-    =*) exit "${{line#=}}" ;;
+    =*)
+        echo '{done}' >"{ask}"
+        exit "${{line#=}}"
+        ;;
     *) printf '%s\\n' "${{line#-}}" ;;
     esac
 done <"{tell}"
 """
 _END = ["end of serving"]
+_DONE = ";;"
 
 
 @contextmanager
@@ -44,7 +51,10 @@ def served(
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe)
     keep = ":" if given is None else f'cat >"{given}"'
-    program.write_text(_CLIENT.format(ask=ask, tell=tell, keep=keep), encoding="utf-8")
+    lock = programs / f"{tool}.ask.lock"
+    lock.unlink(missing_ok=True)
+    client = _CLIENT.format(ask=ask, tell=tell, keep=keep, done=_DONE)
+    program.write_text(client, encoding="utf-8")
     program.chmod(0o755)
     # Open at both ends, so that nobody waits for somebody who has been killed.
     asked, told = os.open(ask, os.O_RDWR), os.open(tell, os.O_RDWR)
@@ -54,6 +64,9 @@ def served(
         try:
             with os.fdopen(asked, encoding="utf-8") as questions:
                 for line in questions:
+                    if line == f"{_DONE}\n":
+                        lock.unlink()
+                        continue
                     if line != ";\n":
                         words.append(line[:-1])
                         continue

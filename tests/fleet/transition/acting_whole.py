@@ -141,6 +141,11 @@ def adopted(text: str) -> dict[str, str]:
     return dict(re.findall(r"--adopt (\S+?)=(\S+)", text))
 
 
+def released(text: str) -> set[str]:
+    """What `run.sh --serving` says may go."""
+    return set(re.findall(r"--release (\S+)", text))
+
+
 def lowest_of(site: Site, found: Transition) -> bool:
     """Whether no service has been below its floor."""
     return all(

@@ -140,7 +140,7 @@ def test_a_fault_stops_it_and_it_goes_on(tmp_path: Path, command: str, kind: str
 
 @cache
 def _busy(number: int) -> int:
-    """The seed of the so-manieth transition that creates and deletes two instances or more."""
+    """The seed of a transition that creates and deletes two instances or more, by its number."""
     seeds = (seed for seed in count(_busy(number - 1) + 1 if number else 0) if _is_busy(seed))
     return next(seeds)
 

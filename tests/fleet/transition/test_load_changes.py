@@ -105,7 +105,7 @@ def test_five_hundred_changes() -> None:
     assert max(spare) <= 2
     # what both plans have does not always fit on so many GPUs at once: of what is proved possible
     most = sum(min(e.both, e.found.kept.most) for e in changes)
-    assert sum(e.found.kept.count for e in changes) >= 0.99 * most
+    assert sum(e.found.kept.count for e in changes) >= 0.995 * most
     assert sum(e.found.kept.proof is not Proof.NONE for e in changes) >= 475
     plans = [schedule(each.found) for each in changes]
     ratios = sorted(p.makespan_s / p.least_s for p in plans if p.least_s)
@@ -114,6 +114,8 @@ def test_five_hundred_changes() -> None:
     assert len(pairs) >= 400
     assert all(ours.spare.count <= other.spare.count for ours, other in pairs)
     kept = [sum(side.kept.count for side in sides) for sides in zip(*pairs, strict=True)]
+    # of the 61 services of the published scenarios; with 12 to 20 the bound itself is 1.34 times
+    assert all(len(ours.target.services) == len(pool()) for ours, _ in pairs)
     assert kept[0] >= 1.6 * kept[1]
     actions = [sum(len(side.actions) for side in sides) for sides in zip(*pairs, strict=True)]
     assert actions[0] <= 0.4 * actions[1]

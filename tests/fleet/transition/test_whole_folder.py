@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from cms.cli.app import run as run_cms
 from cms.errors import InvalidProblem
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen
 from cms.fleet.deployment.export import ExportOptions
+from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import (
     Transition,
     What,
@@ -32,7 +34,7 @@ from cms.fleet.deployment.transition.folder import (
 from cms.values.frozen import FrozenMap
 from tests.samples import few
 
-from .acting_whole import WholeSite, adopted, lowest_of
+from .acting_whole import WholeSite, adopted, lowest_of, released
 from .cases import A30, A100, Pair, work
 
 WHOLE = [name for name in ACTUATORS if name != "nvidia-smi"]
@@ -175,12 +177,15 @@ def a_fault_is_survived(
         assert (ran.code, ran.error) == (0, ""), ran
     else:  # or anew, from what is seen
         now = site.seen(found.target)
-        told = adopted(site.run(out, "--serving").text)
+        ran = site.run(out, "--serving")
+        assert (ran.code, ran.error) == (0, ""), ran
+        told, may_go = adopted(ran.text), released(ran.text)
         for card, each in now.instances():
             place = f"{card.name}:{each.start}"
             if place in told:
                 assert each.work is not None
                 assert told[place].startswith(f"{each.work.service}@")
+            assert each.work is None or place not in may_go
         again = transition(now, open_starts(found, found.target), actuator=tool)
         assert isinstance(again, Transition), again
         ran = site.run(site.write(again, "again"))
@@ -206,6 +211,35 @@ def test_random_transitions_with_faults_arrive(tmp_path: Path, tool: str, seed: 
         for number, (command, kind) in enumerate(FAULTS)
     ]
     assert any(met) or all(action.what is What.RESTART for action in found.actions)
+
+
+@pytest.mark.parametrize("tool", ["mig-parted", pytest.param("slurm", marks=pytest.mark.long)])
+def test_what_serves_is_told_of_the_places_of_the_steps_alone(tmp_path: Path, tool: str) -> None:
+    """What is kept beside them serves as well, and is neither known to the steps nor to go."""
+
+    def fleet(service: str) -> Deployment:
+        kept = Instance("2g.12gb", 0, work("b", "2g.12gb"))
+        return on_two_gpus((kept, Instance("1g.6gb", 2, work(service, "1g.6gb"))), ())
+
+    found = transition(fleet("a"), fleet("b"), floor=0, actuator=tool)
+    assert isinstance(found, Transition), found
+    site = WholeSite(tmp_path, found.start, tool)
+    out = site.write(found)
+    assert site.run(out, "--serving").text.split() == ["--adopt", "n/0:2=a@1x4"]
+    point = point_label(work("a", "1g.6gb"))
+    site.by_start(["stop", "n", "0", "1g.6gb", "2", "a", point])
+    assert site.run(out, "--serving").text.split() == ["--release", "n/0:2"]
+
+
+def test_what_serves_is_not_told_in_part_where_a_listing_fails(tmp_path: Path) -> None:
+    found = small("mig-parted")
+    site = WholeSite(tmp_path, found.start)
+    out = site.write(found)
+    site.nodes["n"].fault("list", "unknown", at=2)
+    ran = site.run(out, "--serving")
+    assert (ran.code, ran.text) == (1, "--what-serves-is-not-known\n")
+    assert "what serves cannot be told" in ran.error
+    assert run_cms(["observe", *ran.text.split()]) == 2  # so nobody plans from less than there is
 
 
 def test_what_nobody_knows_of_is_not_cut_and_nothing_stops_for_it(tmp_path: Path) -> None:

@@ -162,14 +162,20 @@ undo() {
     for_each stop:yes beginning && for_each again:yes beginning
 }
 
-# What serves on the places of this step, as arguments of cms observe.
+# What serves on the places of this step, as arguments of cms observe. What else is on its GPUs is
+# not spoken of: that nothing this step knows of serves there does not mean that it may go.
 serving_here() { if is_ready; then echo "--adopt $node/$here=$service@${processes}x$batch"; fi; }
 serving() {
-    on_gpu places | while read -r index profile start number; do
+    listed=$(on_gpu places) || return 1
+    [ -n "$listed" ] || return 0
+    echo "$listed" | while read -r index profile start number; do
         at=$index:$start
         [ "$start" != - ] || at=$index
         [ "$number" = - ] || start=-
-        serves=$(here=$at place="$index $profile $start $number" each_here </dev/null | head -n 1)
+        place="$index $profile $start $number"
+        seat_rows | grep -Fqx -e "$place" || continue
+        serves=$(here=$at each_here </dev/null | head -n 1)
+        if [ -z "$serves" ] && [ "$profile" = whole ]; then continue; fi # it is seen to be empty
         echo "${serves:---release $node/$at}"
     done
 }
@@ -289,8 +295,13 @@ all_done() {
 }
 
 if [ "$mode" = serving ]; then
-    table | while read -r number name rest; do do_step "$name" serving </dev/null || exit 1; done |
-        sort -u | tr '\n' ' '
+    table | while read -r number name rest; do do_step "$name" serving </dev/null || exit 1; done \
+        >"$scratch/serves" || {
+        say "what serves cannot be told, and cms observe refuses what this prints instead" >&2
+        echo --what-serves-is-not-known
+        exit 1
+    }
+    sort -u "$scratch/serves" | tr '\n' ' '
     echo
     exit 0
 fi

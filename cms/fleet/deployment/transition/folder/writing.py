@@ -22,6 +22,7 @@ from ..model import Transition, What
 from ..reversal import reversal
 from ..whole_gpus import Actuator as Tool
 from . import gpu_operator, mig_parted, nvidia_smi, slurm
+from .chains import Place
 from .readme import readme
 from .scripts import RUN, STEP, WORK
 from .states import open_starts, states
@@ -242,6 +243,7 @@ def _script(
     ]  # fmt: skip
     tables = {
         **tables,
+        "seat_rows": tuple(dict.fromkeys(_seat_row(part, p) for p in (*part.removes, *part.adds))),
         "work_rows": tuple(_work_rows(transition, part)),
         "floor_rows": tuple(_floor_rows(transition, part)),
     }
@@ -249,6 +251,10 @@ def _script(
         lines += [f"{name}() {{ cat <<'END'", *rows, "END", "}"]
     lines += ['. "$folder/lib/on-gpu.sh"', '. "$folder/lib/step.sh"']
     return "\n".join(lines) + "\n"
+
+
+def _seat_row(part: Part, place: Place) -> str:
+    return " ".join(map(str, part.seat(place)))
 
 
 def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
