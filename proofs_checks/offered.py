@@ -10,7 +10,7 @@ from itertools import combinations, product
 from cms.mixes.dearest import Search, dearest_mix, mixes_worth
 from cms.mixes.frames import FrameRule
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offers import Choice, Offer
+from cms.mixes.offers import Charge, Choice, Offer
 
 from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
 from .finding import require
@@ -37,6 +37,19 @@ def random_points(rng: random.Random) -> list[tuple[Fraction, Fraction]]:
     return [(Fraction(a), random_number(rng, 6 + 2 * a)) for a in amounts]
 
 
+def random_charges(rng: random.Random) -> list[Charge]:
+    """Draw up to three charges, of either sign, for turns of any length and for long ones."""
+    return [
+        Charge(random_number(rng, 24) * rng.choice([0, 1]), random_number(rng, 9) * sign)
+        for sign in rng.choice([[], [], [], [1], [-1], [1, -1], [-1, 1, 1]])
+    ]
+
+
+def charge_of(length: Fraction, charges: Sequence[Charge]) -> Fraction:
+    """Return what a mix is worth more for a turn of a length."""
+    return sum((charge.worth for charge in charges if length >= charge.length), Fraction(0))
+
+
 def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
     """Draw offers by one rule; some jobs alike, some charges, some without an admissible point."""
     rule = rng.choice(list(FrameRule))
@@ -46,14 +59,14 @@ def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
             offers.append(offers[-1]._replace(job=f"j{at}"))
             continue
         demand, limit = random_number(rng, 12) * rng.choice([0, 1, 1, 1]), random_number(rng, 120)
-        charge = random_number(rng, 9) * rng.choice([-1, 1]) if rng.random() < 0.3 else Fraction(0)
+        charges = random_charges(rng)
         choices = tuple(
-            Choice(amount, length, rule.longest(length, limit))
+            Choice(amount, length, rule.longest(length, limit), charge_of(length, charges))
             for amount, length in random_points(rng)
             if rule.admits(length, length, limit)
         )
         if choices:
-            offers.append(Offer(f"j{at}", demand, random_function(rng, demand), charge, choices))
+            offers.append(Offer(f"j{at}", demand, random_function(rng, demand), choices))
     return offers
 
 
@@ -78,9 +91,11 @@ def wild_offers(rng: random.Random, jobs: int) -> list[Offer]:
             for _ in range(rng.randint(0, 3))
         ]
         slope = rng.choice([Fraction(0), wild_number(rng, -6, 6), demand])
-        charge = rng.choice([Fraction(0), wild_number(rng, -9, 9), -wild_number(rng, -9, 9)])
+        for c in range(len(choices)):
+            charge = rng.choice([Fraction(0), wild_number(rng, -9, 9), -wild_number(rng, -9, 9)])
+            choices[c] = choices[c]._replace(charge=charge)
         function = PriceFunction(slope, steps)
-        offers.append(Offer(f"j{at}", demand, function, charge, tuple(choices)))
+        offers.append(Offer(f"j{at}", demand, function, tuple(choices)))
     return offers
 
 
@@ -97,7 +112,7 @@ def all_mixes(
                 worth = Fraction(0)
                 for offer, choice in zip(chosen, choices, strict=True):
                     rate = choice.amount / frame
-                    worth += offer.charge + offer.function.worth(rate, offer.demand)
+                    worth += choice.charge + offer.function.worth(rate, offer.demand)
                 picked = zip(chosen, choices, strict=True)
                 yield {offer.job: choice.amount for offer, choice in picked}, worth
 
@@ -111,7 +126,6 @@ def by_the_checker(
             offer.job,
             offer.demand,
             Function(offer.function.slope, tuple(offer.function.steps)),
-            offer.charge,
             tuple(Place(*choice) for choice in offer.choices),
         )
         for offer in offers

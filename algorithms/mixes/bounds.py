@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.mixes.dearest import dearest_mix, mixes_worth
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offers import offers_of
+from cms.mixes.offers import charges_of, offers_of
 from cms.mixes.prices import MixPrices
 
 from ..solvers.recognise import recognised
@@ -16,6 +16,7 @@ from ..solvers.recognise import recognised
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from cms.certificate.quantity import Quantity
     from cms.mixes.dearest import Search
     from cms.schedule.contents import Mix
 
@@ -109,11 +110,14 @@ class Pricing:
         problem, region = self._problem, self._region
         part = region.unit / (_PARTS * max(1, ceil(point.value)))
         multipliers = [short * region.unit for short in _short(point.branches)]
-        charges = self._charges(multipliers)
+        counted = [
+            (condition.quantity, condition.sign * multiplier)
+            for condition, multiplier in zip(region.path, multipliers, strict=True)
+        ]
         values: list[Fraction] = []
         for i, price in enumerate(point.blocks):
             above = _rounded_up(Fraction(price) * region.unit * (1 + slack), part)
-            search = self._dearer(i, functions, above, charges.get(i))
+            search = self._dearer(i, functions, above, counted)
             for priced in search.mixes[:_MOST_JOINING]:
                 self._columns.add_mix(i, priced.mix)
             if not search.decided:
@@ -134,25 +138,16 @@ class Pricing:
         )
         return Priced(functions, vector, worth + region.constant(vector), leaf)
 
-    def _charges(self, multipliers: Sequence[Fraction]) -> dict[int, dict[str, Fraction]]:
-        """Return by block what branches make a mix worth more, or less, for having a job."""
-        charges: dict[int, dict[str, Fraction]] = {}
-        for at, i, job in self._region.job_terms:
-            name, own = self._problem.job_names[job], charges.setdefault(i, {})
-            amount = self._region.path[at].sign * multipliers[at]
-            own[name] = own.get(name, Fraction(0)) + amount
-        return charges
-
     def _dearer(
         self,
         i: int,
         functions: Mapping[str, PriceFunction],
         above: Fraction,
-        charges: Mapping[str, Fraction] | None = None,
+        counted: Sequence[tuple[Quantity, Fraction]],
     ) -> Search:
         problem, block = self._problem, self._problem.blocks[i]
         return dearest_mix(
-            offers_of(problem, block, functions, charges),
+            offers_of(problem, block, functions, charges_of(problem, block, counted)),
             above=above,
             most_jobs=problem.max_jobs,
             node_limit=_NODES,

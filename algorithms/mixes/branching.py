@@ -1,7 +1,8 @@
 """A tree of prices: where those of the root fall a little short, it branches on machines and turns.
 
 Branches are on how many machines take a configuration, then on how many blocks of a type have a job
-in their mix. Each node has price functions of its own; the leaves make one certificate.
+in their mix, then on how many of these have long turns of it. Each node has price functions of its
+own; the leaves make one certificate.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob, MachinesOf
 from cms.problem.parts import Configuration
 
+from ..solvers.floats import near
 from .prices import PriceSearch
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Nodes of a tree, linear programs of one, and branches above one another.
 _NODES, _ROUNDS, _DEPTH = 120, 60, 24
+#: Not to serve a demand, where branches leave no way to, costs so many times the cost.
+_PENALTY = 100
 #: What is closer to a whole number counts as one.
 _WHOLE = 1e-5
 
@@ -82,9 +86,9 @@ class Tree:
         """Prove the cost below a node's branches, or split it; False if neither can be done."""
         if node.path:
             region = self._root.region.below(node.path)
-            search = PriceSearch(
-                self._root.columns, region, self._root.knapsacks, self._budget, cost - self._step
-            )
+            root, known = self._root, cost - self._step
+            penalty = _PENALTY * near(cost / region.unit)
+            search = PriceSearch(root.columns, region, root.knapsacks, self._budget, known, penalty)
             search.master.add_steps(list(self._root.master.steps))
             for priced in search.prove(_ROUNDS):
                 if round_up(priced.bound, self._step) >= cost:
@@ -128,6 +132,26 @@ class Tree:
             if _apart(x) > _WHOLE
         ]
         yield from sorted(found, key=lambda pair: -_apart(pair[1]))
+        yield from sorted(self._turns(point), key=lambda pair: -_apart(pair[1]))
+
+    def _turns(self, point: Point) -> Iterator[tuple[Quantity, float]]:
+        """Iterate over how many blocks have turns of a job with so much or longer, if fractional.
+
+        Two mixes of the same jobs differ in the amount of one of them.
+        """
+        columns, names = self._root.columns, self._root.columns.problem.job_names
+        used: dict[tuple[int, int], dict[Fraction, float]] = {}
+        for column, x in zip(columns.listed, point.mixes, strict=False):
+            if x > _WHOLE:
+                for job, _ in column.shares:
+                    own = used.setdefault((column.block, job), {})
+                    amount = column.mix[names[job]]
+                    own[amount] = own.get(amount, 0.0) + x
+        for (i, job), amounts in used.items():
+            for least in sorted(amounts)[1:]:
+                x = sum(own for amount, own in amounts.items() if amount >= least)
+                if _apart(x) > _WHOLE:
+                    yield BlocksOfJob(self._root.region.blocks[i], names[job], least), x
 
 
 def _apart(value: float) -> float:

@@ -12,7 +12,7 @@ from cms.plugin.algorithm import Named, SolverBound
 
 from ..closing.shapes import Shapes
 from ..solvers.floats import near
-from .columns import Column, undominated
+from .columns import Column, Step, undominated
 from .program import Around, Found, MixProgram, Rules, TooLarge, schedule_of
 from .tidy import smaller_mixes, tidied
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from cms.schedule.schedule import Schedule
 
     from .knapsack import Prices
-    from .master import Step
     from .prices import PriceSearch
 
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
 _MOST_MIXES = 1_000
 #: SCIP's nodes and CP-SAT's deterministic time, for schedules.
-_NODES, _EFFORT = 200, 5.0
+_NODES, _EFFORT, _LITTLE = 200, 5.0, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
 #: SCIP's nodes for the tidiest schedule.
@@ -62,7 +61,7 @@ class Closing:
         self._step = self._problem.cost_step
         self.decided = False
 
-    def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
+    def look(self, cost: Fraction | None, part: str, *, thorough: bool = False) -> Iterator[Claim]:
         """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
         if not self._step and cost is not None:
             return
@@ -71,18 +70,20 @@ class Closing:
         listed = self._cheapest()
         mixes = [self._columns.listed[number] for number in listed]
         rules = Rules(self._least, self._target(cost), self._steps)
-        found = self._found(listed, mixes, rules)
+        found = self._found(listed, mixes, rules, _EFFORT if thorough else _LITTLE)
         if found is not None:
             yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
 
-    def _found(self, listed: list[int], mixes: list[Column], rules: Rules) -> Found | None:
+    def _found(
+        self, listed: list[int], mixes: list[Column], rules: Rules, effort: float
+    ) -> Found | None:
         program = self._built(mixes, rules, self._around(listed))
         if program is None:
             return None
         few = len(self._columns.jobs) <= FEW_JOBS
         found = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
         if found is None and not self._budget.stopped:
-            found, _ = program.solve(self._budget, effort=_EFFORT)
+            found, _ = program.solve(self._budget, effort=effort)
         return found
 
     def _built(

@@ -7,12 +7,15 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from cms.mixes.offers import charges_of
 from cms.schedule.contents import Mix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cms.mixes.problem import TimeSharedProblem
+
+    from ..prices.region import Region
 
 #: A point of a job, by the job's place and the amount.
 Pick = tuple[int, Fraction]
@@ -37,6 +40,27 @@ class Column(NamedTuple):
     def most(self) -> int:
         """How many of it can be of use: so many serve all of its jobs."""
         return max(ceil(1 / share) for _, share in self.shares)
+
+
+class Step(NamedTuple):
+    """A cut of a job's row: its shares times ``times``, each rounded up."""
+
+    job: int
+    times: Fraction
+
+    def count(self, share: Fraction) -> int:
+        """Return what a mix with this share counts."""
+        return ceil(self.times * share)
+
+
+class Turn(NamedTuple):
+    """A branch that counts the blocks of a type on which turns of a job take so long or longer."""
+
+    branch: int
+    sign: int
+    block: int
+    job: int
+    length: Fraction
 
 
 class Columns:
@@ -78,6 +102,7 @@ class Columns:
             for block in problem.blocks
         ]
         self._demands = [job.demand for job in problem.jobs]
+        self._counted: dict[Step, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.listed)
@@ -145,6 +170,29 @@ class Columns:
         return tuple(
             (job, min(Fraction(1), amount / (frame * self._demands[job]))) for job, amount in picks
         )
+
+    def counted(self, step: Step) -> list[int]:
+        """Return what each mix counts in a cut."""
+        counts = self._counted.setdefault(step, [])
+        for column in self.listed[len(counts) :]:
+            own = (step.count(share) for job, share in column.shares if job == step.job)
+            counts.append(next(own, 0))
+        return counts
+
+    def turns(self, region: Region) -> list[Turn]:
+        """Return what a region's branches count of mixes."""
+        found = []
+        for at, i, job in region.job_terms:
+            condition = region.path[at]
+            charge = charges_of(self.problem, region.blocks[i], [(condition.quantity, Fraction(1))])
+            ((_, [(length, _)]),) = charge.items()
+            found.append(Turn(at, condition.sign, i, job, length))
+        return found
+
+    def takes(self, column: Column, turn: Turn) -> bool:
+        """Whether a mix on the type of block of a branch is counted by it."""
+        amount = column.mix.get(self.problem.job_names[turn.job])
+        return amount is not None and self._lengths[turn.block][turn.job, amount] >= turn.length
 
     def add_alone(self) -> None:
         """Take in each job by itself on each block that can serve it, as well as that can."""

@@ -38,16 +38,26 @@ class Prices(NamedTuple):
         For the whole demand.
     steps : mapping of job to list of (times, height)
         ``height * ceil(times * share)``, of the share of the demand served.
+    turns : mapping of job to list of (length, worth)
+        What is paid for a turn that takes so long or longer, whatever the share.
     """
 
     slopes: NDArray[np.float64]
     steps: Mapping[int, Sequence[tuple[float, float]]]
+    turns: Mapping[int, Sequence[tuple[float, float]]] = {}
 
     def worth(self, job: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what a job pays for shares of its demand, each in [0, 1]."""
         value: NDArray[np.float64] = self.slopes[job] * shares
         for times, height in self.steps.get(job, ()):
             value = value + height * np.ceil(times * shares - 1e-9)
+        return value
+
+    def charged(self, job: int, lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is paid for turns of these lengths, beside their shares."""
+        value = np.zeros(len(lengths))
+        for length, worth in self.turns.get(job, ()):
+            value += worth * (lengths >= length * _SAFE)
         return value
 
 
@@ -91,6 +101,8 @@ class BlockKnapsack:
         most = problem.max_jobs
         # Each point takes a cell at least: a larger cap says nothing.
         self._most = most if most is not None and most < min(len(table), _CELLS) else None
+        #: Of each job, by point, frame, layer and cell.
+        self._before = [self._places_before(points) for points in self._points]
 
     def _of_job(
         self, job: int, rows: Sequence[tuple[Fraction, Fraction, Fraction]], demand: Fraction
@@ -148,6 +160,8 @@ class BlockKnapsack:
             points = self._points[at]
             share = np.minimum(points.rates[i] / (frame * left[points.job]), 1.0)
             total += float(prices.worth(points.job, share))
+            if prices.turns:
+                total += float(prices.charged(points.job, points.lengths)[i])
         return total
 
     def _filled(
@@ -155,9 +169,10 @@ class BlockKnapsack:
     ) -> list[tuple[tuple[int, int], ...]]:
         """Fill each frame, with each number of jobs there can be at most."""
         frames, layers = len(self._frames), 1 if self._most is None else self._most + 1
-        rows = np.arange(frames)[:, None]
-        cells = np.arange(_CELLS + 1)
-        best = np.zeros((frames, layers, _CELLS + 1))
+        # The first cell stands for what does not fit.
+        best = np.zeros((frames, layers, _CELLS + 2))
+        best[:, :, 0] = -np.inf
+        more = slice(None) if self._most is None else slice(1, None)
         steps: list[tuple[int, NDArray[np.int8]]] = []
         for at, points in enumerate(self._points):
             if not left[points.job]:
@@ -165,44 +180,53 @@ class BlockKnapsack:
             frames_left = self._frames[:, None] * left[points.job]
             shares = np.minimum(points.rates / frames_left, 1.0)
             values = prices.worth(points.job, shares)
+            if prices.turns:
+                values = values + prices.charged(points.job, points.lengths)
             if not values.any():
                 continue
-            choice = np.full(best.shape, -1, dtype=np.int8)
+            choice = np.full((frames, layers, _CELLS + 1), -1, dtype=np.int8)
             after = best.copy()
+            now, chosen = after[:, more, 1:], choice[:, more]
             for i in range(len(points.amounts)):
-                room = cells - points.weights[:, i : i + 1]
-                value = best[rows, :, np.maximum(room, 0)].transpose(0, 2, 1)
-                value = value + values[:, i, None, None]
-                value[(room < 0)[:, None, :].repeat(layers, axis=1)] = -np.inf
-                if self._most is not None:
-                    value = np.concatenate(
-                        [np.full((frames, 1, _CELLS + 1), -np.inf), value[:, :-1]], axis=1
-                    )
-                better = value > after
-                choice[better] = i
-                after = np.where(better, value, after)
+                value = best.take(self._before[at][i])
+                value += values[:, i, None, None]
+                better = value > now
+                np.copyto(now, value, where=better)
+                chosen[better] = i
             best = after
             steps.append((at, choice))
-        return [
-            chosen
-            for frame in range(frames)
-            for layer in range(layers)
-            for chosen in [self._traced(steps, frame, layer)]
-        ]
+        return self._traced(steps, frames, layers)
+
+    def _places_before(self, points: _Points) -> NDArray[np.int32]:
+        """Return where in the table of best values each cell's value without a point stands."""
+        frames, layers = len(self._frames), 1 if self._most is None else self._most + 1
+        room = np.maximum(np.arange(_CELLS + 1) - points.weights.T[:, :, None], -1) + 1
+        # With a cap, the point is the last of its layer's: the one below has the others.
+        lower = np.arange(layers if self._most is None else layers - 1) * (_CELLS + 2)
+        start = np.arange(frames) * (layers * (_CELLS + 2))
+        found: NDArray[np.int64] = room[:, :, None, :] + start[:, None, None] + lower[:, None]
+        return found.astype(np.int32)
 
     def _traced(
-        self, steps: Sequence[tuple[int, NDArray[np.int8]]], frame: int, layer: int
-    ) -> tuple[tuple[int, int], ...]:
-        """Return what fills a frame."""
-        chosen: list[tuple[int, int]] = []
-        cell = _CELLS
+        self, steps: Sequence[tuple[int, NDArray[np.int8]]], frames: int, layers: int
+    ) -> list[tuple[tuple[int, int], ...]]:
+        """Return what fills each frame, with each number of jobs there can be at most."""
+        frame = np.arange(frames).repeat(layers)
+        layer = np.tile(np.arange(layers), frames)
+        cell = np.full(frames * layers, _CELLS)
+        columns = []
         for at, choice in reversed(steps):
-            i = int(choice[frame, layer, cell])
-            if i >= 0:
-                chosen.append((at, i))
-                cell -= int(self._points[at].weights[frame, i])
-                layer -= self._most is not None
-        return tuple(reversed(chosen))
+            i = choice[frame, layer, cell]
+            taken = i >= 0
+            cell = cell - np.where(taken, self._points[at].weights[frame, i], 0)
+            if self._most is not None:
+                layer = layer - taken
+            columns.append(i)
+        if not columns:
+            return []
+        rows = dict.fromkeys(map(tuple, np.array(columns[::-1]).T.tolist()))
+        places = [at for at, _ in steps]
+        return [tuple((at, i) for at, i in zip(places, row, strict=True) if i >= 0) for row in rows]
 
 
 def _frames(

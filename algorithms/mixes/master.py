@@ -16,6 +16,7 @@ import numpy as np
 
 from ..solvers.floats import near
 from ..solvers.linear import ITERATIONS, LinearProgram
+from .columns import Step
 from .knapsack import Prices
 
 if TYPE_CHECKING:
@@ -39,18 +40,8 @@ _MOST_STEPS = 40
 _IN_USE, _SHORT = 1e-9, 10**6
 #: Steps of every job: a hair more than 0, 1, 2, ... Of all times that round up to the same number
 #: the least counts a mix least, so that no other cut of it says more.
+_ONE = Fraction(1)
 _HAIR, _WHOLE = Fraction(1, 10**5), 12
-
-
-class Step(NamedTuple):
-    """A cut of a job's row: its shares times ``times``, each rounded up."""
-
-    job: int
-    times: Fraction
-
-    def count(self, share: Fraction) -> int:
-        """Return what a mix with this share counts."""
-        return ceil(self.times * share)
 
 
 class Left(NamedTuple):
@@ -108,6 +99,9 @@ class Master:
         With free machines what is minimised is the sum of the parts of demands that are not served.
     left : Left, optional
         What is left to serve; by default all.
+    penalty : float, optional
+        What it costs, in the region's unit, to serve a demand not at all: then there is a solution
+        whatever the branches say. By default every demand is to be served.
 
     Examples
     --------
@@ -123,9 +117,19 @@ class Master:
     1.0
     """
 
-    def __init__(self, columns: Columns, region: Region, left: Left | None = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        region: Region,
+        left: Left | None = None,
+        penalty: float | None = None,
+    ) -> None:
         self._columns, self._region = columns, region
+        if region.free_machines:
+            penalty = 1.0
         self._left = left or Left(dict.fromkeys(columns.jobs, Fraction(1)), [0] * len(region.names))
+        #: Whether some jobs are served in part.
+        self._part = any(part != 1 for part in self._left.parts.values())
         self._program = program = LinearProgram()
         self._unit = region.unit
         self._held = [program.row((), low=0.0) for _ in region.blocks]
@@ -136,16 +140,15 @@ class Master:
         }
         self._served = {job: program.row((), low=1.0) for job in self._left.parts}
         self._branches = [program.row((), low=float(c.sign * c.value)) for c in region.path]
-        self._of_job: dict[tuple[int, int], list[tuple[int, float]]] = {}
-        for at, i, job in region.job_terms:
-            term = self._branches[at], float(region.path[at].sign)
-            self._of_job.setdefault((i, job), []).append(term)
+        self._turns = columns.turns(region)
         self._steps: dict[Step, int] = {}
         self._machines: list[int] = []
         self._mixes: list[int] = []
-        if region.free_machines:
-            for row in self._served.values():
-                program.column(1.0, [(row, 1.0)])
+        self._unserved = {
+            job: program.column(penalty, [(row, 1.0)])
+            for job, row in self._served.items()
+            if penalty is not None
+        }
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -162,24 +165,22 @@ class Master:
             terms += [(self._branches[at], float(n)) for at, n in region.row_terms(row)]
             cost = near(region.costs[row.machine] / self._unit)
             self._machines.append(program.column(cost, terms))
-        for column in self._columns.listed[len(self._mixes) :]:
+        counted = [(row, self._columns.counted(step)) for step, row in self._steps.items()]
+        parts = self._left.parts
+        for number, column in enumerate(self._columns.listed):
+            if number < len(self._mixes):
+                continue
             terms = [(self._held[column.block], -1.0)]
-            parts = self._left.parts
             terms += [
-                (self._served[job], near(min(Fraction(1), share / parts[job])))
+                (self._served[job], near(min(_ONE, share / parts[job] if self._part else share)))
                 for job, share in column.shares
                 if job in parts
             ]
-            shares = dict(column.shares)
-            charged: dict[int, float] = {}
-            for job in shares if self._of_job else ():
-                for branch, sign in self._of_job.get((column.block, job), ()):
-                    charged[branch] = charged.get(branch, 0.0) + sign
-            terms += charged.items()
+            terms += [(row, float(counts[number])) for row, counts in counted if counts[number]]
             terms += [
-                (row, float(step.count(shares[step.job])))
-                for step, row in self._steps.items()
-                if step.job in shares
+                (self._branches[turn.branch], float(turn.sign))
+                for turn in self._turns
+                if turn.block == column.block and self._columns.takes(column, turn)
             ]
             self._mixes.append(program.column(0.0, terms))
 
@@ -188,13 +189,16 @@ class Master:
         for step in steps:
             if step in self._steps:
                 continue
-            terms = [
-                (variable, float(step.count(share)))
-                for variable, column in zip(self._mixes, self._columns.listed, strict=False)
-                for job, share in column.shares
-                if job == step.job
-            ]
+            pairs = zip(self._mixes, self._columns.counted(step), strict=False)
+            terms = [(variable, float(count)) for variable, count in pairs if count]
+            if step.job in self._unserved:
+                terms.append((self._unserved[step.job], float(ceil(step.times))))
             self._steps[step] = self._program.row(terms, low=float(ceil(step.times)))
+
+    def paid(self, point: Point) -> float:
+        """Return what the jobs pay for their demands, in the region's unit."""
+        heights = sum(height * ceil(step.times) for step, height in point.steps.items())
+        return float(point.prices.slopes.sum()) + heights
 
     def solve(self, budget: Budget | None) -> Point | None:
         """Return an optimal solution; None if it failed or was stopped."""

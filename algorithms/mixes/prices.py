@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import round_up
 
+from ..solvers.floats import near
 from .bounds import Priced, Pricing
 from .knapsack import BlockKnapsack, Prices
 from .master import Cuts, Master, Point
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Mixes of a block that join at a time, and by how much they must be worth more than the block.
 _A_BLOCK, _MORE = 6, 1e-6
-#: So many times a share round up to 1, whatever the share.
-_ANY = 1e-6
 #: What is missing to a value that rounds up as it does is nothing but digits.
 _DIGITS = Fraction(1, 10**7)
 #: Blocks are priced at most so much above what their mixes are worth.
@@ -48,6 +47,8 @@ class PriceSearch:
     budget : Budget
     known : Fraction, optional
         A bound that is known below the region's branches; by default that of the whole problem.
+    penalty : float, optional
+        As of the linear program.
 
     Attributes
     ----------
@@ -68,13 +69,14 @@ class PriceSearch:
         knapsacks: list[BlockKnapsack],
         budget: Budget,
         known: Fraction | None = None,
+        penalty: float | None = None,
     ) -> None:
         self._known = known
         self.columns, self.region, self._budget = columns, region, budget
         self.knapsacks = knapsacks
-        self.master = Master(columns, region)
+        self.master = Master(columns, region, penalty=penalty)
         self._pricing = Pricing(columns, region, lambda: budget.stopped)
-        self._cuts = Cuts(columns)
+        self._cuts, self._turns = Cuts(columns), columns.turns(region)
         self._step = columns.problem.cost_step
         self.best: Priced | None = None
         self.point: Point | None = None
@@ -121,6 +123,8 @@ class PriceSearch:
         yield from self._converge(always=False)
         if self.rounds < rounds:
             yield from self.refine()
+        if self.point is not None and self._could_prove_more(self.point):
+            yield from self.settle()
 
     def settle(self) -> Iterator[Priced]:
         """Price the last solution exactly, should it prove more to the last digit."""
@@ -162,13 +166,13 @@ class PriceSearch:
         return before != (len(self.columns), len(self.region.rows))
 
     def _charged(self, i: int, point: Point) -> Prices:
-        """Return what jobs pay on a block: a branch adds a step that any share takes."""
-        steps = {job: list(own) for job, own in point.prices.steps.items()}
-        for at, block, job in self.region.job_terms:
-            if block == i and point.branches[at]:
-                height = self.region.path[at].sign * point.branches[at]
-                steps.setdefault(job, []).append((_ANY, height))
-        return Prices(point.prices.slopes, steps)
+        """Return what jobs pay on a block: for turns that branches count more, or less."""
+        turns: dict[int, list[tuple[float, float]]] = {}
+        for turn in self._turns:
+            if turn.block == i and point.branches[turn.branch]:
+                charge = near(turn.length), turn.sign * point.branches[turn.branch]
+                turns.setdefault(turn.job, []).append(charge)
+        return Prices(point.prices.slopes, point.prices.steps, turns)
 
     def _could_prove_more(self, point: Point) -> bool:
         """Whether the program's value rounds up to more than what is known."""
@@ -203,4 +207,7 @@ class PriceSearch:
             return _DIGITS
         below = round_up(self._surely(value), self._step) - self._step
         room = value / below - 1 if below > 0 else Fraction(1)
+        # What limits and branches take off again is priced by as much too high.
+        paid = Fraction(self.master.paid(point)) * self.region.unit
+        room *= value / max(value, paid)
         return min(_MOST_SLACK, max(Fraction(0), room) * _OF_ROOM)

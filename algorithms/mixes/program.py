@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from cms.problem.parts import Configuration
 
     from ..closing.shapes import Shapes
-    from .columns import Column
-    from .master import Step
+    from .columns import Column, Step
 
 #: Parts of a demand: a multiple of all numbers to 20, as equal shares are the usual tie.
 _PARTS = 232_792_560

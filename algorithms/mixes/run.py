@@ -80,6 +80,8 @@ class _Run:
             return
         if few:
             yield from self._branched(search)
+            if not self._met(search):
+                yield from closing.look(self._cost, "mixes of a tree")
             if self._met(search):
                 return
         yield from closing.decide(self._cost, quick=True)
@@ -88,7 +90,7 @@ class _Run:
         if few:
             yield from self._dived(search)
             if not self._met(search):
-                yield from closing.look(self._cost, "mixes of dives")
+                yield from closing.look(self._cost, "mixes of dives", thorough=True)
         if not self._met(search):
             yield from closing.decide(self._cost, quick=False)
 

@@ -71,8 +71,10 @@ def _quantity(node: Node) -> Quantity:
     if kind == "blocks_of":
         return node.build(BlocksOf, what.name("block"))
     if kind == "blocks_of_job":
-        parts = what.object(("block", "job"), own=False)
-        return node.build(BlocksOfJob, parts["block"].name("block"), parts["job"].name("job"))
+        parts = what.object(("block", "job"), ("amount",), own=False)
+        amount = parts["amount"].number() if "amount" in parts else None
+        block, job = parts["block"].name("block"), parts["job"].name("job")
+        return what.build(BlocksOfJob, block, job, amount)
     parts = what.object(("blocks",), ("machine",), own=False)
     machine = parts["machine"].name_or_null("machine type") if "machine" in parts else None
     counts = {block: count.integer() for block, count in parts["blocks"].names("block")}

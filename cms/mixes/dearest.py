@@ -97,12 +97,12 @@ def dearest_mix(
     >>> from .offers import Choice
     >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
     ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
-    ...     return Offer(job, Fraction(1), PriceFunction(1), Fraction(0), tuple(choices))
+    ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
     >>> found = dearest_mix([offer("x", (2, 4), (8, 9)), offer("y", (6, 6))], above=Fraction(0))
     >>> print(found.dearest.mix, found.dearest.worth)
     y x 6 1
     """
-    if not offers or not any(offer.function or offer.charge > 0 for offer in offers):
+    if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)
     search = _Searching(offers, above, most_jobs, node_limit, stopped)
     search.any_one = any_one
@@ -155,7 +155,11 @@ class _Searching:
         self._offers, self._value, self._most, self._stopped = offers, value, most, stopped
         self._most_jobs = min(most_jobs or len(offers), len(offers))
         self._exact = ExactMixes(offers)
-        self._relaxation = Relaxation(offers, self._most_jobs, value)
+        self._alone = [
+            Pick(at, c) for at, own in enumerate(offers) for c in range(len(own.choices))
+        ]
+        largest = max(abs(value), *map(self._exact.most, self._alone))
+        self._relaxation = Relaxation(offers, self._most_jobs, largest)
         kinds: dict[object, int] = {}
         self._kinds = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
         self._node_limit, self._nodes = node_limit, 0
@@ -171,9 +175,8 @@ class _Searching:
         """Search."""
         decided = True
         try:
-            for at, offer in enumerate(self._offers):
-                for choice in range(len(offer.choices)):
-                    self.meet((Pick(at, choice),))
+            for pick in self._alone:
+                self.meet((pick,))
             self._search(self._cells())
         except Undecided:
             decided = False

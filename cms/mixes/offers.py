@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import floor, lcm
+from math import ceil, floor, lcm
 from typing import NamedTuple
 
+from ..certificate.quantity import BlocksOfJob, Quantity
 from ..problem.parts import Block
 from ..values.numbers import common_step, in_parts
 from .functions import PriceFunction
 from .problem import TimeSharedProblem
 
 
+class Charge(NamedTuple):
+    """What a mix is worth more, or less, for a turn of a job that takes so long or longer."""
+
+    length: Fraction
+    worth: Fraction
+
+
 class Choice(NamedTuple):
     """A point of a job: up to ``amount`` items for ``length``, in frames up to ``longest``.
 
     The rule of frames and the latency limit say no more than that: a slot of this length keeps the
-    limit in frames up to some length, which is no shorter than the slot.
+    limit in frames up to some length, which is no shorter than the slot. ``charge`` is what a mix
+    is worth more, or less, for having this point, whatever rate it gives the job.
     """
 
     amount: Fraction
     length: Fraction
     longest: Fraction
+    charge: Fraction = Fraction(0)
 
 
 class Offer(NamedTuple):
@@ -35,8 +45,6 @@ class Offer(NamedTuple):
         0 makes the function worth nothing.
     function : PriceFunction
         Of the rate that the mix gives the job.
-    charge : Fraction
-        What a mix is worth more, or less, for having the job at all.
     choices : tuple of Choice
         Each of them is admitted alone: ``length <= longest``.
     """
@@ -44,7 +52,6 @@ class Offer(NamedTuple):
     job: str
     demand: Fraction
     function: PriceFunction
-    charge: Fraction
     choices: tuple[Choice, ...]
 
     @property
@@ -52,16 +59,39 @@ class Offer(NamedTuple):
         """All but the name: jobs of one kind may be exchanged in any mix."""
         return self[1:]
 
-    def most(self, choice: Choice) -> Fraction:
-        """Return what the rate of a choice is worth in the shortest frame, that of it alone."""
-        return self.function.worth(choice.amount / choice.length, self.demand)
+    @property
+    def pays(self) -> bool:
+        """Whether a mix may be worth more for having the job."""
+        return bool(self.function) or any(choice.charge > 0 for choice in self.choices)
+
+
+def charges_of(
+    problem: TimeSharedProblem, block: Block, counted: Iterable[tuple[Quantity, Fraction]]
+) -> dict[str, list[Charge]]:
+    """Return, by job, what mixes on a type of block are worth more for what they add to branches.
+
+    Parameters
+    ----------
+    problem : TimeSharedProblem
+    block : str
+    counted : iterable of (quantity, Fraction)
+        What branches are on, with sign times multiplier.
+    """
+    charges: dict[str, list[Charge]] = {}
+    for quantity, worth in counted:
+        if isinstance(quantity, BlocksOfJob) and quantity.block == block and worth:
+            length = None
+            if quantity.amount is not None:
+                length = problem.turn_length(block, quantity.job, quantity.amount)
+            charges.setdefault(quantity.job, []).append(Charge(length or Fraction(0), worth))
+    return charges
 
 
 def offers_of(
     problem: TimeSharedProblem,
     block: Block,
     functions: Mapping[str, PriceFunction],
-    charges: Mapping[str, Fraction] | None = None,
+    charges: Mapping[str, Sequence[Charge]] | None = None,
     *,
     unpaid: bool = False,
 ) -> list[Offer]:
@@ -73,8 +103,8 @@ def offers_of(
     block : str
     functions : Mapping[str, PriceFunction]
         0 for jobs left out.
-    charges : Mapping[str, Fraction], optional
-        What a mix on this type of block is worth more for having a job; 0 for those left out.
+    charges : Mapping[str, sequence of Charge], optional
+        What a mix on this type of block is worth more for the turns of a job; 0 for those left out.
     unpaid : bool, default False
         Whether jobs that have a demand but pay nothing are offered as well: no dearest mix needs
         them.
@@ -87,21 +117,37 @@ def offers_of(
     >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
     >>> for offer in offers_of(problem, "a", {"x": PriceFunction(1)}):
     ...     print(offer.job, *offer.choices[0])
-    x 2 8 12
+    x 2 8 12 0
     """
     offers = []
     charges = {} if charges is None else charges
     for name, points in problem.usable_points(block).items():
-        job = problem.job(name)
+        job, own = problem.job(name), charges.get(name, ())
         function = functions.get(name, PriceFunction()) if job.demand else PriceFunction()
-        charge = charges.get(name, Fraction(0))
-        if not (function or charge > 0 or (unpaid and job.demand)):
-            continue
-        choices = tuple(
-            Choice(*point, problem.rule.longest(point.length, job.limit)) for point in points
-        )
-        offers.append(Offer(name, job.demand, function, charge, choices))
+        offered = [
+            Choice(
+                *point,
+                problem.rule.longest(point.length, job.limit),
+                sum((charge.worth for charge in own if point.length >= charge.length), Fraction(0)),
+            )
+            for point in (problem.admitted_points(block, name) if own else points)
+        ]
+        offer = Offer(name, job.demand, function, _undominated(offered) if own else tuple(offered))
+        if offer.pays or (unpaid and job.demand):
+            offers.append(offer)
     return offers
+
+
+def _undominated(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    """Return those, by rising amount, that no other equals or beats in amount, length and charge.
+
+    With one that beats it a mix has a shorter frame and greater rates, and is charged no less.
+    """
+    kept: list[Choice] = []
+    for choice in sorted(choices, key=lambda c: (-c.amount, c.length, -c.charge)):
+        if not any(c.length <= choice.length and c.charge >= choice.charge for c in kept):
+            kept.append(choice)
+    return tuple(reversed(kept))
 
 
 class Pick(NamedTuple):
@@ -119,6 +165,13 @@ class _Price(NamedTuple):
     steps: tuple[tuple[int, int, int, int], ...]  # height * min(ceil(n / (m * frame)), most)
     charge: int
 
+    def paid(self, frame: int) -> int:
+        """Return what is paid for the rate in a frame, times the frame."""
+        counted = 0
+        for height, above, below, most in self.steps:
+            counted += height * min(-(-above // (below * frame)), most)
+        return min(self.linear, self.most_linear * frame) + counted * frame
+
 
 class ExactMixes:
     """The worth of mixes in exact arithmetic: integers over common denominators.
@@ -131,7 +184,7 @@ class ExactMixes:
     --------
     >>> third = Fraction(1, 3)
     >>> choice = Choice(amount=Fraction(8), length=third, longest=Fraction(1))
-    >>> exact = ExactMixes([Offer("x", Fraction(48), PriceFunction(1), Fraction(0), (choice,))])
+    >>> exact = ExactMixes([Offer("x", Fraction(48), PriceFunction(1), (choice,))])
     >>> exact.worth([Pick(0, 0)])
     Fraction(1, 2)
     """
@@ -143,11 +196,15 @@ class ExactMixes:
         self._longest = [[floor(c.longest * time) for c in offer.choices] for offer in offers]
         values: list[Fraction] = []
         for offer in offers:
-            values += [offer.charge, offer.function.slope]
+            values += [offer.function.slope, *(choice.charge for choice in offer.choices)]
             values += [height for _, height in offer.function.steps]
             values += [self._linear(offer, choice) for choice in offer.choices]
         self._unit = lcm(*(value.denominator for value in values))
-        self._prices = [[self._price(offer, c) for c in offer.choices] for offer in offers]
+        self._prices = [
+            [self._price(offer, choice, steps) for choice in offer.choices]
+            for offer in offers
+            for steps in [self._steps(offer)]
+        ]
         sloped = any(offer.function.slope and offer.demand for offer in offers)
         self._step = Fraction(0) if sloped else common_step(values)
 
@@ -157,17 +214,26 @@ class ExactMixes:
             return Fraction(0)
         return offer.function.slope * choice.amount * self._time / offer.demand
 
-    def _price(self, offer: Offer, choice: Choice) -> _Price:
+    def _steps(self, offer: Offer) -> list[tuple[int, int, int, int]]:
+        """Return each step of a job: its height, its times as two integers, the most it counts."""
+        return [
+            (in_parts(height, self._unit), times.numerator, times.denominator, most)
+            for times, height in (offer.function.steps if offer.demand else ())
+            for most in [ceil(times * offer.demand)]
+        ]
+
+    def _price(
+        self, offer: Offer, choice: Choice, own: Sequence[tuple[int, int, int, int]]
+    ) -> _Price:
         unit, steps = self._unit, []
-        for times, height in offer.function.steps if offer.demand else ():
-            full = times * choice.amount * self._time
-            most = -floor(-times * offer.demand)
-            steps.append((in_parts(height, unit), full.numerator, full.denominator, most))
+        amount, parts = choice.amount.numerator * self._time, choice.amount.denominator
+        for height, above, below, most in own:
+            steps.append((height, above * amount, below * parts, most))
         return _Price(
             in_parts(self._linear(offer, choice), unit),
             in_parts(offer.function.slope, unit) if offer.demand else 0,
             tuple(steps),
-            in_parts(offer.charge, unit),
+            in_parts(choice.charge, unit),
         )
 
     @property
@@ -187,11 +253,13 @@ class ExactMixes:
             if frame > self._longest[offer][choice]:
                 return None
             price = self._prices[offer][choice]
-            counted = price.charge
-            for height, above, below, most in price.steps:
-                counted += height * min(-(-above // (below * frame)), most)
-            total += min(price.linear, price.most_linear * frame) + counted * frame
+            total += price.paid(frame) + price.charge * frame
         return Fraction(total, self._unit * frame)
+
+    def most(self, pick: Pick) -> Fraction:
+        """Return what a job pays for the rate of a choice alone, which is the most it does."""
+        frame = self._lengths[pick.offer][pick.choice]
+        return Fraction(self._prices[pick.offer][pick.choice].paid(frame), self._unit * frame)
 
 
 def amounts(offers: Sequence[Offer], picks: Iterable[Pick]) -> Mapping[str, Fraction]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from ..certificate.certificate import Leaf
 from ..certificate.conditions import Condition, Worth
-from ..certificate.quantity import BlocksOfJob
+from ..certificate.quantity import Quantity
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block
 from ..running.stopping import Stopped, never
@@ -19,7 +19,7 @@ from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
 from .dearest import NODE_LIMIT, dearest_mix
 from .functions import PriceFunction, functions_table
-from .offers import offers_of
+from .offers import charges_of, offers_of
 from .problem import TimeSharedProblem
 
 
@@ -127,10 +127,13 @@ the price 0.9 of its block 'gpu'
                 f"price functions are about a TimeSharedProblem; this is a {type(problem).__name__}"
             )
         self._refuse_unknown(problem)
-        charges = self._charges(path)
+        counted = [
+            (condition.quantity, condition.sign * multiplier)
+            for condition, multiplier in zip(path, self.multipliers, strict=True)
+        ]
         for block in problem.blocks:
             try:
-                self._refuse_dearer(problem, block, charges.get(block, {}), stopped or never)
+                self._refuse_dearer(problem, block, counted, stopped or never)
             except Stopped:
                 return None
         total, usable = Fraction(0), set[str]()
@@ -153,25 +156,15 @@ the price 0.9 of its block 'gpu'
                     f"a price function for the job {name!r}, which has no demand; leave it out"
                 )
 
-    def _charges(self, path: tuple[Condition, ...]) -> dict[Block, dict[str, Fraction]]:
-        """Return by block and job what branches make a mix worth more."""
-        charges: dict[Block, dict[str, Fraction]] = {}
-        for condition, multiplier in zip(path, self.multipliers, strict=True):
-            quantity = condition.quantity
-            if isinstance(quantity, BlocksOfJob):
-                own = charges.setdefault(quantity.block, {})
-                before = own.get(quantity.job, Fraction(0))
-                own[quantity.job] = before + condition.sign * multiplier
-        return charges
-
     def _refuse_dearer(
         self,
         problem: TimeSharedProblem,
         block: Block,
-        charges: Mapping[str, Fraction],
+        counted: Sequence[tuple[Quantity, Fraction]],
         stopped: Callable[[], bool],
     ) -> None:
         price = self.prices.get(block, Fraction(0))
+        charges = charges_of(problem, block, counted)
         offers = offers_of(problem, block, self.functions, charges)
         found = dearest_mix(
             offers,

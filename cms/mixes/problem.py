@@ -243,6 +243,17 @@ class TimeSharedProblem(MachineProblem):
             points[name] = point
         return frame_of(self.rule, points, {name: self.job(name).limit for name in points})
 
+    def turn_length(self, block: Block, job: str, amount: Fraction) -> Fraction | None:
+        """Return how long a job's turn with a measured amount takes on a block; None of others.
+
+        Raises
+        ------
+        KeyError
+            If there is no job of this name.
+        """
+        point = self.job(job).point(block, amount)
+        return None if point is None else point.length
+
     def usable_points(self, block: Block) -> FrozenMap[str, tuple[Point, ...]]:
         """Return the points that best mixes on a block are made of, by rising amount.
 
@@ -261,12 +272,13 @@ class TimeSharedProblem(MachineProblem):
         """
         tables: dict[Block, FrozenMap[str, tuple[Point, ...]]] = self._cached("usable_points", dict)
         if block not in tables:
-            found = {job.name: undominated(self._admitted(job, block)) for job in self.jobs}
+            found = {j.name: undominated(self.admitted_points(block, j.name)) for j in self.jobs}
             tables[block] = FrozenMap({name: points for name, points in found.items() if points})
         return tables[block]
 
-    def _admitted(self, job: TimeSharedJob, block: Block) -> list[Point]:
+    def admitted_points(self, block: Block, name: str) -> list[Point]:
         """Return the points of a job on a block that the rule admits without other jobs."""
+        job = self.job(name)
         points = job.points.get(block, ())
         return [p for p in points if self.rule.admits(p.length, p.length, job.limit)]
 
@@ -295,7 +307,7 @@ class TimeSharedProblem(MachineProblem):
 
     def _alone(self, job: TimeSharedJob, block: Block) -> Fraction:
         """Return the most that a block gives a job that has it to itself."""
-        rates = (point.amount / point.length for point in self._admitted(job, block))
+        rates = (point.amount / point.length for point in self.admitted_points(block, job.name))
         return max(rates, default=Fraction(0))
 
     def one_job_a_block(self) -> Problem:

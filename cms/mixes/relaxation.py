@@ -118,16 +118,15 @@ class Relaxation:
         Each with a choice.
     most_jobs : int
         Of one mix, at most as many as there are offers.
-    above : Fraction
-        About what mixes are worth; it only scales.
+    largest : Fraction
+        As much as any job pays for any choice; it only scales, and about what mixes are worth is
+        well.
     """
 
-    def __init__(self, offers: Sequence[Offer], most_jobs: int, above: Fraction) -> None:
+    def __init__(self, offers: Sequence[Offer], most_jobs: int, largest: Fraction) -> None:
         self._offers, self._most_jobs = offers, most_jobs
         self._bits = (58 - len(offers).bit_length()) // 2
-        worths = [offer.most(choice) for offer in offers for choice in offer.choices]
-        charges = [abs(offer.charge) for offer in offers]
-        scale = max(*worths, *charges, abs(above))
+        scale = max(largest, *(abs(choice.charge) for offer in offers for choice in offer.choices))
         self._value = Fraction(2**self._bits) / scale if scale else Fraction(1)
         choices = [choice for offer in offers for choice in offer.choices]
         longest = sorted((max(c.length for c in offer.choices) for offer in offers), reverse=True)
@@ -184,7 +183,7 @@ class Relaxation:
             name: [] for name in ("lengths", "longest", "linear", "times", "heighted")
         }
         self._slope = np.zeros((len(offers), 1), dtype=np.int64)
-        self._charge = np.zeros((len(offers), 1), dtype=np.int64)
+        self._charge = np.zeros(shape, dtype=np.int64)
         self._height = np.zeros((steps, len(offers), 1), dtype=np.int64)
         self._count = np.zeros((steps, *shape), dtype=np.int64)
         self._full = np.zeros((steps, *shape), dtype=np.int64)
@@ -194,23 +193,28 @@ class Relaxation:
             # Beyond twice the largest worth no choice comes near the demand: then what it pays for
             # its amount is the smaller term, whatever the slope. All products stay within 62 bits.
             self._slope[j] = min(ceil(slope * value), 2 ** (self._bits + 1))
-            self._charge[j] = ceil(offer.charge * value)
             own = offer.function.steps if offer.demand else ()
-            for s, step in enumerate(own):
-                self._height[s, j] = ceil(step.height * value)
+            # Products are taken of integers, rounded up once: there are thousands of them.
+            heights = [height * value for _, height in own]
+            rising = [times * height for (times, _), height in zip(own, heights, strict=True)]
+            linear = slope * value / offer.demand if slope else slope
+            for s, height in enumerate(heights):
+                self._height[s, j] = ceil(height)
             for c, choice in enumerate(offer.choices):
+                if choice.charge:
+                    self._charge[j, c] = ceil(choice.charge * value)
                 amount = choice.amount * grid
                 raw["lengths"].append(((j, c), floor(choice.length * grid)))
                 raw["longest"].append(((j, c), ceil(choice.longest * grid)))
                 if slope:
-                    raw["linear"].append(((j, c), ceil(slope * amount * value / offer.demand)))
+                    raw["linear"].append(((j, c), _product_up(linear, amount)))
                 rate = min(choice.amount / choice.length, offer.demand)
-                for s, (times, height) in enumerate(own):
-                    count = ceil(times * rate)
-                    self._full[s, j, c] = ceil(height * count * value)
+                for s, (times, _) in enumerate(own):
+                    count = _product_up(times, rate)
+                    self._full[s, j, c] = _product_up(heights[s], count)
                     self._count[s, j, c] = count if count <= _LARGEST_COUNT else 0
-                    raw["times"].append(((s, j, c), ceil(times * amount)))
-                    raw["heighted"].append(((s, j, c), ceil(times * height * amount * value)))
+                    raw["times"].append(((s, j, c), _product_up(times, amount)))
+                    raw["heighted"].append(((s, j, c), _product_up(rising[s], amount)))
 
     def _table(self, shift: int) -> _Table:
         if shift not in self._tables:
@@ -271,6 +275,11 @@ class Relaxation:
 
 def _integers(numbers: list[int]) -> Whole:
     return np.array(numbers, dtype=np.int64)
+
+
+def _product_up(one: Fraction, other: Fraction | int) -> int:
+    """Return a product, rounded up."""
+    return -(-one.numerator * other.numerator // (one.denominator * other.denominator))
 
 
 def _shifted_up(number: int, shift: int) -> int:

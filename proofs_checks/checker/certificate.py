@@ -54,9 +54,16 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     if kind == "blocks_of":
         return kind, known_name(problem.blocks, what, "the block of a branch")
     if kind == "blocks_of_job":
-        fields = record(what, "a branch", "block job", own=False)
+        fields = record(what, "a branch", "block job", "amount", own=False)
         block = known_name(problem.blocks, fields["block"], "the block of a branch")
-        return kind, (block, known_name(problem.jobs, fields["job"], "the job of a branch"))
+        job = known_name(problem.jobs, fields["job"], "the job of a branch")
+        if "amount" not in fields:
+            return kind, (block, job, ZERO)
+        amount = number(fields["amount"], "the amount of a branch")
+        if problem.sharing is None:
+            raise Fault("a branch is on turns of a job, and every block serves one job")
+        # Turns that take so long or longer: of no length are all of them.
+        return kind, (block, job, problem.sharing.length(block, job, amount))
     fields = record(what, "a branch", "blocks", "machine", own=False)
     machine = problem.machine_or_only(fields.get("machine"))
     known_name(problem.machine_types, machine, "the machine type of a branch")
@@ -185,7 +192,8 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
 
     Where blocks serve mixes, the jobs have price functions instead: in the place of h_j stands what
     job j pays for its demand, and what the mixes on blocks i pay, the s·μ of the sides that count
-    the blocks i of their jobs included, must be at most π_i; ``functions.py`` says why.
+    the blocks i of their jobs included, must be at most π_i; ``functions.py`` says why. Such a side
+    may count only the blocks on which the job's turn takes so long or longer.
 
     (A machine adds to ``machines_with`` if it has at least the blocks named, idle ones counted.)
 
@@ -213,14 +221,13 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
 def _jobs_pay(read: _Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fraction, bool]:
     """What all jobs pay at least, and whether some job is served by no block at all."""
     if read.functions is not None and problem.sharing is not None:
-        charges: dict[tuple[str, str], Fraction] = {}
-        for side, w in read.weighted:
-            if side.kind == "blocks_of_job":
-                charges[side.what] = charges.get(side.what, ZERO) + w
+        charges = [(*side.what, w) for side, w in read.weighted if side.kind == "blocks_of_job"]
         pays = paid(problem, problem.sharing, read.price, read.functions, charges)
         # A row says what each block gives a job alone: more than nothing where it gives some mix.
         lost = any(job.demand and not any(job.row.supply) for job in problem.jobs.values())
         return pays, lost
+    if any(side.kind == "blocks_of_job" and side.what[2] for side, _ in read.weighted):
+        raise Fault("a leaf below a branch on turns of a job has no price functions")
     special = {side.what[1] for side, _ in read.weighted if side.kind == "blocks_of_job"}
     rows_of_special = [problem.jobs[j].row for j in sorted(special)]
     worth, nobody_can = ZERO, False
@@ -243,7 +250,7 @@ def _jobs_pay(read: _Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fracti
 
 def _own_prices(leaf: _Leaf, problem: Problem, job: str) -> list[Fraction]:
     """The prices of a job whose blocks a branch counts."""
-    own = [leaf.price[i] - leaf.added("blocks_of_job", (i, job)) for i in problem.blocks]
+    own = [leaf.price[i] - leaf.added("blocks_of_job", (i, job, ZERO)) for i in problem.blocks]
     if min(own) < 0:
         raise Fault(
             f"a block's price for job {show(job)}, less its multipliers, is {show(min(own))}"

@@ -1,13 +1,14 @@
 """Whether some mix on a block is worth more than the block: price functions, decided exactly.
 
 A mix takes one point (a, L) of each of some jobs: its frame is D = ΣL, the rate of a job a/D, and
-its worth Σ (φ(a/D) + e), where φ is the price function of the job and e its charge. It is admitted
-if D is at most the longest frame F of each of its points, in which they keep their latency limits.
+its worth Σ (φ(a/D) + e), where φ is the price function of the job and e the charge of the point. It
+is admitted if D is at most the longest frame F of each of its points, in which they keep their
+latency limits.
 
 **What is left out, and why no mix is missed.** Of two points of a job, one with no larger amount
-and no shorter length is left out: with the other one the mix has a shorter frame and greater rates,
-a point of smaller length has an F no smaller, and no φ ever falls. For the rest, let π be the price
-of the block, and look at the mixes with D in [lo, hi].
+and no shorter length, and no larger charge, is left out: with the other one the mix has a shorter
+frame, greater rates and no smaller charges, a point of smaller length has an F no smaller, and no φ
+ever falls. For the rest, let π be the price of the block, and look at the mixes with D in [lo, hi].
 
 Each of their points has L <= hi and F >= lo. For such a point let u be at least D·(φ(a/D) + e) for
 all D in [lo, hi]. With x = min(a/D, d), φ is the sum of
@@ -81,6 +82,7 @@ class Place(NamedTuple):
     amount: Fraction
     length: Fraction
     longest: Fraction
+    charge: Fraction = ZERO
 
 
 class Offered(NamedTuple):
@@ -89,7 +91,6 @@ class Offered(NamedTuple):
     job: str
     demand: Fraction
     function: Function
-    charge: Fraction
     places: tuple[Place, ...]
 
 
@@ -101,10 +102,10 @@ class Dearer(NamedTuple):
 
 
 def undominated(places: Iterable[Place]) -> tuple[Place, ...]:
-    """The points that no other one beats in both amount and length, by falling amount."""
+    """The points that no other one beats in amount, length and charge, by falling amount."""
     kept: list[Place] = []
-    for place in sorted(places, key=lambda each: (-each.amount, each.length)):
-        if not kept or place.length < kept[-1].length:
+    for place in sorted(places, key=lambda each: (-each.amount, each.length, -each.charge)):
+        if all(other.length > place.length or other.charge < place.charge for other in kept):
             kept.append(place)
     return tuple(kept)
 
@@ -121,7 +122,8 @@ def dearer_mix(jobs: Sequence[Offered], price: Fraction, most_jobs: int | None) 
     for job in jobs:
         places = undominated(p for p in job.places if p.length <= p.longest)
         # What pays nothing only makes a frame longer.
-        if places and (job.charge > 0 or (job.demand and any(job.function))):
+        charged = any(place.charge > 0 for place in places)
+        if charged or (places and job.demand and any(job.function)):
             able.append(job._replace(places=places))
     return _Search(able, price, min(most_jobs or len(able), len(able))).run() if able else None
 
@@ -131,6 +133,7 @@ class _Unit(NamedTuple):
 
     length: int
     longest: int
+    charge: int  # e
     rising: int  # α·a/d: the most that the slope's term is
     steps: list[tuple[int, int, int, int, int]]  # β, β·t·a, t·a, ceil(t·d), β·ceil(t·d)
 
@@ -162,7 +165,7 @@ class _Search:
         end = min(max(p.longest for p in places), sum(longest[-most_jobs:], ZERO))
         worths = [j.function.at(p.amount / p.length, j.demand) for j in jobs for p in j.places]
         self._per_frame = _FRAME / end
-        most = max([price, *worths, *(abs(job.charge) for job in jobs)])
+        most = max([price, *worths, *(abs(place.charge) for place in places)])
         self._per_worth = Fraction(_WORTH) / (most or 1)
         self._pi = max(floor(p * self._per_worth) - b for p, b in self._equal_prices())
         self._least = floor(min(place.length for place in places) * self._per_frame)
@@ -170,7 +173,6 @@ class _Search:
         self._slopes = [
             ceil(job.function.slope * self._per_worth) if job.demand else 0 for job in self._jobs
         ]
-        self._charges = [ceil(job.charge * self._per_worth) for job in self._jobs]
         self._steps = 0
 
     def _equal_prices(self) -> list[tuple[Fraction, int]]:
@@ -178,7 +180,8 @@ class _Search:
         given = [(self._price, 0)]
         if not any(job.function.slope for job in self._jobs if job.demand):
             heights = [height for job in self._jobs for _, height in job.function.steps]
-            step = common_step([*heights, *(job.charge for job in self._jobs)])
+            charges = [place.charge for job in self._jobs for place in job.places]
+            step = common_step([*heights, *charges])
             if step:
                 given.append((step * (self._price // step + 1), 1))
         return given
@@ -186,7 +189,13 @@ class _Search:
     def _unit(self, job: Offered, place: Place) -> _Unit:
         frames, worth = self._per_frame, self._per_worth
         if not job.demand:
-            return _Unit(floor(place.length * frames), ceil(place.longest * frames), 0, [])
+            return _Unit(
+                floor(place.length * frames),
+                ceil(place.longest * frames),
+                ceil(place.charge * worth),
+                0,
+                [],
+            )
         amount = place.amount * frames
         steps = []
         for t, height in job.function.steps:
@@ -196,6 +205,7 @@ class _Search:
         return _Unit(
             floor(place.length * frames),
             ceil(place.longest * frames),
+            ceil(place.charge * worth),
             ceil(job.function.slope * amount * worth / job.demand),
             steps,
         )
@@ -244,7 +254,7 @@ class _Search:
 
     def _most_paid(self, at: int, unit: _Unit, lo: int, hi: int) -> int:
         """The number u for the frames in [lo, hi]."""
-        slope, charge = self._slopes[at], self._charges[at]
+        slope, charge = self._slopes[at], unit.charge
         u = min(unit.rising, slope * hi) + charge * (hi if charge > 0 else lo)
         for high, product, amount, most, full in unit.steps:
             term = min(full * hi, product + high * hi)
@@ -291,7 +301,7 @@ class _Search:
         if any(frame > place.longest for _, place in chosen):
             return None
         worth = sum(
-            (j.charge + (j.function.at(p.amount / frame, j.demand)) for j, p in chosen), ZERO
+            (p.charge + (j.function.at(p.amount / frame, j.demand)) for j, p in chosen), ZERO
         )
         if worth <= self._price:
             return None

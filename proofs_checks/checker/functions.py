@@ -10,7 +10,7 @@ block of type i is worth more than π_i, the blocks that serve mixes have at lea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from .dearest import Function, Offered, Place, dearer_mix
@@ -56,7 +56,7 @@ def paid(
     sharing: Sharing,
     prices: Mapping[str, Fraction],
     functions: Mapping[str, Function],
-    charges: Mapping[tuple[str, str], Fraction],
+    charges: Sequence[tuple[str, str, Fraction, Fraction]],
 ) -> Fraction:
     """What all jobs pay for their demands.
 
@@ -67,8 +67,8 @@ def paid(
         Of every block.
     functions : Mapping
         Of jobs.
-    charges : Mapping
-        By block and job, what a mix is worth more for having the job at all.
+    charges : sequence of (block, job, length, worth)
+        What a mix is worth more where the job's turn takes so long or longer.
 
     Raises
     ------
@@ -79,12 +79,17 @@ def paid(
         jobs = []
         for name, job in sharing.jobs.items():
             function = functions.get(name, Function(ZERO, ()))
+            own = [(least, w) for i, j, least, w in charges if (i, j) == (block, name)]
             places = tuple(
-                Place(amount, length, sharing.longest(length, job.limit))
+                Place(
+                    amount,
+                    length,
+                    sharing.longest(length, job.limit),
+                    sum((w for least, w in own if length >= least), ZERO),
+                )
                 for amount, length in job.lengths.get(block, {}).items()
             )
-            charge = charges.get((block, name), ZERO)
-            jobs.append(Offered(name, problem.jobs[name].demand, function, charge, places))
+            jobs.append(Offered(name, problem.jobs[name].demand, function, places))
         dearer = dearer_mix(jobs, price, sharing.max_jobs)
         if dearer is not None:
             mix = " + ".join(f"{show(job)} x {show(a)}" for job, a in dearer.amounts.items())

@@ -146,7 +146,11 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
         ),
         (
             {**GOOD, "branch": {"blocks_of_job": {"block": "b", "job": "x", "z": 1}}},
-            'branch.blocks_of_job has the unknown key "z", expected only block, job',
+            'branch.blocks_of_job has the unknown key "z", expected only block, job, amount',
+        ),
+        (
+            {**GOOD, "branch": {"blocks_of_job": {"block": "b", "job": "x", "amount": None}}},
+            "branch.blocks_of_job.amount is null",
         ),
         ({**GOOD, "branch": {"machines_of": {}}}, 'branch.machines_of has no "blocks"'),
         (

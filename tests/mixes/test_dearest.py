@@ -46,7 +46,13 @@ def test_both_searches_agree_with_all_mixes_of_four_jobs(part: int) -> None:
 def offer(job: str, *points: tuple[int, int], limit: int = 60, demand: int = 1) -> Offer:
     """A job that pays 1 for its demand, under round robin."""
     choices = [Choice(Fraction(a), Fraction(x), Fraction(limit - x)) for a, x in points]
-    return Offer(job, Fraction(demand), PriceFunction(1), NOTHING, tuple(choices))
+    return Offer(job, Fraction(demand), PriceFunction(1), tuple(choices))
+
+
+def charged(offer: Offer, *charges: Fraction) -> Offer:
+    """The same with a charge for each of its points."""
+    pairs = zip(offer.choices, charges, strict=True)
+    return offer._replace(choices=tuple(c._replace(charge=charge) for c, charge in pairs))
 
 
 @pytest.mark.parametrize("number", few(3, [2, 3, 20, 7, 40]))
@@ -92,7 +98,7 @@ def test_without_an_admissible_point_there_is_no_mix() -> None:
     assert dearest([], NOTHING) == Search((), True, 0)
     assert mixes_worth([], least=NOTHING, most=1) == Search((), True, 0)
     late = checker.Offered(
-        "x", Fraction(1), checker.Function(Fraction(1), ()), NOTHING,
+        "x", Fraction(1), checker.Function(Fraction(1), ()),
         (checker.Place(Fraction(1), Fraction(4), Fraction(3)),),
     )  # fmt: skip
     assert checker.dearer_mix([late], NOTHING, None) is None
@@ -160,10 +166,12 @@ def test_lengths_may_be_of_any_two_sizes(digits: int) -> None:
     function = PriceFunction("1/2", [("1/3", "1/4")])
     for limit in (40 * large, 100):
         offers = [
-            offer(f"j{at}", *(p for p in own if 2 * p[1] <= limit), limit=limit)._replace(
-                function=function, charge=Fraction(at - 1, 9)
+            charged(
+                offer(f"j{at}", *own, limit=limit)._replace(function=function),
+                *(Fraction(at - 1, 9 + place) for place in range(len(own))),
             )
-            for at, own in enumerate(points)
+            for at, every in enumerate(points)
+            for own in [[point for point in every if 2 * point[1] <= limit]]
         ]
         best = max(worth for _, worth in all_mixes(offers))
         found = dearest(offers, NOTHING).dearest
@@ -194,8 +202,8 @@ def test_demands_may_be_far_beyond_what_a_block_gives(digits: int) -> None:
 def test_charges_decide_what_a_mix_has() -> None:
     paid, shunned = offer("paid", (1, 30)), offer("shunned", (1, 2), demand=5)
     offers = [
-        paid._replace(function=PriceFunction(), charge=Fraction(1, 3)),
-        shunned._replace(charge=Fraction(-2)),
+        charged(paid._replace(function=PriceFunction()), Fraction(1, 3)),
+        charged(shunned, Fraction(-2)),
     ]
     found = dearest(offers, NOTHING).dearest
     assert found is not None
@@ -247,7 +255,7 @@ def test_a_mix_of_hundreds_of_jobs_is_not_decided() -> None:
     """Each job is a call within the one before it, of which Python allows a thousand."""
     each = PriceFunction("1e-9", [("1e-6", 1)])
     point = Choice(Fraction(1), Fraction(1), Fraction(10**6))
-    offers = [Offer(f"j{at}", Fraction(1), each, NOTHING, (point,)) for at in range(1100)]
+    offers = [Offer(f"j{at}", Fraction(1), each, (point,)) for at in range(1100)]
     assert not dearest_mix(offers, above=Fraction(1099)).decided
     with pytest.raises(ValueError, match="a mix of more than 400 jobs"):
         by_the_checker(offers, Fraction(1099))

@@ -67,7 +67,7 @@ def test_a_random_mix_is_planned_with_a_checked_proof(seed: int) -> None:
     assert not check(problem, solution.schedule)
 
 
-@pytest.mark.parametrize("seed", few(2, [576, 1609, 882, 1079, 1800, 1958, 2629]))
+@pytest.mark.parametrize("seed", few(2, [576, 446, 2629, 1609, 882, 1079, 1800, 1958, 198]))
 def test_a_tree_of_prices_proves_what_one_set_of_prices_does_not(seed: int) -> None:
     problem = time_shared_toy(Random(seed))
     solution = solve(problem, method="price_and_branch", time_limit=None)

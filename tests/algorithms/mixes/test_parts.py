@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from algorithms.closing.shapes import Shapes
-from algorithms.mixes.columns import Columns
+from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.knapsack import BlockKnapsack, Prices
-from algorithms.mixes.master import Cuts, Point, Step
+from algorithms.mixes.master import Cuts, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
 from algorithms.mixes.tidy import smaller_mixes, tidied
