@@ -22,16 +22,22 @@ from instances.families import generate
 from tests.algorithms.price_and_branch.parts import Unlimited, searched
 
 
-def test_no_more_kinds_are_freed_once_there_are_as_many_options_as_wanted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[Task] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
+    """The programs that a neighbourhood asks for, none of which is solved."""
+    tasks: list[Task] = []
 
     def close(shapes: object, jobs: object, task: Task, *rest: object, **more: object) -> Answer:
-        asked.append(task)
+        tasks.append(task)
         return Answer("unknown", None)
 
     monkeypatch.setattr(module, "close", close)
+    return tasks
+
+
+def test_no_more_kinds_are_freed_once_there_are_as_many_options_as_wanted(
+    asked: list[Task],
+) -> None:
     search = searched(generate("mixed-fleet", n=60, seed=3))
     assert search.best is not None
     mixture, shapes = fractional(search), Shapes(search.jobs.problem, search.region.rows)
@@ -55,15 +61,8 @@ def _near(search: PriceSearch) -> Neighbourhood:
 
 
 def test_a_wide_look_has_the_options_nearest_to_the_cheapest_among_all_kinds(
-    monkeypatch: pytest.MonkeyPatch,
+    asked: list[Task],
 ) -> None:
-    asked: list[Task] = []
-
-    def close(shapes: object, jobs: object, task: Task, *rest: object, **more: object) -> Answer:
-        asked.append(task)
-        return Answer("unknown", None)
-
-    monkeypatch.setattr(module, "close", close)
     search = searched(generate("mixed-fleet", n=60, seed=3))
     assert search.best is not None
     near, prices = _near(search), search.best.vector.prices
@@ -94,15 +93,8 @@ def test_a_wide_look_has_the_options_nearest_to_the_cheapest_among_all_kinds(
 
 
 def test_of_options_that_cost_the_same_a_wide_look_takes_others_the_next_time(
-    monkeypatch: pytest.MonkeyPatch,
+    asked: list[Task],
 ) -> None:
-    asked: list[Task] = []
-
-    def close(shapes: object, jobs: object, task: Task, *rest: object, **more: object) -> Answer:
-        asked.append(task)
-        return Answer("unknown", None)
-
-    monkeypatch.setattr(module, "close", close)
     jobs = [Job(f"j{at}", 20 + at, {"a": 10 + at, "b": 20 + at}) for at in range(8)]
     search = searched(Problem(configurations=Configuration({"a": 2, "b": 1}), jobs=jobs))
     assert search.best is not None
