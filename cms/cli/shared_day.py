@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -220,14 +220,14 @@ class Given:
         return self.protection != "off"
 
     def _terms(self) -> dict[str, Any]:
+        from cms.fleet.simulation.sharing_loop import Terms
         from cms.values.names import nearest
         from cms.values.numbers import exact
 
         given = options.pairs(self.term, "--term", "job_hours=4")
-        known = (
-            "interval", "quantile", "stay", "dead_band", "restart", "job_hours",
-            "arrivals_per_hour", "waiting_scale", "tolerated", "sample",
-        )  # fmt: skip
+        # What has an option of its own is none of them.
+        own = ("hours", "protection")
+        known = tuple(term.name for term in fields(Terms) if term.name not in own)
         found: dict[str, Any] = {}
         for key, value in given.items():
             if key not in known:
