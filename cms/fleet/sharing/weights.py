@@ -35,6 +35,28 @@ class MeasuredPair(NamedTuple):
     online_slowdown: Fraction
 
 
+def by_models(
+    pairs: Iterable[MeasuredPair],
+) -> dict[tuple[str, str, str], dict[int, MeasuredPair]]:
+    """Return what was measured by online model, offline model and device, then by share.
+
+    Raises
+    ------
+    InvalidProblem
+        If something was measured twice at a share.
+    """
+    table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
+    for pair in pairs:
+        measured = table.setdefault(pair[:3], {})
+        if pair.share in measured:
+            raise InvalidProblem(
+                f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is there "
+                f"twice at a share of {pair.share}; keep one"
+            )
+        measured[pair.share] = pair
+    return table
+
+
 class Slowdown(NamedTuple):
     """How many times slower an online side is beside a workload.
 
@@ -52,15 +74,7 @@ class TableWeights:
     """What :func:`table_weights` returns: a weight of a pair of classes, and why there is none."""
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
-        self._table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
-        for pair in pairs:
-            shares = self._table.setdefault(pair[:3], {})
-            if pair.share in shares:
-                raise InvalidProblem(
-                    f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is "
-                    f"there twice at a share of {pair.share}; keep one"
-                )
-            shares[pair.share] = pair
+        self._table = by_models(pairs)
         # There may be a million pairs of classes, of few activities; fractions are slow.
         self._left_at = cache(partial(sm_share, margin=margin, lowest=lowest_share))
 

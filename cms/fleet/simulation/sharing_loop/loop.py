@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....values.numbers import exact
+from ...sharing.share_rule import sm_share
 from .aging import aged
 from .backlog import Backlog
 from .felt import Felt
@@ -119,6 +120,12 @@ class Scene:
     seed: int
     plan: SharingPlan | None = None
 
+    @property
+    def shares(self) -> NDArray[np.int64]:
+        """The share that each activity leaves, 0 to 100 per cent."""
+        margin, lowest = self.problem.margin, self.problem.lowest_share
+        return np.array([sm_share(active, margin, lowest) for active in range(_ALL + 1)])
+
     def quantile(self, tick: int) -> NDArray[np.int64]:
         """Return a high quantile of each GPU's activity in the interval before a tick, in per cent.
 
@@ -189,8 +196,7 @@ def _match(run: _Run, tick: int) -> None:
     """Match all GPUs whose monitor admits anybody, and start what is new there."""
     scene, fleet, terms = run.scene, run.scene.fleet, run.scene.terms
     active = scene.quantile(tick + terms.interval if run.policy.foresees else tick)
-    share = np.maximum(_ALL - active - scene.problem.margin, 0)
-    share[share < scene.problem.lowest_share] = 0
+    share = scene.shares[active]
     weights = _weights(run, active, share)
     running, backlog = run.running, run.backlog
     is_open = np.ones(fleet.gpus, dtype=np.bool_) if run.watch is None else run.watch.admits

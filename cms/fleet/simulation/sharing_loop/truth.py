@@ -12,7 +12,7 @@ from ....errors import InvalidProblem
 from ....values.names import nearest
 from ...sharing.classes import OfflineClass, OnlineClass
 from ...sharing.share_rule import sm_share
-from ...sharing.weights import MeasuredPair
+from ...sharing.weights import MeasuredPair, by_models
 from .fleet import MILLION, Fleet
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Truth:
     runs: NDArray[np.bool_]
 
     def __init__(self, fleet: Fleet, pairs: Iterable[MeasuredPair]) -> None:
-        table = _by_models(pairs)
+        table = by_models(pairs)
         _refuse_strangers(fleet, table)
         shape = len(fleet.profiles), len(fleet.work)
         self.runs = np.zeros(shape, dtype=np.bool_)
@@ -138,7 +138,7 @@ class LineWeights:
     """
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
-        self._lines = {models: _lines(found) for models, found in _by_models(pairs).items()}
+        self._lines = {models: _lines(found) for models, found in by_models(pairs).items()}
         self._left_at = cache(partial(sm_share, margin=margin, lowest=lowest_share))
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
@@ -151,21 +151,6 @@ class LineWeights:
         if online.slowdown_limit is not None and slower > MILLION * online.slowdown_limit:
             return None
         return part * offline.priority.numerator // offline.priority.denominator
-
-
-def _by_models(
-    pairs: Iterable[MeasuredPair],
-) -> dict[tuple[str, str, str], dict[int, MeasuredPair]]:
-    table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
-    for pair in pairs:
-        measured = table.setdefault(pair[:3], {})
-        if pair.share in measured:
-            raise InvalidProblem(
-                f"{pair.offline_model!r} beside {pair.online_model!r} on {pair.device!r} is there "
-                f"twice at a share of {pair.share}; keep one"
-            )
-        measured[pair.share] = pair
-    return table
 
 
 def _lines(measured: dict[int, MeasuredPair]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
