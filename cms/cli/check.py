@@ -141,7 +141,7 @@ def _check_deployment(session: Session, document: Node, output: Path | None) -> 
 
 def _check_transition(session: Session, document: Node, output: Path | None) -> int:
     """Recheck a transition: its actions, and the worst of all executions that it allows."""
-    from cms.fleet.report.page.transitions import RECHECKED
+    from cms.fleet.deployment.transition.checking import RECHECKED
 
     found, faults = recheck_transition(document)
     said = {

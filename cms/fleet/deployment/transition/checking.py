@@ -24,7 +24,17 @@ from .model import Action, Transition, What
 from .necessity import spare_fault
 from .order import predecessors, rewrites, temporaries
 
-__all__ = ["check_transition", "coming", "lowest_capacity"]
+__all__ = ["RECHECKED", "check_transition", "coming", "lowest_capacity"]
+
+#: What `check_transition` goes through.
+RECHECKED = (
+    "every action can be done where it stands, and touches nothing of another's",
+    "the target is reached, and legal",
+    "in every execution that respects the waits all floors hold",
+    "all layouts are legal",
+    "and no more GPUs are in use than said",
+    "the instances kept, counted",
+)
 
 _Place = tuple[str, int]
 

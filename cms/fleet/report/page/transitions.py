@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...deployment.transition.checking import RECHECKED
 from ...deployment.transition.curves import capacity_curves
 from ...deployment.transition.durations import schedule
 from ..canvas import Canvas
@@ -19,17 +20,7 @@ if TYPE_CHECKING:
     from ...deployment.transition.durations import Durations, Schedule
     from ...deployment.transition.model import Transition
 
-__all__ = ["RECHECKED", "transition_page"]
-
-#: What `check_transition` goes through.
-RECHECKED = (
-    "every action can be done where it stands, and touches nothing of another's",
-    "the target is reached, and legal",
-    "in every execution that respects the waits all floors hold",
-    "all layouts are legal",
-    "and no more GPUs are in use than said",
-    "the instances kept, counted",
-)
+__all__ = ["transition_page"]
 
 
 def transition_page(
