@@ -41,14 +41,20 @@ Record ivalid (P : iproblem) (s : schedule) : Prop := {
 Definition icost_of (P : iproblem) (s : schedule) : Z :=
   sum (fun M => icost (itype_at P (type M))) s.
 
-(** What every problem of a file has, and theorems need: nothing costs or supplies less than 0. *)
+(** What every problem of a file has, and theorems need: nothing costs or supplies less than 0, and
+    listed configurations have known blocks, none less than 0 times. *)
 Definition sane (P : iproblem) : bool :=
   forallb (fun t => 0 <=? icost t) (itypes P)
-  && forallb (fun x => forallb (Z.leb 0) (isupply x)) (ijobs P).
+  && forallb (fun x => forallb (Z.leb 0) (isupply x)) (ijobs P)
+  && forallb (fun c => match c with
+                       | IListed _ a => Nat.leb (length a) (iblock_types P) && forallb (Z.leb 0) a
+                       | IBounded _ _ _ _ => true
+                       end) (ishapes P).
 
 Lemma cost_nonneg P m : sane P = true -> 0 <= icost (itype_at P m).
 Proof.
-  intros H. apply andb_true_iff in H as [H _]. rewrite forallb_forall in H. unfold itype_at.
+  intros H. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[H _] _].
+  rewrite forallb_forall in H. unfold itype_at.
   destruct (Nat.lt_ge_cases m (length (itypes P))).
   - apply Z.leb_le, H. now apply nth_In.
   - rewrite nth_overflow by lia. simpl. lia.
@@ -56,12 +62,23 @@ Qed.
 
 Lemma supply_nonneg P j i : sane P = true -> 0 <= at_ (isupply (ijob_at P j)) i.
 Proof.
-  intros H. apply andb_true_iff in H as [_ H]. rewrite forallb_forall in H. unfold ijob_at, at_.
+  intros H. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [[_ H] _].
+  rewrite forallb_forall in H. unfold ijob_at, at_.
   destruct (Nat.lt_ge_cases j (length (ijobs P))); [|rewrite (nth_overflow (ijobs P)) by lia; now destruct i].
   specialize (H _ (nth_In _ no_ijob H0)). rewrite forallb_forall in H.
   destruct (Nat.lt_ge_cases i (length (isupply (nth j (ijobs P) no_ijob)))).
   - apply Z.leb_le, H. now apply nth_In.
   - rewrite nth_overflow; lia.
+Qed.
+
+Lemma listed_sane P m a : sane P = true -> In (IListed m a) (ishapes P) ->
+  (length a <= iblock_types P)%nat /\ forall i, 0 <= at_ a i.
+Proof.
+  intros H I. unfold sane in H. rewrite !andb_true_iff in H. destruct H as [_ H].
+  rewrite forallb_forall in H. specialize (H _ I). apply andb_true_iff in H as [H1 H2].
+  split; [now apply Nat.leb_le|]. intros i. rewrite forallb_forall in H2.
+  destruct (Nat.lt_ge_cases i (length a)); [|rewrite at_beyond; lia].
+  apply Z.leb_le, H2. now apply nth_In.
 Qed.
 
 (** * Blocks of a machine *)

@@ -1,14 +1,10 @@
-(** Costs of schedules are multiples of the costs' common step: a bound may be rounded up to one. *)
+(** Costs are multiples of a common step: a bound may be rounded up to one. *)
 From CMS Require Export Integers.
 
 Definition gcd_of (costs : list Z) : Z := fold_right Z.gcd 0 costs.
-Definition step (P : iproblem) : Z := gcd_of (map icost (itypes P)).
-
 (** Up to a multiple of the step; where all is for nothing, there is none. *)
 Definition rounded (g : Z) (b : Q) : Q :=
   if 0 <? g then inject_Z (cdiv (Qnum b) (g * Zpos (Qden b)) * g) else b.
-Definition round_up (P : iproblem) (b : Q) : Q := rounded (step P) b.
-
 Lemma rounded_le g b c : (g | c) -> (b <= inject_Z c)%Q -> (rounded g b <= inject_Z c)%Q.
 Proof.
   intros [k ->] H. unfold rounded. destruct (Z.ltb_spec 0 g); [|assumption].
@@ -26,14 +22,4 @@ Lemma divides_sum {A} g (f : A -> Z) l : (forall a, In a l -> (g | f a)) -> (g |
 Proof.
   induction l as [|a l IH]; intros H; [apply Z.divide_0_r|]. rewrite sum_cons.
   apply Z.divide_add_r; [apply H; now left|]. apply IH. intros x Hx. apply H. now right.
-Qed.
-
-Theorem round_up_sound P b : sane P = true ->
-  (forall s, ivalid P s -> (b <= inject_Z (icost_of P s))%Q) ->
-  forall s, ivalid P s -> (round_up P b <= inject_Z (icost_of P s))%Q.
-Proof.
-  intros _ H s V. apply rounded_le; [|now apply H]. apply divides_sum. intros M _.
-  unfold itype_at. destruct (Nat.lt_ge_cases (type M) (length (itypes P))) as [L|G].
-  - apply gcd_divides, in_map. now apply nth_In.
-  - rewrite nth_overflow by assumption. apply Z.divide_0_r.
 Qed.
