@@ -97,12 +97,12 @@ def _parts(documents: list[Any]) -> tuple[Problem, dict[str, Any]]:
 
 
 def words_of(problem: Problem, solution: dict[str, Any]) -> str:
-    """The words of a solution; if a problem made of them again has another digest, they are refused.
+    """The words of a solution, if a problem made of them again has the same digest.
 
     Raises
     ------
     Fault
-        If the solution is about another problem, or cannot be put into words.
+        If that digest differs, the solution is about another problem, or a name is unknown.
     """
     sha256 = fingerprint(problem)
     certificate = record(solution.get("certificate"), "the certificate", "problem_sha256 tree")

@@ -1,5 +1,5 @@
-(** A job's cheapest option: the search, and the table where the search comes to no end. *)
-From CMS Require Export Remainders.
+(** A job's cheapest option: by the search, or by tables where the search comes to no end. *)
+From CMS Require Export Amounts.
 
 (** Cheapest per unit first. *)
 Fixpoint insert (x : item) (l : list item) : list item :=
@@ -21,18 +21,27 @@ Proof.
   now rewrite insert_perm, IH.
 Qed.
 
+(** Up to these there are tables. *)
+Definition most_amounts : Z := 100000.
 Definition most_remainders : Z := 4096.
+
+(** A lower bound on the price of covering D, by whatever table there is. *)
+Definition by_table (P F : Z) (others : list item) (D : Z) : Z :=
+  let plain := cdiv (P * D) F in
+  let items := (P, F) :: others in
+  if D <=? most_amounts then
+    let w := amounts P F others D in
+    if amounts_hold items w && (Z.of_nat (length w) =? D) then Z.max plain (listed_price w D) else plain
+  else if F <=? most_remainders then
+    let w := table P F items in
+    if holds P F items w then Z.max plain (least P F w D) else plain
+  else plain.
 
 (** The price of covering D > 0, and whether there is no cheaper one for certain. *)
 Definition cover_price (fuel : nat) (P F : Z) (others : list item) (D : Z) : Z * bool :=
   match search fuel P F [(rev others, D, 0)] (P * cdiv D F) with
   | Some b => (b, true)
-  | None =>
-      let plain := cdiv (P * D) F in
-      if F <=? most_remainders
-      then let w := table P F others in
-           (if holds P F ((P, F) :: others) w then Z.max plain (least P F w D) else plain, false)
-      else (plain, false)
+  | None => (by_table P F others D, false)
   end.
 
 (** A block that covers more than the demand covers the demand; g divides the prices. *)
@@ -81,9 +90,13 @@ Proof.
     { repeat constructor. now apply forallb_rev. }
     specialize (S (rev others, D, 0) c' (or_introl eq_refl)). unfold total in S. cbn [snd] in S.
     rewrite <- C2. apply S. split; [assumption|lia].
-  - destruct (Z.leb_spec F most_remainders); cbn [fst]; [|assumption].
-    destruct (holds _ _ _ _) eqn:T; [|assumption].
-    apply Z.max_lub; [assumption|]. now apply (table_sound P F HF HP _ _ T c D Hc).
+  - unfold by_table. destruct (D <=? most_amounts).
+    + destruct (_ && _) eqn:T; [|assumption]. apply andb_true_iff in T as [T1 T2].
+      apply Z.eqb_eq in T2. apply Z.max_lub; [assumption|].
+      apply (amounts_sound _ _ T1 c D Hc); lia.
+    + destruct (F <=? most_remainders); [|assumption].
+      destruct (holds _ _ _ _) eqn:T; [|assumption].
+      apply Z.max_lub; [assumption|]. now apply (table_sound P F HF HP _ _ T c D Hc).
 Qed.
 
 Lemma cover_price_exact fuel P F others D : 0 < F -> 0 < D ->
@@ -91,7 +104,7 @@ Lemma cover_price_exact fuel P F others D : 0 < F -> 0 < D ->
   exists c, chosen ((P, F) :: others) c /\ D <= cover c /\ price c = fst (cover_price fuel P F others D).
 Proof.
   intros HF HD. unfold cover_price. destruct (search _ _ _ _ _) as [b|] eqn:E; cbn [fst snd].
-  2:{ destruct (F <=? most_remainders); discriminate. }
+  2:{ discriminate. }
   intros _. apply search_exact in E as [->|(st & c & [<-|[]] & [Hc HD'] & R)]; [| |assumption].
   - destruct (with_none others) as ((C1 & C2) & C3 & C4).
     exists (((P, F), cdiv D F) :: map (fun x => (x, 0)) others).

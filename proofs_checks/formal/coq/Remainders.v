@@ -15,7 +15,7 @@ Definition pairwise (f : Z -> Z -> bool) (a b : list Z) : bool :=
 (** The rules of a table: each is checked once an entry. *)
 Definition holds (P F : Z) (items : list item) (w : list Z) : bool :=
   (Z.of_nat (length w) =? F)
-  && pairwise Z.leb w (map (fun r => alone P F (Z.of_nat r)) (seq 0 (length w)))
+  && pairwise Z.leb w (map (alone P F) (counting (length w) 0))
   && forallb (fun x => pairwise Z.leb w (turned P F x w)) items.
 
 Definition entry (F : Z) (w : list Z) (d : Z) : Z := at_ w (Z.to_nat (d mod F)).
@@ -65,9 +65,10 @@ Proof.
   intros Hd. pose proof (in_table d) as I. unfold holds in H. rewrite !andb_true_iff in H.
   destruct H as [[_ A] _]. pose proof (pairwise_at _ _ _ A I) as B. fold (entry F w d) in B.
   etransitivity; [apply Z.add_le_mono_l; exact B|]. unfold at_.
-  rewrite (nth_indep _ 0 (alone P F (Z.of_nat 0))) by now rewrite map_length, seq_length.
-  rewrite (map_nth (fun r => alone P F (Z.of_nat r))), seq_nth by exact I.
-  unfold alone. rewrite Nat.add_0_l, Z2Nat.id by (apply Z.mod_pos_bound; lia).
+  rewrite counting_is, map_map, (nth_indep _ 0 (alone P F (0 + Z.of_nat 0)))
+    by now rewrite map_length, seq_length.
+  rewrite (map_nth (fun r => alone P F (0 + Z.of_nat r))), seq_nth by exact I.
+  unfold alone. rewrite Nat.add_0_l, Z.add_0_l, Z2Nat.id by (apply Z.mod_pos_bound; lia).
   assert (- (d mod F) mod F = - d mod F) as ->.
   { pose proof (Z.div_mod d F ltac:(lia)) as E. rewrite E at 2.
     replace (- (F * (d / F) + d mod F)) with (- (d mod F) + (- (d / F)) * F) by ring.
@@ -136,4 +137,4 @@ Fixpoint doubled (steps : nat) (P F : Z) (x : item) (w : list Z) : list Z :=
 
 Definition table (P F : Z) (items : list item) : list Z :=
   fold_right (doubled (Z.to_nat (Z.log2_up F)) P F)
-    (map (fun r => alone P F (Z.of_nat r)) (seq 0 (Z.to_nat F))) items.
+    (map (alone P F) (counting (Z.to_nat F) 0)) items.

@@ -139,3 +139,13 @@ Qed.
 Lemma combine_maps {A B C} (f : A -> B) (g : A -> C) l :
   combine (map f l) (map g l) = map (fun a => (f a, g a)) l.
 Proof. induction l; simpl; congruence. Qed.
+
+(** n numbers from a on. *)
+Fixpoint counting (n : nat) (a : Z) : list Z :=
+  match n with O => [] | S n => a :: counting n (a + 1) end.
+
+Lemma counting_is n : forall a, counting n a = map (fun i => a + Z.of_nat i) (seq 0 n).
+Proof.
+  induction n as [|n IH]; intros a; [reflexivity|]. cbn [counting seq map].
+  rewrite map_seq_shift, IH. f_equal; [lia|]. apply map_ext. intros i. lia.
+Qed.

@@ -92,6 +92,8 @@ let shown { qnum; qden } =
   | below -> shown_integer qnum ^ "/" ^ below
 
 let () =
+  (* Lists are gone through by recursion: small collections would read the deep stack each time. *)
+  Gc.set { (Gc.get ()) with Gc.minor_heap_size = 8 * 1024 * 1024 };
   let effort = natural Sys.argv.(1) in
   try
     while true do

@@ -32,8 +32,9 @@ class Random:
     def plan(self) -> Draw:
         """One plan; many of them are wrong."""
         of = self._problem()
-        groups = self._groups(of) if self._rng.random() < 0.6 else None
-        return Draw(of, groups, self._tree(of, 0))
+        groups = self._groups(of) if self._rng.random() < 0.4 else None
+        scale = self._rng.choice([F(1, 60), F(1, 20), F(1, 10), F(1, 6), F(1, 3)])
+        return Draw(of, groups, self._tree(of, 0, scale))
 
     def _amount(self, top: int, zero: float = 0.2, below: Sequence[int] = (1, 1, 2, 3, 7)) -> F:
         rng = self._rng
@@ -132,16 +133,15 @@ class Random:
             return {"machines_of_type": some[0]["name"]}
         return {"machines_of_type": {m["name"]: rng.randint(1, 3) for m in some}}
 
-    def _tree(self, of: Document, above: int) -> Document:
+    def _tree(self, of: Document, above: int, scale: F) -> Document:
         rng = self._rng
         if rng.random() < (0.65 if above == 0 else 0.4) and above < 3:
             return {
                 "branch": self._quantity(of),
                 "at_most": rng.randint(-1, 5),
-                "below": self._tree(of, above + 1),
-                "above": self._tree(of, above + 1),
+                "below": self._tree(of, above + 1, scale),
+                "above": self._tree(of, above + 1, scale),
             }
-        scale = rng.choice([F(1, 20), F(1, 10), F(1, 6), F(1, 3), F(1)])
         limit_prices = {
             m["name"]: str(self._amount(12) * scale)
             for m in of["machine_types"]

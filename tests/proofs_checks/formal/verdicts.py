@@ -32,10 +32,13 @@ def second_verdict(problem: Problem, groups: list[Document] | None, tree: Any) -
     return f"optimal {cost}" if cost <= least else f"between {least} {cost}"
 
 
-def both(of: Document, groups: list[Document] | None, tree: Document) -> tuple[str, str | None]:
+def both(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
     """What the second checker says, and the words for the proved one; None if they are refused."""
-    problem = read_problem(read(of))
-    groups, tree = read(groups), read(tree)
+    try:
+        problem = read_problem(read(of))
+        groups, tree = read(groups), read(tree)
+    except Fault:
+        return "rejected", None
     said = second_verdict(problem, groups, tree)
     try:
         line = plan_words(problem, None if groups is None else {"groups": groups}, tree)
