@@ -84,7 +84,7 @@ endef
 formal: $(VENV)/.installed-for-tests
 	$(coq_there)
 	@$(MAKE) --no-print-directory -C $(COQ) programs
-	@$(RUN) -m pytest -q tests/proofs_checks/formal
+	@$(RUN) -m pytest -q -m "long or not long" tests/proofs_checks/formal
 
 formal-axioms:
 	$(coq_there)

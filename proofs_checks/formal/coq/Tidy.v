@@ -16,44 +16,46 @@ Definition tidy (P : iproblem) (s : schedule) : Prop :=
   forall M, In M s -> exists c, In c (ishapes P) /\ icut c M
     /\ match c with IListed _ _ => True | IBounded _ _ _ _ => forall i, count i (blocks M) <= use P i end.
 
-Section Release.
-Variables (s1 s2 : schedule) (m i j : nat) (l1 l2 : list block).
-Let before := s1 ++ {| type := m; blocks := l1 ++ (i, Some j) :: l2 |} :: s2.
-Let after := s1 ++ {| type := m; blocks := l1 ++ (i, None) :: l2 |} :: s2.
+(** One block serves another job than before, or none. *)
+Section Exchange.
+Variables (s1 s2 : schedule) (m : nat) (l1 l2 : list block) (b b' : block).
+Hypothesis same : fst b' = fst b.
+Let before := s1 ++ {| type := m; blocks := l1 ++ b :: l2 |} :: s2.
+Let after := s1 ++ {| type := m; blocks := l1 ++ b' :: l2 |} :: s2.
 
-Lemma released (f : block -> Z) :
-  sum f (all_blocks after) = sum f (all_blocks before) - f (i, Some j) + f (i, None).
+Lemma exchanged (f : block -> Z) : sum f (all_blocks after) = sum f (all_blocks before) - f b + f b'.
 Proof.
-  unfold all_blocks, before, after. rewrite !sum_flat_map, !sum_split. cbn [blocks].
+  clear same. unfold all_blocks, before, after. rewrite !sum_flat_map, !sum_split. cbn [blocks].
   rewrite !sum_split. lia.
 Qed.
 
-Lemma released_machines (f : nat -> Z) :
+Lemma exchanged_machines (f : nat -> Z) :
   sum (fun M => f (type M)) after = sum (fun M => f (type M)) before.
-Proof. unfold before, after. now rewrite !sum_split. Qed.
+Proof. clear same. unfold before, after. now rewrite !sum_split. Qed.
 
-Lemma released_in b : In b (all_blocks after) -> b = (i, None) \/ In b (all_blocks before).
+Lemma exchanged_in x : In x (all_blocks after) -> x = b' \/ In x (all_blocks before).
 Proof.
-  unfold all_blocks, before, after. rewrite !flat_map_app. cbn [flat_map blocks].
+  clear same. unfold all_blocks, before, after. rewrite !flat_map_app. cbn [flat_map blocks].
   rewrite !in_app_iff. simpl. intuition.
 Qed.
 
-Lemma released_cut c : icut c {| type := m; blocks := l1 ++ (i, Some j) :: l2 |} ->
-  icut c {| type := m; blocks := l1 ++ (i, None) :: l2 |}.
+Lemma exchanged_cut c : icut c {| type := m; blocks := l1 ++ b :: l2 |} ->
+  icut c {| type := m; blocks := l1 ++ b' :: l2 |}.
 Proof.
-  assert (S : forall w : nat -> Z, sum (fun b => w (fst b)) (l1 ++ (i, None) :: l2)
-    = sum (fun b => w (fst b)) (l1 ++ (i, Some j) :: l2)) by (intros; now rewrite !sum_split).
+  assert (S : forall w : nat -> Z, sum (fun x => w (fst x)) (l1 ++ b' :: l2)
+    = sum (fun x => w (fst x)) (l1 ++ b :: l2)) by (intros; rewrite !sum_split, same; reflexivity).
   destruct c as [m' a|m' sizes cap n]; cbn [icut blocks type].
-  - intros [H1 H2]. split; [assumption|]. intros t. rewrite <- H2. apply (S (fun x => iverson (Nat.eqb x t))).
+  - intros [H1 H2]. split; [assumption|]. intros t. rewrite <- H2.
+    apply (S (fun x => iverson (Nat.eqb x t))).
   - intros (H1 & H2 & H3 & H4). split; [assumption|split; [|split]].
-    + intros b Hb. apply in_app_iff in Hb as [Hb|[<-|Hb]].
+    + intros x Hx. apply in_app_iff in Hx as [Hx|[<-|Hx]].
       * apply H2. apply in_app_iff. auto.
-      * apply (H2 (i, Some j)). apply in_app_iff. simpl. auto.
+      * rewrite same. apply (H2 b). apply in_app_iff. simpl. auto.
       * apply H2. apply in_app_iff. simpl. auto.
     + now rewrite (S (at_ sizes)).
     + intros l Hl. specialize (H4 l Hl). rewrite app_length in *. exact H4.
 Qed.
-End Release.
+End Exchange.
 
 Lemma release P s i j : sane P = true -> ivalid P s -> (j < length (ijobs P))%nat ->
   need i (ijob_at P j) < served i j s ->
@@ -70,16 +72,16 @@ Proof.
   apply in_flat_map in Hb as (M & HM & Hb). apply in_split in HM as (s1 & s2 & ->).
   apply in_split in Hb as (l1 & l2 & Hb). destruct M as [m l]. cbn [blocks] in Hb. subst l.
   exists (s1 ++ {| type := m; blocks := l1 ++ (i, None) :: l2 |} :: s2).
-  pose proof (released s1 s2 m i j l1 l2) as R. split; [|split].
+  pose proof (exchanged s1 s2 m l1 l2 (i, Some j) (i, None)) as R. split; [|split].
   - destruct V as [V1 V2 V3 V4 V5]. constructor.
     + intros M HM. apply in_app_iff in HM as [HM|[<-|HM]].
       * apply V1. apply in_app_iff. auto.
       * destruct (V1 _ (in_elt _ _ _)) as (c & Hc & K). exists c. split; [assumption|].
-        now apply (released_cut m i j).
+        now apply (exchanged_cut m l1 l2 (i, Some j) (i, None) eq_refl).
       * apply V1. apply in_app_iff. simpl. auto.
-    + intros b Hb. apply (released_in s1 s2 m i j) in Hb as [->|Hb]; [|now apply V2].
+    + intros b Hb. apply (exchanged_in s1 s2 m l1 l2 (i, Some j)) in Hb as [->|Hb]; [|now apply V2].
       apply (V2 (i, Some j)). apply in_flat_map. eexists. split; [apply in_elt|apply in_elt].
-    + intros b j' Hb Hj'. apply (released_in s1 s2 m i j) in Hb as [->|Hb]; [discriminate|eauto].
+    + intros b j' Hb Hj'. apply (exchanged_in s1 s2 m l1 l2 (i, Some j)) in Hb as [->|Hb]; [discriminate|eauto].
     + intros j' Hj'. specialize (V4 j' Hj'). unfold icovered in *. rewrite R.
       change (serves j' (i, Some j)) with (Nat.eqb j j'). change (serves j' (i, None)) with false.
       cbn [fst].
@@ -96,8 +98,8 @@ Proof.
       * pose proof (cdiv_ge (idemand x) (at_ (isupply x) i) F). nia.
       * assert (at_ (isupply x) i = 0) as -> by lia. lia.
     + intros m' u Hm Hu. specialize (V5 m' u Hm Hu). unfold machines_of_type in *.
-      now rewrite (released_machines s1 s2 m i j l1 l2 (fun t => iverson (Nat.eqb t m'))).
-  - exact (released_machines s1 s2 m i j l1 l2 (fun t => icost (itype_at P t))).
+      now rewrite (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (fun t => iverson (Nat.eqb t m'))).
+  - exact (exchanged_machines s1 s2 m l1 l2 (i, Some j) (i, None) (fun t => icost (itype_at P t))).
   - rewrite R. change (busy (i, Some j)) with 1. change (busy (i, None)) with 0. lia.
 Qed.
 
