@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem, solution = _parts(documents)
         line = words_of(problem, solution)
         verdict = verdicts([line], options.integers)[0]
+        missing = shortfall(solution, verdict)
     except NotBuilt as fault:
         print(fault, file=sys.stderr)
         return 2
@@ -75,7 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as fault:
         print(f"{paths[-1]}: {fault}", file=sys.stderr)
         return 1
-    missing = shortfall(solution, verdict)
     if options.theorem and verdict != "rejected":
         print(theorem(read_words(line), verdict))
     else:
@@ -137,6 +137,8 @@ def shortfall(solution: dict[str, Any], verdict: str) -> str | None:
         return None if status == "infeasible" else f"the document says that it is {status}"
     if status == "infeasible" and proof == "checked":
         return "that there is no schedule is not proved"
+    if status in ("optimal", "feasible") and kind == "at-least":
+        return f"the document says that it is {status}, and has no schedule"
     if status == "optimal" and proof == "checked" and kind != "optimal":
         return "that no schedule costs less is not proved"
     if kind != "at-least" and number(solution.get("cost"), "the cost") != found[-1]:

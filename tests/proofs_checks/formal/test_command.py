@@ -86,6 +86,9 @@ def test_what_the_command_says(
     said = capsys.readouterr().err
     assert "between 0 and 3" in said
     assert "that no schedule costs less is not proved" in said
+    vague = changed(SOLUTION, "cost", to="three")
+    assert main(files(tmp_path, SERVICES, vague)) == 1
+    assert "the cost: 'three' is not a number" in capsys.readouterr().err
     other = changed(SOLUTION, "problem_sha256", to="0" * 64)
     assert main(files(tmp_path, SERVICES, other)) == 1
     assert "about another problem" in capsys.readouterr().err

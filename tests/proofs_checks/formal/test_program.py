@@ -11,6 +11,7 @@ import pytest
 
 from cms import Problem, solve
 from cms.files import problem_to_json, schedule_to_json
+from proofs_checks.checker.problem import read_problem
 from proofs_checks.formal.program import KINDS, verdicts
 from proofs_checks.formal.words import plan_words
 from tests.families import FAMILIES, instance
@@ -20,7 +21,7 @@ from tests.property import certificate_mutants, schedules
 from tests.samples import so_many
 
 from .random_plans import Random
-from .verdicts import both, read_problem
+from .verdicts import both
 
 pytestmark = pytest.mark.usefixtures("built")
 
