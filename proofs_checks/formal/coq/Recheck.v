@@ -1,5 +1,5 @@
 (** The program: a problem, a schedule and a tree of prices, as files have them; and a verdict. *)
-From CMS Require Export Scale Duality Usable.
+From CMS Require Export Scale Duality Better.
 
 (** Numbers of a leaf are rational, in units of cost. *)
 Record qleaf := { qprices : list Q; qlimit_prices : list Q; qmultipliers : list Q;
