@@ -40,6 +40,7 @@ LAYERS = (
     "cms.plugin",
     "cms.solving",
     "cms.shortages",
+    "cms.tidying",
     "cms.testing",
     "cms.files",
     "cms.fleet.hardware",

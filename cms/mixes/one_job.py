@@ -1,6 +1,6 @@
 """What a certificate about mixes says of one job's choices: exact reduced costs.
 
-At a leaf every admitted mix is worth at most the price of its block; what is missing is its *slack*.
+At a leaf no admitted mix is worth more than the price of its block; what it lacks is its *slack*.
 The blocks of a schedule are worth what its mixes are worth and the sum of their slacks, so each
 block in use adds the slack of its mix to the bound. A block that serves a job adds at least the
 least slack of all mixes there that have the job, and the job needs so many of them that their
@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..certificate.certificate import Certificate
-from ..certificate.one_job import Case, OneJob, proved_leaves
 from ..certificate.conditions import Condition
+from ..certificate.one_job import Case, OneJob, proved_leaves
 from ..errors import InvalidCertificate
 from ..problem.parts import Block
 from ..problem.row import reduced

@@ -1,0 +1,21 @@
+"""What-if: other rates and fleets, why a plan is as it is, and what would save a GPU.
+
+Imports ``serving`` and what stands before it.
+"""
+
+from __future__ import annotations
+
+from .explaining import Alternative, BlockChoices, Explanation, explain
+from .rightsizing import Relaxation, Rightsizing, rightsize
+from .services import what_if
+
+__all__ = [
+    "what_if",
+    "explain",
+    "Explanation",
+    "BlockChoices",
+    "Alternative",
+    "rightsize",
+    "Rightsizing",
+    "Relaxation",
+]
