@@ -45,6 +45,7 @@ LAYERS = (
     "cms.files",
     "cms.fleet.hardware",
     "cms.fleet.serving",
+    "cms.fleet.what_if",
     "cms.fleet.sharing",
     "cms.fleet.deployment",
     "cms.fleet.reconciling",

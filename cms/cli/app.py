@@ -19,6 +19,7 @@ from .capacity import capacity
 from .catalogue import algorithms, gpus
 from .check import check
 from .diff import diff
+from .explain import explain
 from .export import export
 from .init import init
 from .observe import observe
@@ -28,6 +29,7 @@ from .plan import plan
 from .predictor import predictor, train
 from .reconcile import reconcile
 from .report import report
+from .rightsize import rightsize
 from .session import Exit, Session, report_error, session_of
 from .share import share
 from .simulate import simulate
@@ -51,7 +53,7 @@ application = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    init, plan, capacity, simulate, solve, check, report,
+    init, plan, explain, rightsize, capacity, simulate, solve, check, report,
     observe, place, diff, transition, export, verify, reconcile, share, gpus,
     algorithms,
 )  # fmt: skip

@@ -1,9 +1,10 @@
 """Head-room more even, with no more layouts: blocks change hands where that lifts the least.
 
 A job's *share* is what its blocks give over its demand. In a step all machines of one group give
-one block to the job of the least share, from another job or an idle one, perhaps in exchange for
-one in another group, wherever no share falls to the least one. So shares rise in their order, from
-the least on, until no such step is left; there may be better schedules.
+one block to the job of the least share from another job, perhaps in exchange for one in another
+group, wherever no share falls to the least one. So shares rise in their order, from the least on,
+until no such step is left; there may be better schedules. Idle blocks stay idle: nothing is started
+for the sake of head-room alone.
 """
 
 from __future__ import annotations
@@ -36,16 +37,15 @@ def evened(problem: Problem, schedule: Schedule, *, effort: int = EFFORT) -> Sch
     Returns
     -------
     Schedule
-        Valid, with as many machines of each configuration, in no more groups.
+        Valid, with as many machines of each configuration and as many blocks in use, in no more
+        groups.
 
     Examples
     --------
     >>> from cms import Configuration, Job, MachineGroup
     >>> one = Configuration({"b": 6})
-    >>> problem = Problem(
-    ...     configurations=one, jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})]
-    ... )
-    >>> uneven = Schedule([MachineGroup(one, {("b", "x"): 3, ("b", "y"): 2}, 1)])
+    >>> problem = Problem(configurations=one, jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})])
+    >>> uneven = Schedule([MachineGroup(one, {("b", "x"): 4, ("b", "y"): 2}, 1)])
     >>> even = evened(problem, uneven)
     >>> dict(even.groups[0].assignment), str(least_share(problem, even))
     ({('b', 'x'): 3, ('b', 'y'): 3}, '3/2')
@@ -83,7 +83,7 @@ class _Step(NamedTuple):
     """In a group ``of`` gives a block to ``to``, who may give one in another group in exchange."""
 
     to: int
-    of: int | None
+    of: int
     group: int
     block: int
     other_group: int | None = None
@@ -98,18 +98,15 @@ class _State:
         self._rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
         self._groups: Sequence[MachineGroup] = list(schedule.groups)
         index = problem.block_index
-        #: Of each group: by block and job, None if idle, how many on one machine.
-        self._given: list[dict[tuple[int, int | None], int]] = []
+        #: Of each group: by block and job, how many on one machine.
+        self._given: list[dict[tuple[int, int], int]] = []
         self._got = [0] * problem.n_jobs
         for group in self._groups:
-            own: dict[tuple[int, int | None], int] = {}
-            idle = dict(group.configuration.blocks)
+            own: dict[tuple[int, int], int] = {}
             for (block, job), count in group.assignment.items():
                 at, j = index[block], problem.job_index(job)
                 own[at, j] = count
-                idle[block] -= count
                 self._got[j] += count * group.count * self._rows[j].supply[at]
-            own.update({(index[block], None): count for block, count in idle.items() if count})
             self._given.append(own)
 
     def share(self, job: int) -> Fraction:
@@ -133,8 +130,6 @@ class _State:
                 if of == to or not gives[block]:
                     continue
                 yield _Step(to, of, group, block)
-                if of is None:
-                    continue
                 for other, its_block in own:
                     if self._rows[of].supply[its_block]:
                         yield _Step(to, of, group, block, other, its_block)
@@ -151,13 +146,12 @@ class _State:
     def _changes(self, step: _Step) -> list[tuple[int, int]]:
         here = self._groups[step.group].count
         gained = here * self._rows[step.to].supply[step.block]
-        lost = here * self._rows[step.of].supply[step.block] if step.of is not None else 0
-        if step.other_group is not None and step.of is not None:
+        lost = here * self._rows[step.of].supply[step.block]
+        if step.other_group is not None:
             there = self._groups[step.other_group].count
             gained -= there * self._rows[step.to].supply[step.other_block]
             lost -= there * self._rows[step.of].supply[step.other_block]
-        changes = [(step.to, gained)]
-        return changes if step.of is None else [*changes, (step.of, -lost)]
+        return [(step.to, gained), (step.of, -lost)]
 
     def take(self, step: _Step) -> None:
         for job, more in self._changes(step):
@@ -166,7 +160,7 @@ class _State:
         if step.other_group is not None:
             self._hand_over(step.other_group, step.other_block, step.to, step.of)
 
-    def _hand_over(self, group: int, block: int, of: int | None, to: int | None) -> None:
+    def _hand_over(self, group: int, block: int, of: int, to: int) -> None:
         own = self._given[group]
         own[block, of] -= 1
         if not own[block, of]:
@@ -180,15 +174,9 @@ class _State:
         for group, own in zip(self._groups, self._given, strict=True):
             given: dict[tuple[Block, str], int] = {
                 (blocks[block], names[job]): count
-                for (block, job), count in sorted(own.items(), key=_place)
-                if job is not None
+                for (block, job), count in sorted(own.items())
             }
             key = group.configuration, frozenset(given.items())
             count = group.count + (merged[key].count if key in merged else 0)
             merged[key] = MachineGroup(group.configuration, given, count)
         return Schedule(merged.values())
-
-
-def _place(entry: tuple[tuple[int, int | None], int]) -> tuple[int, int]:
-    (block, job), _ = entry
-    return block, -1 if job is None else job

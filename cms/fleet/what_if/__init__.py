@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from .explaining import Alternative, BlockChoices, Explanation, explain
 from .rightsizing import Relaxation, Rightsizing, rightsize
-from .services import what_if
+from .services import changed_services
 
 __all__ = [
-    "what_if",
+    "changed_services",
     "explain",
     "Explanation",
     "BlockChoices",

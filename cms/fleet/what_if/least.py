@@ -19,14 +19,14 @@ from ...problem.problem import Problem
 from ...schedule.schedule import Schedule
 from ...shortages.growth import rechecked
 from ...shortages.search import Asking
-from ...solving.solution import Solution
+from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, last_where
 from .posing import Posing
 
 __all__ = ["Base", "Least", "Outcome", "least_relaxation"]
 
-#: A question gets this part of the time left.
-PART_OF_THE_TIME = 4
+#: A question gets one of so many parts of the time left; what fails in it is tried once more.
+PARTS_OF_THE_TIME = (4, 2)
 
 
 class Outcome(StrEnum):
@@ -163,7 +163,7 @@ class _Climb:
                 return Least(Outcome.NONE, certificate=self.proof)
         if self.proof is not None:
             self._climb(self.proof, self.base.leaves)
-        if not self._found(self.ladder.end, PART_OF_THE_TIME):
+        if not self._found(self.ladder.end):
             short = None if self.proof is None else self.low
             outcome = Outcome.NONE if short == self.ladder.end else Outcome.OPEN
             return Least(outcome, None, short, None, self.proof)
@@ -201,21 +201,26 @@ class _Climb:
             before = self.low, self.high
             if self.ladder.row(state) == self.ladder.row(self.low):
                 self.low = state
-            elif not self._found(state, PART_OF_THE_TIME) and before == (self.low, self.high):
+            elif not self._found(state) and before == (self.low, self.high):
                 return  # it was given up
 
-    def _found(self, state: Fraction, part: int) -> bool:
-        """Ask for a plan in a state, and take note of what is then known."""
-        problem = self._problem(state)
-        answer = self.asking.answer(problem, part=part, start=self.base.solution.schedule)
-        if answer.cost is not None and answer.cost <= self.base.target:
-            self.solution = answer
-            self._descend(state, answer.schedule)
-            return True
-        if self.base.is_too_dear(problem, answer.certificate):
-            self.low, self.proof = state, answer.certificate
-            if state != self.ladder.end:
-                self._climb(answer.certificate, ProvedLeaves(problem, answer.certificate))
+    def _found(self, state: Fraction) -> bool:
+        """Ask for a plan in a state, twice if need be, and take note of what is then known."""
+        problem, start = self._problem(state), self.base.solution.schedule
+        for part in PARTS_OF_THE_TIME:
+            answer = self.asking.answer(problem, part=part, start=start)
+            if answer.cost is not None and answer.cost <= self.base.target:
+                self.solution = answer
+                self._descend(state, answer.schedule)
+                return True
+            if self.base.is_too_dear(problem, answer.certificate):
+                self.low, self.proof = state, answer.certificate
+                if state != self.ladder.end:
+                    self._climb(answer.certificate, ProvedLeaves(problem, answer.certificate))
+                return False
+            if self.asking.over or answer.stop_reason is not StopReason.TIME_LIMIT:
+                return False
+            start = answer.schedule
         return False
 
     def _descend(self, state: Fraction, schedule: Schedule) -> None:

@@ -11,7 +11,7 @@ from ...shortages.search import Asking
 from ...solving.solution import Solution
 from ..serving.capacity import CapacityRule
 from ..serving.service import Service
-from .least import PART_OF_THE_TIME, Base, Least, Outcome
+from .least import PARTS_OF_THE_TIME, Base, Least, Outcome
 from .posing import Posing
 
 __all__ = ["forbidden", "least_late_share", "least_profiles", "with_profiles"]
@@ -36,7 +36,7 @@ def least_late_share(base: Base, service: Service, rule: CapacityRule, asking: A
         if proof is not None and base.is_too_dear(problem, proof):
             short = short if unsettled else share
             continue
-        answer = asking.answer(problem, part=PART_OF_THE_TIME)
+        answer = asking.answer(problem, part=PARTS_OF_THE_TIME[0])
         if _is_enough(answer, base):
             outcome = Outcome.FOUND if unsettled else Outcome.LEAST
             return Least(outcome, share, short, answer, certificate)
@@ -94,7 +94,7 @@ def _allowing(
     base: Base, service: Service, more: Sequence[str], asking: Asking
 ) -> tuple[Problem, Solution]:
     problem = base.posing.anew(with_profiles(service, more)).problem
-    return problem, asking.answer(problem, part=PART_OF_THE_TIME)
+    return problem, asking.answer(problem, part=PARTS_OF_THE_TIME[0])
 
 
 def _is_enough(answer: Solution, base: Base) -> bool:

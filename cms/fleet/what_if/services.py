@@ -11,10 +11,10 @@ from ...values.names import nearest
 from ...values.numbers import Number, exact
 from ..serving.service import Service
 
-__all__ = ["named_service", "what_if"]
+__all__ = ["changed_services", "named_service"]
 
 
-def what_if(
+def changed_services(
     services: Iterable[Service],
     *,
     scale: Number | Mapping[str, Number] = 1,
@@ -39,9 +39,9 @@ def what_if(
     Examples
     --------
     >>> services = [Service("chat", "bert", 100, 60), Service("photos", "resnet50", 40, 30)]
-    >>> print(*what_if(services, scale={"chat": "1.5"}, drop=["photos"]))
+    >>> print(*changed_services(services, scale={"chat": "1.5"}, drop=["photos"]))
     chat (bert): 150 items/s within 60 ms
-    >>> what_if(services, drop=["chats"])
+    >>> changed_services(services, drop=["chats"])
     Traceback (most recent call last):
         ...
     cms.errors.InvalidOption: there is no service 'chats'; nearest: 'chat'; expected one of: chat, \
