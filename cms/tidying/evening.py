@@ -173,8 +173,7 @@ class _State:
         merged: dict[object, MachineGroup] = {}
         for group, own in zip(self._groups, self._given, strict=True):
             given: dict[tuple[Block, str], int] = {
-                (blocks[block], names[job]): count
-                for (block, job), count in sorted(own.items())
+                (blocks[block], names[job]): count for (block, job), count in sorted(own.items())
             }
             key = group.configuration, frozenset(given.items())
             count = group.count + (merged[key].count if key in merged else 0)

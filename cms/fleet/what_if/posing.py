@@ -148,11 +148,11 @@ def _rule(
 def _difference(mine: Problem, theirs: Problem) -> str:
     """Word the first thing in which two problems of the same services differ."""
     if mine.blocks != theirs.blocks:
-        only = [
-            b for b in (*mine.blocks, *theirs.blocks) if (b in mine.blocks) != (b in theirs.blocks)
-        ]
-        where = "the plan has" if only and only[0] in mine.blocks else "the table has"
-        return f"{where} the instance {only[0]!r} alone" if only else "instances in another order"
+        gone = [block for block in mine.blocks if block not in theirs.blocks]
+        new = [block for block in theirs.blocks if block not in mine.blocks]
+        said = [f"nothing was measured on {gone[0]}" if gone else ""]
+        said.append(f"the plan knows nothing of {new[0]}" if new else "")
+        return ", and ".join(filter(None, said)) or "instances are in another order"
     for j, name in enumerate(mine.job_names):
         for at, block in enumerate(mine.blocks):
             own, other = mine.rows.supply(j, at), theirs.rows.supply(j, at)
