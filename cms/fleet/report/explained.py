@@ -84,7 +84,7 @@ def _choices(found: Explanation, plan: Plan) -> Iterator[RenderableType]:
         "instance", ">gives/s", ">in use", *([">worth"] if worth else []), ">one or more",
         *([">one alone"] if alone else []), ">only these", ">none",
     )  # fmt: skip
-    for each in found.blocks:
+    for each in sorted(found.blocks, key=lambda each: (each.gpu, each.supply_rps)):
         result.add_row(
             text(each.block),
             decimal(each.supply_rps),
@@ -133,7 +133,7 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
         yield (
             f"The proof has {count(found.cases, 'case')}; each number is the least of all of them."
         )
-    elif found.pays is not None:
+    elif found.pays is not None and found.bound > 0:
         yield (
             f"At the prices of the proof the service pays {decimal(found.pays)} of the bound's "
             f"{bound} {things}."

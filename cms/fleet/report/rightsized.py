@@ -13,7 +13,7 @@ from ..what_if.least import Outcome
 from ..what_if.rightsizing import What
 from .explained import unit_of
 from .text_table import table, text
-from .words import decimal, percent, printable
+from .words import count, decimal, percent, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -172,7 +172,9 @@ def _others(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
 
 def _meaning(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterator[str]:
     target = decimal(found.target)
-    plan = f"a plan of {target} GPUs or fewer" if one else f"a plan that costs {target} or less"
+    if one and found.target.denominator == 1:
+        target = count(int(found.target), "GPU")
+    plan = f"a plan {'of' if one else 'that costs'} at most {target}"
     if any(each.outcome is Outcome.LEAST for each in enough):
         yield (
             f"The least, proved: with that number, and all else as it is, {plan} was found and "
