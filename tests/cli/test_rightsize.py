@@ -44,6 +44,7 @@ def test_the_least_relaxations_are_listed_with_their_proofs(
     assert "chat latency limit 100 ms 120 ms +20 % the least, proved" in lines
     said = " ".join(out.split())
     assert "a plan of at most 1 GPU was found and checked" in said
+    assert "No smaller change of any one of these numbers is enough, proved: -7.7 %" in said
     assert max(map(len, out.splitlines())) <= 100
 
 
@@ -144,9 +145,9 @@ def test_what_is_found_and_not_proved_is_not_called_proved(made: list[str]) -> N
     said = printed(rightsized_report(replace(found, relaxations=(bare,), proved=False), plan, "x"))
     assert "found, not proved" in said
     assert "That 1 will not do as it is, was not proved" in " ".join(said.split())
-    opened = replace(rate, plan=None, outcome=Outcome.OPEN)
+    opened = replace(rate, plan=None, outcome=Outcome.OPEN, ruled_out=Fraction(1, 30))
     said = printed(rightsized_report(replace(found, relaxations=(opened,)), plan, "x"))
-    assert "rate: not known: chat" in said
+    assert "rate: not known: chat (more than 3.3 %)" in said
     said = printed(rightsized_report(replace(found, better=plan, relaxations=()), plan, "x"))
     assert "The plan can be had for 2 without any relaxation: plan again." in said
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ..what_if.least import Outcome
-from ..what_if.rightsizing import What
+from ..what_if.relaxations import What
 from .explained import unit_of
 from .text_table import table, text
 from .words import count, decimal, percent, printable
@@ -26,6 +26,8 @@ __all__ = ["rightsized_report"]
 _DIGITS = 7
 _SHOWN = 40
 """Relaxations of which a report shows all."""
+_NAMED = 20
+"""Services that are named where there is nothing to save, or it is not known."""
 _WORDS = {
     What.RATE: "rate",
     What.LATENCY_LIMIT: "latency limit",
@@ -91,8 +93,8 @@ def _parts(found: Rightsizing, plan: Plan, title: str) -> Iterator[RenderableTyp
         yield _table(enough)
     if more := enough[_SHOWN:]:
         yield Text(f"... and {decimal(len(more))} more (all with --json)", "dim")
-    lines = [*_others(found, Outcome.NONE, "alone is not enough, proved")]
-    lines += _others(found, Outcome.OPEN, "not known")
+    lines = [*_named(found, Outcome.NONE, "alone is not enough, proved")]
+    lines += _named(found, Outcome.OPEN, "not known")
     lines += [f"not looked at: {printable(each)}" for each in found.unasked]
     if enough:
         lines += ["", *_meaning(found, enough, one)]
@@ -156,18 +158,25 @@ def _found(each: Relaxation) -> str:
     )
 
 
-def _others(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
-    """Name what is not enough, or not known, by what it is."""
+def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
+    """Name what is not enough, or not known, by what it is; and what is proved of the latter."""
     for what, name in _WORDS.items():
         own = [
-            each.service
+            each
             for each in found.relaxations
             if each.plan is None and each.outcome is outcome and each.what is what
         ]
         if own:
-            shown = ", ".join(map(printable, own[:_SHOWN]))
-            more = f" and {decimal(len(own) - _SHOWN)} more" if len(own) > _SHOWN else ""
+            shown = ", ".join(printable(each.service) + _beyond(each) for each in own[:_NAMED])
+            more = f" and {decimal(len(own) - _NAMED)} more" if len(own) > _NAMED else ""
             yield f"{name}: {words}: {shown}{more}"
+
+
+def _beyond(each: Relaxation) -> str:
+    """How much is proved not to be enough, of what is not known."""
+    if each.outcome is not Outcome.OPEN or not each.ruled_out:
+        return ""
+    return f" (more than {percent(each.ruled_out)})"
 
 
 def _meaning(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterator[str]:
@@ -179,4 +188,10 @@ def _meaning(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterato
         yield (
             f"The least, proved: with that number, and all else as it is, {plan} was found and "
             "checked; and a checked certificate proves that anything short of it needs more."
+        )
+    if found.is_least_of_all and len(found.relaxations) > 1:
+        first = enough[0]
+        yield (
+            f"No smaller change of any one of these numbers is enough, proved: "
+            f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is least."
         )

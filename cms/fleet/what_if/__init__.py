@@ -6,7 +6,8 @@ Imports ``serving`` and what stands before it.
 from __future__ import annotations
 
 from .explaining import Alternative, BlockChoices, Explanation, explain
-from .rightsizing import Relaxation, Rightsizing, rightsize
+from .relaxations import Relaxation, Rightsizing
+from .rightsizing import rightsize
 from .services import changed_services
 
 __all__ = [

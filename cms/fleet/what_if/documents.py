@@ -8,7 +8,7 @@ from typing import Any
 from ...files.layout import number_to_json
 from .explaining import Alternative, BlockChoices, Explanation
 from .least import Outcome
-from .rightsizing import Relaxation, Rightsizing, What
+from .relaxations import Relaxation, Rightsizing, What
 
 __all__ = ["explanation_to_json", "rightsizing_to_json"]
 
@@ -87,6 +87,7 @@ def rightsizing_to_json(found: Rightsizing) -> dict[str, Any]:
         "target": number_to_json(found.target),
         "proved": found.proved,
         "better": None if found.better is None else _number(found.better.solution.cost),
+        "least_of_all": found.is_least_of_all,
         "relaxations": [_relaxation(each) for each in found.relaxations],
         "unasked": list(found.unasked),
         "seconds": round(found.seconds, 3),

@@ -23,7 +23,7 @@ from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, last_where
 from .posing import Posing
 
-__all__ = ["Base", "Least", "Outcome", "least_relaxation"]
+__all__ = ["Base", "Climb", "Least", "Outcome"]
 
 #: A question gets one of so many parts of the time left; what fails in it is tried once more.
 PARTS_OF_THE_TIME = (4, 2)
@@ -124,8 +124,8 @@ class Least(NamedTuple):
     certificate: Certificate | None = None
 
 
-def least_relaxation(ladder: Ladder, base: Base, asking: Asking) -> Least:
-    """Find the first state of a ladder with a plan that costs little enough.
+class Climb:
+    """The search for the first state of a ladder with a plan that costs little enough.
 
     Parameters
     ----------
@@ -134,17 +134,17 @@ def least_relaxation(ladder: Ladder, base: Base, asking: Asking) -> Least:
     base : Base
     asking : Asking
 
-    Returns
-    -------
-    Least
-        Every claim of it is checked: the schedule by the driver, the certificate on the problem of
-        the state.
+    Attributes
+    ----------
+    low : Fraction
+        The loosest state that is proved to be too little; the present one, if none is.
+    proof : Certificate or None
+        Of that; None if none is.
+
+    Notes
+    -----
+    Every claim is checked: schedules by the driver, certificates on the problem of their state.
     """
-    return _Climb(ladder, base, asking).run()
-
-
-class _Climb:
-    """The search on one ladder."""
 
     def __init__(self, ladder: Ladder, base: Base, asking: Asking) -> None:
         self.ladder, self.base, self.asking = ladder, base, asking
@@ -153,19 +153,27 @@ class _Climb:
         self.proof = base.solution.certificate if base.proved else None
         self.solution: Solution | None = None
 
-    def run(self) -> Least:
-        if self.low == self.high:  # nothing changes
-            outcome = Outcome.OPEN if self.proof is None else Outcome.NONE
-            return Least(outcome, certificate=self.proof)
-        if self.proof is not None and self._is_too_little(self.base.leaves)(self.ladder.end):
-            end = self._problem(self.ladder.end)
+    def prove(self) -> bool:
+        """Go as far as the plan's own certificate reaches; whether that settles it.
+
+        This asks nothing, so that it takes little time.
+        """
+        if self.proof is None:
+            return self.low == self.high
+        if self.low != self.high and self._is_too_little(self.base.leaves)(self.high):
+            end = self._problem(self.high)
             if self.base.is_too_dear(end, self.proof):
-                return Least(Outcome.NONE, certificate=self.proof)
-        if self.proof is not None:
+                self.low = self.high
+        if self.low != self.high:
             self._climb(self.proof, self.base.leaves)
-        if not self._found(self.ladder.end):
-            short = None if self.proof is None else self.low
-            outcome = Outcome.NONE if short == self.ladder.end else Outcome.OPEN
+        return self.low == self.ladder.end
+
+    def finish(self) -> Least:
+        """Return what is then known; ask for plans where something is open."""
+        short = None if self.proof is None else self.low
+        if self.low == self.ladder.end or not self._found(self.ladder.end):
+            settled = self.proof is not None and self.low == self.ladder.end
+            outcome = Outcome.NONE if settled else Outcome.OPEN
             return Least(outcome, None, short, None, self.proof)
         self._close_in()
         outcome = Outcome.FOUND
@@ -208,6 +216,8 @@ class _Climb:
         """Ask for a plan in a state, twice if need be, and take note of what is then known."""
         problem, start = self._problem(state), self.base.solution.schedule
         for part in PARTS_OF_THE_TIME:
+            if self.asking.over:
+                return False
             answer = self.asking.answer(problem, part=part, start=start)
             if answer.cost is not None and answer.cost <= self.base.target:
                 self.solution = answer
@@ -218,7 +228,7 @@ class _Climb:
                 if state != self.ladder.end:
                     self._climb(answer.certificate, ProvedLeaves(problem, answer.certificate))
                 return False
-            if self.asking.over or answer.stop_reason is not StopReason.TIME_LIMIT:
+            if answer.stop_reason is not StopReason.TIME_LIMIT:
                 return False
             start = answer.schedule
         return False
@@ -227,11 +237,12 @@ class _Climb:
         """Find the first state in which a schedule serves."""
         blocks = _blocks_of(schedule, self.base.posing.problem, self.name)
         serves = self.ladder.serves
-        self.high = state
-        if not serves(self.low, blocks):
-            _, self.high = last_where(
-                self.ladder, self.low, state, lambda each: not serves(each, blocks)
-            )
+        if serves(self.low, blocks):  # which was not proved to be too little
+            self.high = self.low
+            return
+        _, self.high = last_where(
+            self.ladder, self.low, state, lambda each: not serves(each, blocks)
+        )
 
     def _climb(self, certificate: Certificate, leaves: ProvedLeaves) -> None:
         """Find the last state that a certificate proves to be too little."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,13 +30,13 @@ from cms import (
 )
 from cms.certificate.certificate import BlockPrices
 from cms.fleet import Plan, Scenario, as_problem, rightsize
-from cms.fleet.serving import LoadCurve, OperatingPoint, Service
+from cms.fleet.serving import LoadCurve, OperatingPoint, Service, loads
 from cms.fleet.serving.capacity import CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.what_if import Relaxation, Rightsizing
 from cms.fleet.what_if.documents import rightsizing_to_json
 from cms.fleet.what_if.least import Outcome
-from cms.fleet.what_if.rightsizing import What
+from cms.fleet.what_if.relaxations import What
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
 from tests.oracle import optimum
 from tests.property.problems import share
@@ -132,9 +134,11 @@ def require_proofs(found: Rightsizing, plan: Plan, each: Relaxation) -> None:
         assert not check(each.plan.serving.problem, each.plan.solution.schedule)
     if each.outcome is Outcome.NONE:
         assert each.certificate is not None
+        assert each.ruled_out is None
     if each.outcome is Outcome.LEAST:
         assert each.certificate is not None
         assert each.plan is not None
+        assert each.ruled_out == each.change
     assert (each.plan is None) == (each.outcome in (Outcome.NONE, Outcome.OPEN))
 
 
@@ -161,6 +165,55 @@ def test_the_least_relaxation_is_the_first_breakpoint_that_is_enough(rule: str, 
         require_proofs(found, plan, each)
         check_one = require_rate if each.what is What.RATE else require_limit
         check_one(plan, points, rule, each, found.target)
+
+
+def ratios() -> list[Fraction]:
+    """Where the shipped tables have entries, read from their files."""
+    folder = Path(loads.__file__).parent / "loads"
+    tables = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+    return sorted({Fraction(ratio) for table in tables for ratio in table["ratios"]})
+
+
+@share(4)
+@given(seed=st.integers(0, 10**9))
+def test_under_the_rule_capacity_limits_are_tried_where_its_tables_change(seed: int) -> None:
+    rng = random.Random(seed)
+    services, points = tiny_fleet(rng, most=2)
+    plan = planned(services, points, "capacity")
+    if plan is None:
+        return
+    found = rightsize(plan, points, time_limit=None, threads=1)
+    for each in found.relaxations:
+        require_proofs(found, plan, each)
+        if each.what is not What.LATENCY_LIMIT:
+            continue
+        service = plan.serving.service(each.service)
+        own = [point.batch_ms for point in points if point.model == service.model]
+        assert service.latency_limit_ms is not None
+        limits = sorted({batch * ratio for batch in own for ratio in ratios()})
+        enough = None
+        for limit in limits:
+            if limit > service.latency_limit_ms:
+                new = other(service, latency_limit_ms=limit)
+                cost = fewest(exchanged(services, new), points, "capacity")
+                if cost is not None and cost <= found.target:
+                    enough = limit
+                    break
+        assert each.enough == enough
+
+
+def test_what_is_least_of_all_is_proved_or_not_said() -> None:
+    found = rightsize(chat(), POINTS)
+    rate, limit = found.relaxations
+    assert (rate.ruled_out, limit.ruled_out) == (Fraction(1, 13), Fraction(1, 5))
+    assert found.is_least_of_all
+    opened = replace(limit, outcome=Outcome.OPEN, plan=None)
+    for ruled_out, least in ((Fraction(1, 13), True), (Fraction(1, 14), False)):
+        other = replace(found, relaxations=(rate, replace(opened, ruled_out=ruled_out)))
+        assert other.is_least_of_all is least
+    loose = replace(rate, outcome=Outcome.FOUND)
+    assert not replace(found, relaxations=(loose, limit)).is_least_of_all
+    assert not replace(found, relaxations=(opened,)).is_least_of_all
 
 
 def numbers(found: Rightsizing) -> list[Relaxation]:
@@ -327,7 +380,7 @@ def test_without_time_nothing_is_claimed() -> None:
     cancel.set()
     found = rightsize(chat(rate_rps=310), POINTS, cancel=cancel, to=1)
     (rate,) = (each for each in found.relaxations if each.what is What.RATE)
-    assert (rate.outcome, rate.enough, rate.short) == (Outcome.FOUND, 0, 180)
+    assert (rate.outcome, rate.enough, rate.ruled_out) == (Outcome.OPEN, None, 0)
 
 
 def test_a_question_that_is_given_up_is_not_called_proved(monkeypatch: pytest.MonkeyPatch) -> None:
