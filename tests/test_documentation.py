@@ -110,6 +110,22 @@ def test_what_the_page_about_time_sharing_types_in_an_empty_folder_does_what_it_
         assert words in page
 
 
+def test_what_the_page_about_what_if_types_in_an_empty_folder_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "what-if.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    said = typed(page, capsys)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.M | re.S)
+    tables = [text for language, text in fenced if not language]
+    assert len(tables) == 2
+    for line in "".join(tables).splitlines():
+        assert line in said.splitlines() or not line
+    assert "services (what if: all rates x 2, without chat)" in said
+    assert "4 GPUs, proved >= 4: optimal, proof checked" in said
+    assert "its bound 2.02" in " ".join(said.split())
+
+
 def typed(page: str, capsys: pytest.CaptureFixture[str]) -> str:
     """Do what the shell blocks of a page say in this folder, and return what was printed."""
     said = ""
