@@ -27,8 +27,9 @@ from cms import (
     Problem,
     solve,
 )
-from cms.certificate.one_job import Given, OneJob, ProvedLeaves
-from cms.problem.row import reduced
+from cms.certificate.one_job import Case, Given, OneJob, ProvedLeaves
+from cms.problem.row import Row, reduced
+from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.problems import problems, share, supply
@@ -161,6 +162,19 @@ def test_a_case_that_the_branches_rule_out_does_not_count() -> None:
     assert one.bound == one.bound_if(Given({"b": 2})) == 2
     assert tree.bound(problem) == 2
     assert one.bound_if(Given({"b": 1})) == 2
+
+
+def test_a_case_counts_up_to_what_its_branches_allow() -> None:
+    cases = [
+        Case(Fraction(0), (Fraction(1),), FrozenMap({"b": (0, 2)})),
+        Case(Fraction(5), (Fraction(1),), FrozenMap({"b": (3, None)})),
+    ]
+    one = OneJob(["b"], Row(3, (1,), 1), cases)
+    assert [one.bound_if(Given({"b": n})) for n in (1, 2, 3)] == [3, 3, 8]
+    assert one.bound_if(Given(without=frozenset("b"))) is None
+    idle = OneJob(["b"], Row(0, (1,), 1), cases)
+    assert idle.bound_if(Given(without=frozenset("b"))) == 0
+    assert OneJob(["b"], Row(0, (1,), 1), cases[1:]).bound_if(Given(without=frozenset("b"))) is None
 
 
 def test_a_proof_of_infeasibility_leaves_no_case() -> None:
