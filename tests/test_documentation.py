@@ -58,7 +58,7 @@ def test_a_relative_link_in_a_document_leads_to_a_file(document: Path) -> None:
 
 
 def test_every_test_behind_a_promise_exists() -> None:
-    promises = (ROOT / "docs" / "promises.md").read_text("utf-8")
+    promises = (ROOT / "docs" / "methods" / "promises.md").read_text("utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", promises)
     assert named, "the page names the test behind each promise"
     missing = [
@@ -73,14 +73,14 @@ def test_every_command_that_is_named_exists_and_is_named() -> None:
     command_line = Path(sys.executable).with_name("cms")
     run = subprocess.run([command_line, "--help"], capture_output=True, text=True, check=True)
     there = set(re.findall(r"^  ([a-z]+)  ", run.stdout, re.MULTILINE))
-    for page in (README, ROOT / "docs" / "commands.md"):
+    for page in (README, ROOT / "docs" / "reference" / "commands.md"):
         assert set(re.findall(r"`cms ([a-z]+)", page.read_text("utf-8"))) == there
 
 
 def test_what_the_page_about_deployments_types_in_an_empty_folder_does_what_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "deployment.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     said = typed(page, capsys)
     for words in (
@@ -96,7 +96,7 @@ def test_what_the_page_about_deployments_types_in_an_empty_folder_does_what_it_s
 def test_what_the_page_about_time_sharing_types_in_an_empty_folder_does_what_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "time-sharing.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "time-sharing.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     said = typed(page, capsys)
     assert (tmp_path / "plan.svg").exists()
@@ -174,9 +174,9 @@ _FURTHER = ("latency_limit_ms", "allowed_profiles", "late_share", "queue")
 
 
 def test_the_tables_page_has_every_column_and_rule_and_its_example_is_read(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "tables.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "tables.md").read_text("utf-8")
     for name in (*SERVICE_COLUMNS, *_FURTHER, *POINT_COLUMNS, *RULES):
-        assert f"\n| `{name}` " in page, f"docs/tables.md has no line for {name}"
+        assert f"\n| `{name}` " in page, f"docs/reference/tables.md has no line for {name}"
     example = re.search(r"^```\n(.*?)^```$", page, re.M | re.S)
     assert example is not None
     for name, table in zip(("services", "points"), example.group(1).split("\n\n"), strict=True):

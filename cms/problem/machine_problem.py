@@ -93,7 +93,7 @@ class MachineProblem(ABC):
 
     @abstractmethod
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+        """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
 
     def one_job_a_block(self) -> Any:
         """Return the :class:`cms.Problem` whose bounds by block prices are this one's, too.

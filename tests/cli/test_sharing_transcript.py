@@ -1,4 +1,4 @@
-"""What docs/sharing.md types on the command line does what it says."""
+"""What docs/guides/sharing.md types on the command line does what it says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.source_tree import ROOT
 
 def transcript() -> list[tuple[list[str], str]]:
     """Commands of the first console block, with what they print."""
-    text = (ROOT / "docs" / "sharing.md").read_text("utf-8")
+    text = (ROOT / "docs" / "guides" / "sharing.md").read_text("utf-8")
     block = text.split("```console\n")[1].split("```")[0].replace("\\\n", " ")
     parts = [part.partition("\n") for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
     return [(shlex.split(command), said) for command, _, said in parts]

@@ -1,4 +1,4 @@
-"""The JSON Schemas in ``docs/schemas`` say what the documents are, as the readers do."""
+"""The JSON Schemas in ``docs/reference/schemas`` say what the documents are, as the readers do."""
 
 from __future__ import annotations
 
