@@ -1,6 +1,8 @@
 """How sphinx makes the site: ``make docs``."""
+
 import sys
 from pathlib import Path
+
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 project = "configurable-machines"
 extensions = [

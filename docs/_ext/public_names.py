@@ -8,13 +8,16 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-from docutils import nodes
 from sphinx.addnodes import pending_xref
-from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 PACKAGES = (
     "cms",
@@ -45,25 +48,23 @@ def places() -> dict[int, str]:
     return found
 
 
-def existing(target: str, module: str) -> Any:
-    """What a dotted name means to the readers of a module; LookupError if nothing.
+@cache
+def meant(target: str, module: str) -> object:
+    """What a dotted name means to the readers of a module; None if nothing.
 
     The text may have been written in a module further down, so that the packages and then all
     modules of ours are asked, too.
     """
     last = target.rpartition(".")[2]
     ours = sorted(name for name in sys.modules if name.startswith(("cms.", "instances.")))
-    for name in (target, *(f"{home}.{last}" for home in (module, *PACKAGES, *ours))):
-        parts = name.split(".")
-        for cut in range(len(parts), 0, -1):
-            try:
-                found: Any = import_module(".".join(parts[:cut]))
-                for part in parts[cut:]:
-                    found = getattr(found, part)
-            except (ImportError, AttributeError):
-                continue
+    for home in (module, *PACKAGES, *ours):
+        found = getattr(import_module(home), last, None)
+        if found is not None:
             return found
-    raise LookupError(target)
+    try:
+        return resolve_name(target)
+    except (ImportError, AttributeError, ValueError):
+        return None
 
 
 def settle_types(app: Sphinx, document: nodes.document) -> None:
@@ -73,12 +74,9 @@ def settle_types(app: Sphinx, document: nodes.document) -> None:
     that ends alike for its meaning.
     """
     for node in list(document.findall(pending_xref)):
-        if node.get("refdomain") == "py" and node.get("refspecific"):
+        if node.get("refdomain") == "py" and node.hasattr("refspecific"):
             target, module = node["reftarget"], node.get("py:module") or "cms"
-            try:
-                place = places().get(id(existing(target, module)))
-            except LookupError:
-                place = next((each for each in places().values() if each == f"cms.{target}"), None)
+            place = places().get(id(meant(target, module)))
             if place is None:
                 node.replace_self(node.children)
             else:
@@ -92,15 +90,12 @@ def resolve(
     """Find the public place of a name that is told by another one."""
     if node.get("refdomain") != "py" or app.builder is None:
         return None
-    try:
-        found = existing(node["reftarget"], node.get("py:module") or "cms")
-    except LookupError:
+    found = meant(node["reftarget"], node.get("py:module") or "cms")
+    if found is None:
         return None
     if place := places().get(id(found)):
         domain = env.domains.python_domain
-        return domain.resolve_xref(
-            env, node["refdoc"], app.builder, "obj", place, node, content
-        )
+        return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", place, node, content)
     return content
 
 
