@@ -1,4 +1,4 @@
-"""The documents tell the truth: their code runs, their links lead somewhere, their tests exist."""
+"""The documents tell the truth: their code runs, what they name exists."""
 
 from __future__ import annotations
 
@@ -15,46 +15,26 @@ import pytest
 from cms.cli.app import run
 from cms.fleet import RULES, as_problem, read_operating_points, read_services
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
+from tests.documentation.pages import DOCUMENTS, README, blocks, shown
+from tests.source_tree import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
-README = ROOT / "README.md"
-
-
-def python_of(document: Path) -> list[str]:
-    """The blocks of Python in a document."""
-    return re.findall(r"^```python\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S)
+#: A theorem's solvers, which tests of their own run.
+LONG = "docs/methods/proofs.md"
+PYTHON = [document for document in DOCUMENTS if blocks(document, "python")]
 
 
-#: A whole conformance suite and a theorem's solvers, which tests of their own run.
-LONG = {"CONTRIBUTING.md-0", "proofs.md-1"}
-CODE = [
-    pytest.param(
-        code,
-        id=(name := f"{document.name}-{number}"),
-        marks=[pytest.mark.long] if name in LONG else [],
-    )
-    for document in DOCUMENTS
-    for number, code in enumerate(python_of(document))
-]
-
-
-@pytest.mark.parametrize("code", CODE)
-def test_the_python_in_a_document_runs(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process, where a warning is an error too."""
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(each, marks=[pytest.mark.long] * (shown(each) == LONG)) for each in PYTHON],
+    ids=shown,
+)
+def test_the_python_in_a_document_runs(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, where a warning is an error too; one block after the other."""
     monkeypatch.chdir(ROOT)
     module = ModuleType("typed_by_a_reader")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(code, "a document", "exec"), module.__dict__)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_a_relative_link_in_a_document_leads_to_a_file(document: Path) -> None:
-    text = document.read_text("utf-8")
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) + re.findall(r'<img src="([^"]+)"', text)
-    relative = [link for link in links if "://" not in link]
-    missing = [link for link in relative if not (document.parent / link).exists()]
-    assert not missing
+    for code in blocks(document, "python"):
+        exec(compile(code, shown(document), "exec"), module.__dict__)
 
 
 def test_every_test_behind_a_promise_exists() -> None:
@@ -159,7 +139,7 @@ def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_pa
 @pytest.mark.long
 def test_a_users_type_checker_follows_the_package_from_an_empty_folder(tmp_path: Path) -> None:
     """It reads paths alone: an editable install by an import hook is invisible to it."""
-    for number, code in enumerate(python_of(README)):
+    for number, code in enumerate(blocks(README, "python")):
         (tmp_path / f"mine_{number}.py").write_text(code, "utf-8")
     cache = ROOT / ".mypy_cache" / "outside"
     run = subprocess.run(
