@@ -79,6 +79,7 @@ class Transcript(BashSessionLexer):
     """Commands after ``$``; a line that begins in another way was printed."""
 
     _ps1rgx = re.compile(r"^((?:\$ ))(.*\n?)")
+    _venv = re.compile(r"(?!)()()")  # a line that begins with a bracket is not one, either
 
 
 def setup(app):

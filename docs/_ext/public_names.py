@@ -6,6 +6,7 @@ A name that exists without a place on the site stays a word; one that does not e
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from pkgutil import resolve_name
@@ -102,9 +103,15 @@ def resolve(
 def choose_members(
     app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
-    """Of a package, document what has its place there, constants among it, and nothing else."""
+    """Of a package, document what has its place there, constants among it, and nothing else.
+
+    Of a class all words of an enumeration; and of a named tuple not what Python says of its fields,
+    since its docstring says more.
+    """
     if what != "module":
-        return None
+        if isinstance(member, Enum):
+            return False
+        return True if (member.__doc__ or "").startswith("Alias for field number") else None
     return places().get(id(member)) != f"{app.env.temp_data['autodoc:module']}.{name}"
 
 
