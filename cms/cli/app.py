@@ -19,6 +19,7 @@ from .capacity import capacity
 from .catalogue import algorithms, gpus
 from .check import check
 from .diff import diff
+from .explore import explore
 from .export import export
 from .init import init
 from .observe import observe
@@ -51,7 +52,7 @@ application = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    init, plan, capacity, simulate, solve, check, report,
+    init, plan, explore, capacity, simulate, solve, check, report,
     observe, place, diff, transition, export, verify, reconcile, share, gpus,
     algorithms,
 )  # fmt: skip
