@@ -32,6 +32,7 @@ PACKAGES = (
     "cms.fleet.deployment.export",
     "cms.fleet.reconciling",
     "cms.fleet.simulation",
+    "cms.fleet.explore",
     "instances.families",
     "instances.published",
 )
