@@ -74,7 +74,7 @@ docs: $(VENV)/.installed-for-tests
 	@echo "The site is in out/docs/index.html."
 
 docs-links: $(VENV)/.installed-for-tests
-	@$(SPHINX) --builder linkcheck out/docs-links
+	@$(SPHINX) --builder linkcheck --define nb_execution_mode=off out/docs-links
 
 install:
 	@rm -f $(VENV)/.installed $(VENV)/.installed-for-tests

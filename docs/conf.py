@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from nbclient import NotebookClient
 from pygments.lexers.shell import BashSessionLexer
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -18,7 +19,6 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "public_names",
 ]
@@ -33,6 +33,8 @@ nb_execution_timeout = 600
 nb_merge_streams = True
 nb_code_prompt_show = "the code"
 nb_code_prompt_hide = "the code"
+# Every kernel warns that nobody encrypts what it says to us, on this machine.
+NotebookClient.extra_arguments.default_args = (["--log-level=ERROR"],)
 # The kernel does not look at the terminal; without this, reports have its width where there is one.
 os.environ["COLUMNS"] = "100"
 
@@ -48,7 +50,6 @@ maximum_signature_line_length = 90
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
-viewcode_follow_imported_members = True
 
 # --- looks ----------------------------------------------------------------------------------------
 
