@@ -23,6 +23,8 @@ extensions = [
     "public_names",
 ]
 
+highlight_language = "none"  # what names no language is what a command prints
+
 # --- Markdown, and pages that are notebooks -------------------------------------------------------
 
 myst_enable_extensions = ["colon_fence"]
