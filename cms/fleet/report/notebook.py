@@ -122,15 +122,16 @@ def solution_view(solution: Solution) -> View:
             for at in range(min(number, _MOST_CELLS))
         ]
         _draw_cells(canvas, f"{decimal(group.count)} ×", cells[:_MOST_CELLS], places)
-    if (rest := len(groups) - MOST_BARS) > 0:
-        canvas.text(f"... and {rest:,} more groups", EDGE, FONT, "soft", down=LINE)
+    if (left := len(groups) - MOST_BARS) > 0:
+        canvas.text(f"... and {left:,} more groups", EDGE, FONT, "soft", down=LINE)
     picture = canvas.document(f"Machines of a solution: {solution.status}")
     lines = str(solution).split("\n\n", 1)
     facts = [tuple(line.split("  ", 1)) for line in lines[0].splitlines()]
-    rows = [(name.strip(), *(value.strip() for value in rest)) for name, *rest in facts]
+    rows = [(name.strip(), *(value.strip() for value in after)) for name, *after in facts]
     head, groups_shown, more = solution.schedule.excerpt(MOST_ROWS)
     tables = [("", (), rows), ("Machines", tuple(head), groups_shown)]
-    return View(_html("Solution", more or "", picture, tables), picture)
+    rest = f"<p>{_said(more)}</p>" if more else ""
+    return View(_html("", "", picture, tables, rest), picture)
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -237,8 +238,9 @@ def _html(
     lead: str,
     picture: str,
     tables: Iterable[_Table],
+    rest: str = "",
 ) -> str:
-    """Write a fragment; every text is escaped."""
+    """Write a fragment, with the rest at its end; every text is escaped."""
     parts = [f"<p><strong>{_said(title)}</strong> {_said(lead)}</p>"] if title or lead else []
     data = base64.b64encode(picture.encode()).decode("ascii")
     shown_before, *others = [_table(*each) for each in tables] or [""]
@@ -247,6 +249,7 @@ def _html(
         f'<img alt="{_said(lead or title)}" style="max-width: 100%" '
         f'src="data:image/svg+xml;base64,{data}" />',
         *others,
+        rest,
     ]
     return f"<div>{''.join(parts)}</div>"
 
