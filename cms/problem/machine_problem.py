@@ -16,6 +16,7 @@ from ..running.stopping import never
 from ..values.frozen import FrozenMap
 from ..values.names import NumberedNames
 from ..values.numbers import common_step
+from ..values.viewed import Viewed
 from .parts import (
     AnyConfiguration,
     Block,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MachineProblem(ABC):
+class MachineProblem(Viewed, ABC):
     """Machines with their configurations, and the names of jobs; immutable, hashable, picklable.
 
     A kind of problem derives from it and says what the jobs need: :class:`cms.Problem` is the one
