@@ -25,6 +25,7 @@ from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem
+    from ...schedule.schedule import MachineGroup
     from ...solving.solution import Solution
     from ..deployment.model import Deployment
     from ..hardware import Gpu
