@@ -152,7 +152,9 @@ class Solution(Viewed, Tabular):
         return "\n".join(lines)
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
-        return {"history": (line._asdict() for line in self.history), "schedule": self._groups()}
+        tables = {"history": (line._asdict() for line in self.history)}
+        has_machines = self.cost is None or self.machine_count is not None
+        return {**tables, "schedule": self._groups()} if has_machines else tables
 
     def _groups(self) -> Iterator[Record]:
         for number, group in enumerate(self.schedule.groups):

@@ -25,6 +25,7 @@ from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem
+    from ...schedule.schedule import MachineGroup
     from ...solving.solution import Solution
     from ..deployment.model import Deployment
     from ..hardware import Gpu
@@ -109,7 +110,10 @@ def solution_view(solution: Solution) -> View:
     """Show a solution: what was found and what is proved, and its machines."""
     canvas = Canvas()
     canvas.text(f"{solution.status.replace('_', ' ')}", EDGE, 20, "title", down=30)
-    groups, places = solution.schedule.groups, dict[str, int]()
+    schedule = solution.schedule
+    # of other kinds of problems there are no machines to draw
+    groups: Sequence[MachineGroup] = getattr(schedule, "groups", ())
+    places: dict[str, int] = {}
     for group in islice(groups, MOST_BARS):
         counts = {
             block: [str(job) for (given, job), n in group.assignment.items() if given == block
@@ -128,8 +132,8 @@ def solution_view(solution: Solution) -> View:
     lines = str(solution).split("\n\n", 1)
     facts = [tuple(line.split("  ", 1)) for line in lines[0].splitlines()]
     rows = [(name.strip(), *(value.strip() for value in after)) for name, *after in facts]
-    head, groups_shown, more = solution.schedule.excerpt(MOST_ROWS)
-    tables = [("", (), rows), ("Machines", tuple(head), groups_shown)]
+    head, groups_shown, more = schedule.excerpt(MOST_ROWS)
+    tables = [("", (), rows), ("Schedule", tuple(head), groups_shown)]
     rest = f"<p>{_said(more)}</p>" if more else ""
     return View(_html("", "", picture, tables, rest), picture)
 
