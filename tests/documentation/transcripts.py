@@ -19,6 +19,7 @@ from doctest import ELLIPSIS, OutputChecker
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from cms.cli.app import run
 
@@ -29,6 +30,8 @@ _COMMAND = re.compile(
     re.M,
 )
 _PROGRESS = re.compile(r"^ +(time  .*|[0-9.]+s  .*)\n", re.M)
+#: As wide as a file is, whatever terminal the tests run in.
+_WIDE = {"COLUMNS": "100"}
 _SECONDS = re.compile(r"\b[0-9]+\.[0-9]+ s\b")
 
 
@@ -67,12 +70,13 @@ class Shell:
         told, errors = StringIO(), StringIO()
         if command.startswith("cms ") and "|" not in command:
             line = command.replace("\\\n", " ")
-            with redirect_stdout(told), redirect_stderr(errors):
+            wide = patch.dict(os.environ, _WIDE)
+            with wide, redirect_stdout(told), redirect_stderr(errors):
                 self._code = run(shlex.split(line, comments=True)[1:])
         else:
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(
-                ["sh", "-c", command], env={**os.environ, "PATH": path},
+                ["sh", "-c", command], env={**os.environ, **_WIDE, "PATH": path},
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             self._code = done.returncode
