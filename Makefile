@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint style format long install hooks constraints clean
+.PHONY: help demo test lint style format long docs docs-links install hooks constraints clean
 
 help:
 	@echo "make demo         plan a published scenario: the plan, its bound, its proof and a picture"
@@ -23,6 +23,8 @@ help:
 	@echo "make lint         ruff and mypy --strict alone"
 	@echo "make format       let ruff rewrite what it can"
 	@echo "make long         the long runs of the tests (minutes to hours)"
+	@echo "make docs         the documentation as a site in out/docs; warnings are errors"
+	@echo "make docs-links   ask the network whether the links to other sites lead somewhere"
 	@echo "make install      install again, after a change to pyproject.toml"
 	@echo "make hooks        run the linters before every commit"
 	@echo "make constraints  renew the pinned versions in constraints.txt"
@@ -64,6 +66,16 @@ format: $(VENV)/.installed-for-tests
 long: $(VENV)/.installed-for-tests
 	@CMS_HYPOTHESIS_PROFILE=long $(PYTEST) -m "long or not long"
 
+# Pages that are notebooks are run, and every picture is drawn anew.
+SPHINX := $(RUN) -m sphinx --fail-on-warning --keep-going --quiet docs
+
+docs: $(VENV)/.installed-for-tests
+	@$(SPHINX) --builder html out/docs
+	@echo "The site is in out/docs/index.html."
+
+docs-links: $(VENV)/.installed-for-tests
+	@$(SPHINX) --builder linkcheck --define nb_execution_mode=off out/docs-links
+
 install:
 	@rm -f $(VENV)/.installed $(VENV)/.installed-for-tests
 	@$(MAKE) --no-print-directory $(VENV)/.installed-for-tests
@@ -102,7 +114,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt
 	$(environment)
-	@$(INSTALL) '.[plot,bench,test,dev]'
+	@$(INSTALL) '.[plot,bench,test,dev,docs]'
 	@touch $(VENV)/.installed $@
 
 # Versions only, from an environment that holds nothing else: no hosts, no paths, not ourselves.
@@ -110,7 +122,7 @@ constraints:
 	@rm -rf out/constraints && mkdir -p out
 	@$(PYTHON) -m venv out/constraints
 	@out/constraints/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --editable '.[plot,bench,test,dev,hooks]'
+	  --editable '.[plot,bench,test,dev,docs,hooks]'
 	@{ echo "# Pinned for development; 'make constraints' renews it. Versions only."; \
 	  out/constraints/bin/python -m pip freeze --exclude-editable | grep '=='; } > constraints.txt
 	@rm -rf out/constraints

@@ -35,7 +35,11 @@ class Browser:
 
     def open(self, page: Path) -> None:
         """Show a file."""
-        _ask(f"{self._at}/url", {"url": page.resolve().as_uri()})
+        self.visit(page.resolve().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Show what is at an address."""
+        _ask(f"{self._at}/url", {"url": address})
 
     def run(self, script: str) -> Any:
         """Run a script in the page and return what it returns."""

@@ -51,6 +51,7 @@ LAYERS = (
     "cms.fleet.reconciling",
     "cms.fleet.simulation",
     "cms.fleet.report",
+    "cms.fleet.explore",
     "cms.cli",
 )
 # The rooms of ``algorithms``, each importing only rooms before it: what several methods stand

@@ -20,6 +20,7 @@ from .catalogue import algorithms, gpus
 from .check import check
 from .diff import diff
 from .explain import explain
+from .explore import explore
 from .export import export
 from .init import init
 from .observe import observe
@@ -27,6 +28,7 @@ from .options import UsageError
 from .place import place
 from .plan import plan
 from .predictor import predictor, train
+from .program import program
 from .reconcile import reconcile
 from .report import report
 from .rightsize import rightsize
@@ -53,8 +55,8 @@ application = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    init, plan, explain, rightsize, capacity, simulate, solve, check, report,
-    observe, place, diff, transition, export, verify, reconcile, share, gpus,
+    init, plan, explain, rightsize, explore, capacity, simulate, solve, check, report,
+    observe, place, diff, transition, export, verify, reconcile, share, program, gpus,
     algorithms,
 )  # fmt: skip
 for _command in _COMMANDS:

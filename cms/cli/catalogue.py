@@ -55,11 +55,6 @@ def gpus(
     return Exit.ANSWER
 
 
-def is_device_file(name: str) -> bool:
-    """Whether a GPU is given as the path of a device file."""
-    return name.lower().endswith((".yaml", ".yml", ".json"))
-
-
 def find_gpu(name: str, option: str = "") -> Gpu:
     """Return a GPU by key or product name, or read it from a user's own device file.
 
@@ -72,6 +67,7 @@ def find_gpu(name: str, option: str = "") -> Gpu:
     from cms.fleet.hardware import gpu, read_gpu
     from cms.fleet.hardware import gpus as catalogue
     from cms.fleet.hardware.catalogue import likely_gpus
+    from cms.fleet.hardware.device_file import is_device_file
 
     if is_device_file(name):
         return read_gpu(name)

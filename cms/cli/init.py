@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .catalogue import find_gpu, gpu_keys, is_device_file
+from .catalogue import find_gpu, gpu_keys
 from .session import Exit, session_of
 
 _Folder = Annotated[
@@ -43,6 +43,7 @@ def init(
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
     from cms.files.source import write_bytes
+    from cms.fleet.hardware.device_file import is_device_file
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
 

@@ -117,7 +117,7 @@ class _Wishes:
         return found
 
 
-_Files = Annotated[
+Services = Annotated[
     Path | None,
     typer.Option(
         "--services",
@@ -126,7 +126,7 @@ _Files = Annotated[
         help="Columns: service, model, rate_rps and, if there are limits, latency_limit_ms.",
     ),
 ]
-_Points = Annotated[
+Points = Annotated[
     Path | None,
     typer.Option(
         "--operating-points", "-p", metavar="P.csv",
@@ -147,7 +147,7 @@ def _rules() -> Iterable[str]:
     return RULES
 
 
-_Published = Annotated[
+Published = Annotated[
     str | None,
     typer.Option(
         "--published", metavar="NAME", help="A published scenario: S1 to S6.",
@@ -224,9 +224,9 @@ _Costs = Annotated[
 
 def plan(
     context: typer.Context,
-    services: _Files = None,
-    operating_points: _Points = None,
-    published: _Published = None,
+    services: Services = None,
+    operating_points: Points = None,
+    published: Published = None,
     gpu: _Gpus = None,
     rule: _Rule = None,
     load_curves: _LoadCurves = None,

@@ -36,8 +36,8 @@ _File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A plan, deployment, transition or simulation, a problem of sharing, or rows of "
-        "'python -m bench' (.jsonl); '-' is standard input.",
+        help="A plan, deployment, transition or simulation, a day of shared GPUs, a problem of "
+        "sharing, or rows of 'python -m bench' (.jsonl); '-' is standard input.",
     ),
 ]
 _Solution = Annotated[
@@ -64,7 +64,7 @@ _TimeLimit = Annotated[
 ]  # fmt: skip
 _ROWS = ".jsonl"
 _WITHOUT_A_PAGE = (
-    "cms-problem", "cms-solution", "cms-sharing-solution", "cms-shared-day", "cms-predictor",
+    "cms-problem", "cms-solution", "cms-sharing-solution", "cms-predictor",
 )  # fmt: skip
 
 
@@ -173,11 +173,15 @@ def _rechecked(kind: str, document: Node, asked: _Asked) -> tuple[Any, list[Viol
         return recheck_transition(document)
     if kind == "cms-simulation":
         return recheck_simulation(document)
+    if kind == "cms-shared-day":
+        from cms.fleet.simulation.sharing_loop.files import shared_day_from_json
+
+        return shared_day_from_json(document), []  # its reader recounts all that follows
     if kind in _WITHOUT_A_PAGE:
         raise usage_error(
             f"{asked.file} holds a {kind.removeprefix('cms-').replace('-', ' ')}; a page is made "
-            "of a plan, a deployment, a transition, a simulation, or a problem of sharing and its "
-            "solution"
+            "of a plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
+            "problem of sharing and its solution"
         )
     check_head(document, "cms-plan")
     plan, _, faults = recheck_plan(document)
@@ -231,6 +235,10 @@ def _page(kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | st
         from cms.fleet.report.page.simulations import simulation_page
 
         return simulation_page(found, asked.title, source)
+    if kind == "cms-shared-day":
+        from cms.fleet.report.page.shared_day import shared_day_page
+
+        return shared_day_page(found, asked.title, source)
     from cms.fleet.report.page.sharing import sharing_page
 
     posed, answer = found

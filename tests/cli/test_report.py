@@ -13,6 +13,7 @@ from bench.row import Outcome, RunRow
 from bench.task import Kind, Source, Task
 from cms.cli.app import run
 from cms.fleet.deployment.transition import write_transition
+from cms.fleet.report.shared_day import policy_name
 from cms.fleet.sharing import share
 from cms.fleet.sharing.edge_problems import posed
 from cms.fleet.sharing.files import write_sharing_problem, write_sharing_solution
@@ -22,6 +23,8 @@ from cms.fleet.simulation import (
     simulate,
     write_simulation,
 )
+from cms.fleet.simulation.sharing_loop.files import write_shared_day
+from tests.fleet.simulation.shared import made_up_day
 from tests.fleet.transitions import pair
 
 
@@ -282,16 +285,36 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"{rows}:2: this is no row of a benchmark" in capsys.readouterr().err
 
 
+def test_a_day_of_shared_gpus_is_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    day = made_up_day()
+    file, page = tmp_path / "day.json", tmp_path / "page.html"
+    write_shared_day(day, file)
+    assert run(["report", str(file), "-o", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["of"] == "cms-shared-day"
+    text = page.read_text("utf-8")
+    for nth, each in enumerate(day.policies):
+        assert policy_name(day, nth) in text
+        assert f'data-key="{float(each.throughput)!r}"' in text
+    assert day.problem_sha256 in text
+    told = json.loads(file.read_text("utf-8"))
+    told["verdict"] = "kept" if told["verdict"] == "broken" else "broken"
+    file.write_text(json.dumps(told), "utf-8")
+    page.unlink()
+    assert run(["report", str(file), "-o", str(page)]) == 1
+    assert "verdict" in capsys.readouterr().err
+    assert not page.exists()
+
+
 def test_what_has_no_page_is_refused_with_what_to_give(
     problem: str, plan: Path, sharing: list[str], tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    page, day = ["-o", str(tmp_path / "page.html")], tmp_path / "day.json"
-    day.write_text('{"format": "cms-shared-day"}', "utf-8")
+    page, learnt = ["-o", str(tmp_path / "page.html")], tmp_path / "model.json"
+    learnt.write_text('{"format": "cms-predictor"}', "utf-8")
     for arguments, words in (
         ([problem, *page], "a page is made of a plan"),
         ([sharing[1], *page], "holds a sharing solution"),
-        ([str(day), *page], "holds a shared day; a page is made of a plan"),
+        ([str(learnt), *page], "holds a predictor; a page is made of a plan"),
         ([sharing[0], *page], "give its solution, too"),
         ([str(plan), sharing[1], *page], "leave it out"),
         (["-", "-", *page], "only one of them can be standard input"),

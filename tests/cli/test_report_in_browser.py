@@ -12,6 +12,7 @@ from cms.fleet.deployment.transition.model import Transition
 from cms.fleet.report.page.parts import Cell, Column, Grid, Page, Section
 from cms.fleet.report.page.plans import plan_page
 from cms.fleet.report.page.rendering import html
+from cms.fleet.report.page.shared_day import shared_day_page
 from cms.fleet.report.page.sharing import sharing_page
 from cms.fleet.report.page.simulations import simulation_page
 from cms.fleet.report.page.transitions import transition_page
@@ -22,6 +23,7 @@ from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
 from cms.solving.solution import Status
 from tests.browser import MISSING, Browser, browser
 from tests.fleet.plans import NASTY, many_services
+from tests.fleet.simulation.shared import made_up_day
 from tests.fleet.transitions import every_kind
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
@@ -79,6 +81,7 @@ def pages() -> dict[str, Page]:
         "transition": transition_page(transition(), NASTY),
         "simulation": simulation_page(simulate([chat], requests=5000), NASTY),
         "sharing": sharing_page(problem, share(problem), NASTY),
+        "shared day": shared_day_page(made_up_day(), NASTY),
     }
 
 

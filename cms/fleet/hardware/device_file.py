@@ -47,6 +47,11 @@ KNOWN_COUNTS = {
 }
 
 
+def is_device_file(name: str) -> bool:
+    """Whether a GPU is given as the path of a device file."""
+    return name.lower().endswith((".yaml", ".yml", ".json"))
+
+
 def read_gpu(path: StrPath) -> Gpu:
     """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from ..simulation.sharing_loop.result import PlayedPolicy, SharedDay
 
+#: What the columns of the two tables are called, beside the policy's name.
+COLUMNS = (
+    ">offline", ">a GPU", ">slowdown", ">p99", ">shared", ">over limit", ">evicted", ">moved",
+    ">starts",
+)  # fmt: skip
+JOBS = (">jobs", ">ended", ">mean h", ">p99 h", ">mean wait h", ">largest wait h")
 _STYLES = {"kept": "bold green", "broken": "bold red", "no limit": "bold yellow"}
 
 
@@ -36,25 +42,14 @@ def shared_day_report(day: SharedDay, title: str) -> list[RenderableType]:
         To be printed one after the other with :class:`rich.console.Console`.
     """
     report: list[RenderableType] = [Text(printable(title), style="bold")]
-    lines = table(
-        "policy", ">offline", ">a GPU", ">slowdown", ">p99", ">shared", ">over limit", ">evicted",
-        ">moved", ">starts",
-    )  # fmt: skip
+    lines, jobs = table("policy", *COLUMNS), table("policy", *JOBS)
     for nth, each in enumerate(day.policies):
-        lines.add_row(text(_name(day, nth)), *_cells(day, each))
-    jobs = table(
-        "policy", ">jobs", ">ended", ">mean h", ">p99 h", ">mean wait h", ">largest wait h"
-    )
-    for nth, each in enumerate(day.policies):
-        own = each.jobs
-        jobs.add_row(
-            text(_name(day, nth)), decimal(own.arrived), decimal(own.ended),
-            _hours(own.mean_completion_minutes), _hours(own.p99_completion_minutes),
-            _hours(own.mean_wait_minutes), _hours(own.largest_wait_minutes),
-        )  # fmt: skip
+        name = text(policy_name(day, nth))
+        lines.add_row(name, *cells(day, each))
+        jobs.add_row(name, *job_cells(each))
     report += [lines, Text(), jobs]
-    if sampled := _sampled(day.policies[0]):
-        report += [Text(), Text(sampled, "dim")]
+    if words := sampled(day.policies[0]):
+        report += [Text(), Text(words, "dim")]
     report.append(Text(f"\n{sentence(day)}", _STYLES[day.verdict]))
     return report
 
@@ -79,13 +74,15 @@ def sentence(day: SharedDay) -> str:
     return f"{count(day.gpus, 'GPU')} for {span}, {protection}: {kept}; {done}"
 
 
-def _name(day: SharedDay, nth: int) -> str:
+def policy_name(day: SharedDay, nth: int) -> str:
+    """Return what a policy is called, and whether it went unwatched."""
     each = POLICIES[day.policies[nth].name]
     watched = each.is_watched and each.method
     return each.says + (", unwatched" if watched and not day.terms.protection else "")
 
 
-def _cells(day: SharedDay, each: PlayedPolicy) -> list[str]:
+def cells(day: SharedDay, each: PlayedPolicy) -> list[str]:
+    """Return what stands below :data:`COLUMNS`."""
     over = percent(each.over_share, up=True) if day.limited and each.shared_gpu_hours else "-"
     return [
         decimal(each.throughput, rounding=math.floor),
@@ -100,11 +97,21 @@ def _cells(day: SharedDay, each: PlayedPolicy) -> list[str]:
     ]
 
 
+def job_cells(each: PlayedPolicy) -> list[str]:
+    """Return what stands below :data:`JOBS`."""
+    own = each.jobs
+    return [
+        decimal(own.arrived), decimal(own.ended), _hours(own.mean_completion_minutes),
+        _hours(own.p99_completion_minutes), _hours(own.mean_wait_minutes),
+        _hours(own.largest_wait_minutes),
+    ]  # fmt: skip
+
+
 def _hours(minutes: Fraction | None) -> str:
     return "-" if minutes is None else f"{float(minutes) / 60:.1f}"
 
 
-def _sampled(each: PlayedPolicy) -> str:
+def sampled(each: PlayedPolicy) -> str:
     """Say what requests to some GPUs took, beside what they take alone."""
     asked = [gpu for gpu in each.sample if gpu.alone_p99_ms]
     if not asked:

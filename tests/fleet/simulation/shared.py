@@ -6,7 +6,14 @@ from fractions import Fraction
 
 from cms.fleet.reconciling import Rates
 from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
-from cms.fleet.simulation.sharing_loop import Diurnal, Noise, Traced
+from cms.fleet.simulation.sharing_loop import (
+    Diurnal,
+    Noise,
+    SharedDay,
+    Terms,
+    Traced,
+    share_day,
+)
 
 STILL = Diurnal(swing=0, noise=Noise(0, 0))
 LONG = 10_000  # hours of a job, so that none ends
@@ -30,3 +37,9 @@ def pair(throughput: str = "0.6", slowdown: str = "1.12", share: int = 60) -> Me
 
 def trace(*minutes: int, name: str = "activity") -> Traced:
     return Traced(Rates(Fraction(0), Fraction(60), {name: tuple(map(Fraction, minutes))}))
+
+
+def made_up_day(hours: int = 2) -> SharedDay:
+    """All policies on a few GPUs whose jobs do not all end."""
+    terms = Terms(hours=hours, job_hours=1, sample=1)
+    return share_day(posed(4, 6), [pair(share=share) for share in (40, 60, 80)], terms=terms)

@@ -1,0 +1,111 @@
+"""``cms explore``: the plan in a browser, with sliders."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from . import options
+from .catalogue import find_gpu, gpu_keys
+from .options import usage_error
+from .plan import Points, Published, Services
+from .published import load_published
+from .session import session_of
+
+_Gpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gpu", "-g", metavar="KEY",
+        help="A GPU to begin with; may be repeated.  [default: the one with most points]",
+        autocompletion=options.offering(gpu_keys),
+    ),
+]  # fmt: skip
+_Port = Annotated[
+    int | None,
+    typer.Option("--port", min=1, max=65535, metavar="N", help="[default: a free one]"),
+]
+_Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open it in a browser, or say where it is.")
+]
+_Notebook = Annotated[
+    Path | None,
+    typer.Option(
+        "--notebook", metavar="COPY.py",
+        help="Open it as a notebook instead: a copy of your own, written if it is not there.",
+    ),
+]  # fmt: skip
+
+
+def explore(
+    context: typer.Context,
+    services: Services = None,
+    operating_points: Points = None,
+    published: Published = None,
+    gpu: _Gpus = None,
+    port: _Port = None,
+    browser: _Browser = True,
+    notebook: _Notebook = None,
+) -> NoReturn:
+    """Move rates, limits and GPUs in a browser; the plan and its proof follow.
+
+    Give the two CSV files, or --published NAME (default S5). It runs on this machine alone, until
+    Ctrl-C.
+    """
+    session_of(context).begin(None, json=False, quiet=False)
+    if importlib.util.find_spec("marimo") is None:
+        raise usage_error(
+            "explore needs marimo, an extra: pip install 'configurable-machines[explore]'"
+        )
+    from cms.fleet import Scenario
+    from cms.fleet import explore as room
+
+    given = {
+        "services": services and services.resolve(),
+        "operating-points": operating_points and operating_points.resolve(),
+        "published": published,
+        "gpu": [_found(name) for name in gpu or ()],
+    }
+    if published is not None and (services or operating_points):
+        raise usage_error("give --published or the two files, not both")
+    if published is not None:
+        load_published(published, Scenario, "plan")
+    room.asked_of(given)  # what is wrong with the tables is said here, not in the browser
+    app = Path(room.__file__).with_name("app.py")
+    how = ["run", str(app)]
+    if notebook is not None:
+        how = ["edit", str(_copied(app, notebook))]
+    words = [
+        sys.executable, "-m", "marimo", "--yes", *how, "--host", "127.0.0.1",
+        *([] if port is None else ["--port", str(port)]), *([] if browser else ["--headless"]),
+        "--",
+    ]  # fmt: skip
+    for option, value in given.items():
+        for each in value if isinstance(value, list) else [value] if value is not None else []:
+            words += [f"--{option}", str(each)]
+    sys.stdout.flush()
+    os.environ["MARIMO_SKIP_UPDATE_CHECK"] = "1"
+    os.execv(sys.executable, words)  # it alone hears Ctrl-C
+
+
+def _found(name: str) -> str:
+    """Check a GPU's name; a device file by its whole path."""
+    from cms.fleet.hardware.device_file import is_device_file
+
+    find_gpu(name, "--gpu")
+    return str(Path(name).resolve()) if is_device_file(name) else name
+
+
+def _copied(app: Path, notebook: Path) -> Path:
+    """Copy the app to where the user wants it, unless something is there."""
+    if notebook.suffix != ".py":
+        raise usage_error(f"{notebook}: expected a name that ends in .py", "--notebook")
+    if not notebook.exists():
+        from cms.files.source import write_bytes
+
+        write_bytes(app.read_bytes(), notebook)
+    return notebook

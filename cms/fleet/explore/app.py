@@ -1,0 +1,173 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
+"""The app: a marimo notebook, whose cells run again when what they read changes."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full", app_title="cms explore")
+
+
+@app.cell
+def _():
+    import dataclasses
+    import tempfile
+    from fractions import Fraction
+    from html import escape
+    from pathlib import Path
+
+    import marimo as mo
+
+    from cms.errors import CmsError
+    from cms.fleet.explore import LIMITS, RATES, asked_of, solved
+    from cms.fleet.report.page.plans import plan_page
+    from cms.fleet.report.page.rendering import html
+    from cms.fleet.serving import write_plan
+
+    return (
+        CmsError, Fraction, LIMITS, Path, RATES, asked_of, dataclasses, escape, html, mo, plan_page,
+        solved, tempfile, write_plan,
+    )  # fmt: skip
+
+
+@app.cell
+def _(mo):
+    services_file = mo.ui.file([".csv"], label="services.csv")
+    points_file = mo.ui.file([".csv"], label="operating_points.csv")
+    mo.accordion(
+        {
+            "Other tables": mo.hstack(
+                [services_file, points_file, mo.md("as `cms init` writes them; give both")],
+                justify="start",
+            )
+        }
+    )
+    return points_file, services_file
+
+
+@app.cell
+def _(CmsError, Path, asked_of, mo, points_file, services_file, tempfile):
+    def _read():
+        files = [services_file.value, points_file.value]
+        if not all(files):
+            return asked_of(mo.cli_args())
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for (file,) in files:
+                paths.append(Path(folder, Path(file.name).name))
+                paths[-1].write_bytes(file.contents)
+            named = {"services": str(paths[0]), "operating-points": str(paths[1])}
+            return asked_of({**named, "title": paths[0].stem})
+
+    try:
+        question, _wrong = _read(), ""
+    except CmsError as error:
+        question, _wrong = None, str(error)
+    mo.stop(question is None, mo.callout(mo.plain_text(_wrong), kind="danger"))
+    return (question,)
+
+
+@app.cell
+def _(RATES, mo, question):
+    every = mo.ui.slider(
+        steps=[step for step in RATES if step], value=1, debounce=True, show_value=True,
+        label="all rates ×", full_width=True,
+    )  # fmt: skip
+    gpus = mo.ui.multiselect(question.measured, list(question.gpus), label="GPUs")
+    names = [service.name for service in question.services]
+    turned = mo.ui.multiselect(names, names[:12], label="services to turn")
+    return every, gpus, turned
+
+
+@app.cell
+def _(LIMITS, RATES, mo, question, turned):
+    _chosen = [each for each in question.services if each.name in turned.value]
+    _bounded = [each for each in _chosen if each.latency_limit_ms is not None]
+
+    def _sliders(services, steps, label):
+        return mo.ui.dictionary(
+            {
+                each.name: mo.ui.slider(
+                    steps=steps, value=1, debounce=True, show_value=True, label=label
+                )
+                for each in services
+            }
+        )
+
+    rates, limits = _sliders(_chosen, RATES, "rate ×"), _sliders(_bounded, LIMITS, "limit ×")
+    return limits, rates
+
+
+@app.cell
+def _(CmsError, Fraction, every, gpus, limits, mo, question, rates, solved):
+    def _exact(values):
+        return {name: Fraction(str(value)) for name, value in values.items()}
+
+    try:
+        _asked = question.turned(
+            _exact(rates.value), _exact(limits.value), every=Fraction(str(every.value)),
+            gpus=gpus.value,
+        )  # fmt: skip
+        plan, _wrong = solved(_asked), ""
+    except CmsError as error:
+        plan, _wrong = None, str(error)
+    refused = mo.callout(mo.plain_text(_wrong), kind="danger") if plan is None else None
+    return plan, refused
+
+
+@app.cell
+def _(Path, plan, tempfile, write_plan):
+    def plan_file():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "plan.json")
+            write_plan(plan, path)
+            return path.read_bytes()
+
+    return (plan_file,)
+
+
+@app.cell
+def _(every, gpus, limits, mo, plan, plan_file, plan_page, question, rates, refused, turned):
+    _head = refused or mo.hstack(
+        [
+            mo.stat(fact.value, label=fact.name, caption=fact.note, bordered=True)
+            for fact in plan_page(plan, question.title).facts
+        ],
+        wrap=True,
+        justify="start",
+    )
+    _save = mo.download(plan_file, "plan.json", disabled=plan is None, label="plan.json")
+    _sliders = {
+        name: [rates.elements[name], *([limits.elements[name]] if name in limits.elements else [])]
+        for name in rates.elements
+    }
+    _rows = [
+        mo.hstack([mo.plain_text(name), *sliders], justify="start", widths=[1, 2, 2])
+        for name, sliders in _sliders.items()
+    ]
+    mo.vstack(
+        [
+            _head,
+            mo.hstack([every, gpus, turned, _save], wrap=True, justify="start"),
+            mo.accordion({"Each service": mo.vstack(_rows)}),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(dataclasses, escape, html, mo, plan, plan_page, question):
+    mo.stop(plan is None)
+    _page = dataclasses.replace(plan_page(plan, question.title), facts=())
+    # In the document itself: a file of marimo's is gone while a browser still asks for it.
+    mo.Html(
+        f'<iframe title="The plan" srcdoc="{escape(html(_page))}" '
+        'style="width: 100%; height: 1600px; border: 0"></iframe>'
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,164 @@
+"""``cms explore``: what is wrong is said before a browser opens; then marimo takes over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from cms.fleet.explore import asked_of, solved
+from tests.browser import MISSING, Browser, browser
+from tests.cli.shared import COMMAND, error_of
+
+_WORDS = """
+const words = (node) => {
+  if (node.nodeType === Node.TEXT_NODE) return node.data + " ";
+  if (["STYLE", "SCRIPT", "TITLE"].includes(node.tagName)) return "";
+  const inner = [...(node.shadowRoot ? [node.shadowRoot] : []), ...node.childNodes];
+  return inner.map(words).join("");
+};
+return words(document.body).replace(/\\\\s+/g, " ");
+"""
+_SLIDER = """
+const slider = document.querySelector("marimo-slider");
+(slider.shadowRoot || slider).querySelector("[role=slider]").focus();
+"""
+_RIGHT = "\ue014"
+
+
+class Replaced(BaseException):
+    """Raised where another process would take the place of this one."""
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    pytest.importorskip("marimo")
+    calls: list[list[str]] = []
+
+    def execv(program: str, words: list[str]) -> None:
+        calls.append(words)
+        raise Replaced
+
+    monkeypatch.setattr("os.execv", execv)
+    return calls
+
+
+def typed(started: list[list[str]], *words: str) -> list[str]:
+    with pytest.raises(Replaced):
+        run(["explore", *words])
+    return started[-1]
+
+
+def test_it_hands_over_to_marimo(started: list[list[str]], tmp_path: Path) -> None:
+    words = typed(started, "--published", "S1", "--no-browser", "--port", "2999", "-g", "a100-80gb")
+    assert words[:4] == [sys.executable, "-m", "marimo", "--yes"]
+    assert words[4] == "run"
+    assert Path(words[5]).name == "app.py"
+    assert words[6:] == [
+        "--host", "127.0.0.1", "--port", "2999", "--headless", "--", "--published", "S1", "--gpu",
+        "a100-80gb",
+    ]  # fmt: skip
+
+
+def test_a_notebook_is_a_copy_that_is_kept(started: list[list[str]], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    words = typed(started, "--notebook", str(mine))
+    assert words[4:6] == ["edit", str(mine)]
+    assert "marimo.App" in mine.read_text()
+    mine.write_text("import marimo\napp = marimo.App()\n")
+    typed(started, "--notebook", str(mine))
+    assert mine.read_text() == "import marimo\napp = marimo.App()\n"
+
+
+def test_tables_are_named_by_their_whole_path(
+    started: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "--quiet"]) == 0
+    words = typed(started, "-s", "services.csv", "-p", "operating_points.csv")
+    tables = [str(tmp_path / name) for name in ("services.csv", "operating_points.csv")]
+    assert words[-4:] == ["--services", tables[0], "--operating-points", tables[1]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--published", "S9"], 2, "'S9' is unknown"),
+        (["-g", "a1000"], 2, "did you mean a100-80gb"),
+        (["-s", "services.csv"], 2, "one table is given without the other"),
+        (["-s", "no.csv", "-p", "no.csv"], 1, "no.csv"),
+        (["-s", "a.csv", "-p", "b.csv", "--published", "S1"], 2, "not both"),
+        (["--notebook", "mine.txt"], 2, "ends in .py"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_opens(
+    started: list[list[str]], words: list[str], code: int, says: str,
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run(["explore", *words]) == code
+    assert says in error_of(capsys)
+    assert not started
+
+
+def test_without_marimo_the_extra_is_named(
+    started: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert run(["explore"]) == 2
+    assert "configurable-machines[explore]" in error_of(capsys)
+    assert not started
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_a_slider_is_moved_and_the_gpus_and_their_proof_follow(tmp_path: Path) -> None:
+    pytest.importorskip("marimo")
+    command = [*COMMAND, "explore", "--published", "S1", "--no-browser"]
+    app = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert app.stdout is not None
+        address = next(line.split()[-1] for line in app.stdout if "URL:" in line)
+        with browser(tmp_path) as window:
+            window.look()
+            window.visit(address)
+            page = shown(window, "the proof was checked exactly")
+            assert f"GPUs {S1} {S1} × a100-80gb Bound ≥ {S1}" in page
+            window.run(_SLIDER)
+            for _ in range(5):
+                window.press(_RIGHT)
+            page = shown(window, f"GPUs {TWICE} {TWICE} × a100-80gb Bound ≥ {TWICE}")
+            assert "Proof optimal the proof was checked exactly" in page
+            assert "3g.40gb" in window.run(
+                'return document.querySelector("iframe").contentDocument.body.textContent'
+            )
+            errors = [each for each in window.logged("browser") if each["level"] == "SEVERE"]
+            assert not errors
+            outside = [each for each in window.requested() if not each.startswith(OURS)]
+            assert not outside
+    finally:
+        app.terminate()
+        app.communicate()
+
+
+#: The GPUs of S1, and with twice its rates.
+S1, TWICE = (str(solved(asked_of({"published": "S1"}).turned(every=n)).answer.cost) for n in (1, 2))
+OURS = ("http://127.0.0.1:", "http://localhost:", "data:", "blob:", "about:")
+
+
+#: So often a page is asked before it counts as one that hangs: for minutes.
+_MOST_LOOKS = 2_400
+
+
+def shown(window: Browser, words: str) -> str:
+    """Wait until the page says something."""
+    page = ""
+    for _ in range(_MOST_LOOKS):
+        page = str(window.run(_WORDS))
+        if words in page:
+            return page
+        time.sleep(0.05)
+    raise AssertionError(f"{words!r} never came: {page}")

@@ -1,0 +1,119 @@
+"""What the app asks: tables turned by exact multiples, planned as ``cms plan`` does."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms import load_instance, solve
+from cms.errors import CmsError, InvalidOption, InvalidProblem
+from cms.fleet import OperatingPoint, Plan, Scenario, Service, as_problem
+from cms.fleet.explore import LIMITS, RATES, Question, asked_of, solved
+from cms.fleet.hardware import gpu
+from cms.fleet.serving.templates import points_template, services_template
+from tests.fleet.plans import NASTY
+
+POINTS = (
+    OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 8, 200, 5),
+    OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 1, 20, 30),
+    OperatingPoint("bert", "h100-80gb", "7g.80gb", 1, 8, 500, 2),
+)
+ASKED = Question(
+    "two", (Service("chat", "bert", "0.3", 100), Service(NASTY, "bert", 50)), POINTS, ("a100-80gb",)
+)
+
+
+@given(st.sampled_from(RATES), st.sampled_from(RATES), st.sampled_from(LIMITS))
+def test_rates_and_limits_are_multiplied_exactly(every: float, own: float, limit: float) -> None:
+    turned = ASKED.turned({"chat": str(own)}, {"chat": str(limit)}, every=str(every))
+    chat, other = turned.services
+    assert chat.rate_rps == Fraction(3, 10) * Fraction(str(own)) * Fraction(str(every))
+    assert chat.latency_limit_ms == 100 * Fraction(str(limit))
+    assert (other.rate_rps, other.latency_limit_ms) == (50 * Fraction(str(every)), None)
+
+
+def test_what_is_not_turned_stays_as_it_is() -> None:
+    assert ASKED.turned() == ASKED
+    assert 1 in RATES
+    assert 1 in LIMITS
+
+
+@pytest.mark.parametrize("name", ["S1", "S5", "S6"])
+def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
+    scenario = load_instance(name)
+    assert isinstance(scenario, Scenario)
+    plan = solved(asked_of({"published": name}))
+    assert (plan.answer.status, plan.answer.proof) == ("optimal", "checked")
+    assert plan.answer.cost == solve(scenario.as_problem().problem).cost
+
+
+def test_without_anything_it_is_s5() -> None:
+    assert asked_of({}).title.startswith("S5: ")
+
+
+def test_more_gpus_to_choose_from_are_never_worse() -> None:
+    one = solved(ASKED.turned(every=8))
+    both = solved(ASKED.turned(every=8, gpus=ASKED.measured))
+    assert ASKED.measured == ("a100-80gb", "h100-80gb")
+    assert one.answer.cost is not None
+    assert both.answer.cost is not None
+    assert both.answer.cost < one.answer.cost
+
+
+def test_tables_are_read_as_the_plan_reads_them(tmp_path: Path) -> None:
+    services, points = tmp_path / "mine.csv", tmp_path / "points.csv"
+    services.write_text(services_template())
+    points.write_text(points_template(gpu("a100-80gb")))
+    asked = asked_of({"services": str(services), "operating-points": str(points)})
+    assert (asked.title, asked.gpus) == ("mine", ("a100-80gb",))
+    expected = as_problem(asked.services, asked.operating_points).problem
+    assert solved(asked).answer.cost == solve(expected).cost
+    named = asked_of(
+        {"services": str(services), "operating-points": str(points), "gpu": "a100-80gb"}
+    )
+    assert named.gpus == asked.gpus
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        ({"rates": {"chap": 2}}, "no service 'chap'; nearest: 'chat'"),
+        ({"limits": {"mail": 2}}, "no service 'mail'"),
+        ({"gpus": ()}, "no GPU is chosen"),
+        ({"limits": {"chat": 0}}, "limit of service 'chat' is 0 ms"),
+        ({"every": -1}, "all rates are multiplied by"),
+    ],
+)
+def test_what_cannot_be_turned_is_refused(turn: dict[str, object], words: str) -> None:
+    with pytest.raises(CmsError, match=words):
+        ASKED.turned(**turn)  # type: ignore[arg-type]
+
+
+def test_one_table_alone_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="without the other"):
+        asked_of({"services": "services.csv"})
+    with pytest.raises(InvalidOption, match="has no services"):
+        asked_of({"published": "three-thirds"})
+
+
+def test_a_gpu_that_was_not_measured_is_refused_when_it_is_planned() -> None:
+    with pytest.raises(InvalidProblem, match="h200"):
+        solved(ASKED.turned(gpus=["h200"]))
+
+
+def test_no_rate_at_all_needs_no_gpu() -> None:
+    assert solved(ASKED.turned(every=0)).answer.cost == 0
+
+
+def test_the_notebook_runs_from_top_to_bottom() -> None:
+    app = pytest.importorskip("cms.fleet.explore.app").app
+    _, found = app.run()
+    plan = found["plan"]
+    assert isinstance(plan, Plan)
+    assert (plan.answer.cost, plan.answer.proof) == (12, "checked")
+    assert json.loads(found["plan_file"]())["format"] == "cms-plan"
