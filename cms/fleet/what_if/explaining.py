@@ -150,7 +150,7 @@ def explain(plan: Plan, service: str) -> Explanation:
 
     References
     ----------
-    Weak duality (``docs/proofs.md``): :mod:`cms.certificate.one_job`, :mod:`cms.mixes.one_job`.
+    Weak duality (``docs/methods/proofs.md``): :mod:`cms.certificate.one_job`, :mod:`cms.mixes.one_job`.
 
     Examples
     --------
