@@ -150,7 +150,8 @@ def explain(plan: Plan, service: str) -> Explanation:
 
     References
     ----------
-    Weak duality (``docs/methods/proofs.md``): :mod:`cms.certificate.one_job`, :mod:`cms.mixes.one_job`.
+    Weak duality (``docs/methods/proofs.md``), in :mod:`cms.certificate.one_job` and, of mixes, in
+    :mod:`cms.mixes.one_job`.
 
     Examples
     --------
