@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint style format long formal formal-axioms install hooks constraints clean
+.PHONY: help demo test lint style format long formal formal-axioms docs docs-links install hooks constraints clean
 
 help:
 	@echo "make demo         plan a published scenario: the plan, its bound, its proof and a picture"
@@ -24,6 +24,8 @@ help:
 	@echo "make format       let ruff rewrite what it can"
 	@echo "make formal       the checker that is proved in Coq: build it, compare it, run it on S1 to S6"
 	@echo "make long         the long runs of the tests (minutes to hours)"
+	@echo "make docs         the documentation as a site in out/docs; warnings are errors"
+	@echo "make docs-links   ask the network whether the links to other sites lead somewhere"
 	@echo "make install      install again, after a change to pyproject.toml"
 	@echo "make hooks        run the linters before every commit"
 	@echo "make constraints  renew the pinned versions in constraints.txt"
@@ -90,6 +92,16 @@ formal-axioms:
 	$(coq_there)
 	@$(MAKE) --no-print-directory -C $(COQ) axioms
 
+# Pages that are notebooks are run, and every picture is drawn anew.
+SPHINX := $(RUN) -m sphinx --fail-on-warning --keep-going --quiet docs
+
+docs: $(VENV)/.installed-for-tests
+	@$(SPHINX) --builder html out/docs
+	@echo "The site is in out/docs/index.html."
+
+docs-links: $(VENV)/.installed-for-tests
+	@$(SPHINX) --builder linkcheck --define nb_execution_mode=off out/docs-links
+
 install:
 	@rm -f $(VENV)/.installed $(VENV)/.installed-for-tests
 	@$(MAKE) --no-print-directory $(VENV)/.installed-for-tests
@@ -128,7 +140,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt
 	$(environment)
-	@$(INSTALL) '.[plot,bench,test,dev]'
+	@$(INSTALL) '.[plot,bench,test,dev,docs]'
 	@touch $(VENV)/.installed $@
 
 # Versions only, from an environment that holds nothing else: no hosts, no paths, not ourselves.
@@ -136,7 +148,7 @@ constraints:
 	@rm -rf out/constraints && mkdir -p out
 	@$(PYTHON) -m venv out/constraints
 	@out/constraints/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --editable '.[plot,bench,test,dev,hooks]'
+	  --editable '.[plot,bench,test,dev,docs,hooks]'
 	@{ echo "# Pinned for development; 'make constraints' renews it. Versions only."; \
 	  out/constraints/bin/python -m pip freeze --exclude-editable | grep '=='; } > constraints.txt
 	@rm -rf out/constraints

@@ -90,7 +90,7 @@ class CpSat:
     References
     ----------
     Perron, Furnon: OR-Tools, https://developers.google.com/optimization. Certificates:
-    ``docs/files.md``; checked by ``proofs_checks/checker``.
+    ``docs/reference/files.md``; checked by ``proofs_checks/checker``.
 
     Examples
     --------

@@ -31,7 +31,7 @@ _EPILOG = (
     + "; ".join(f"{suite.name}: {suite.summary}" for suite in SUITES.values())
     + "; all: one after another. Exit codes: 0 every run answered; 1 some failed (red) "
     "or have no row; 2 bad usage; 130 interrupted (--resume goes on). "
-    "docs/benchmarks.md has the protocol."
+    "docs/measured/benchmarks.md has the protocol."
 )
 _application = typer.Typer(
     name="bench",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         UnknownMethod,
         UnsupportedProblem,
     )
-    from .files import read_problem, read_solution, write_problem, write_solution
+    from .files import read_problem, read_solution, write_problem, write_program, write_solution
     from .mixes.frames import Frame, FrameRule
     from .mixes.functions import PriceFunction
     from .mixes.model import Point, TimeSharedJob
@@ -148,6 +148,7 @@ __all__ = [
     # files
     "read_problem",
     "write_problem",
+    "write_program",
     "read_solution",
     "write_solution",
     # errors
@@ -186,7 +187,13 @@ _NAMES = {
         "UnknownMethod",
         "UnsupportedProblem",
     ),
-    "files": ("read_problem", "read_solution", "write_problem", "write_solution"),
+    "files": (
+        "read_problem",
+        "read_solution",
+        "write_problem",
+        "write_program",
+        "write_solution",
+    ),
     "mixes.frames": ("Frame", "FrameRule"),
     "mixes.functions": ("PriceFunction",),
     "mixes.model": ("Point", "TimeSharedJob"),

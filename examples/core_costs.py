@@ -2,7 +2,7 @@
 
     python examples/core_costs.py --jobs 1000000 --family real-rows --demand 5
 
-The figures in docs/performance.md are this script's.
+The figures in docs/measured/performance.md are this script's.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ package and the one of the second checker find the dearest mix, and none above i
 **On paper.** 1: if a mix in the frame D hosts q, F(D) <= D, so that no iterate exceeds D; the rules
 hold at D* if they do at D. 2: sum w a / sum L is a mean of the w a / L, and a point is admitted
 alone if it is in a mix. 3: a vertex of the program over contents of machines has n positive
-columns. 4 and 5: ``docs/files.md`` and ``checker/functions.py``. 6: ``checker/dearest.py``.
+columns. 4 and 5: ``docs/reference/files.md``, ``checker/functions.py``. 6: ``checker/dearest.py``.
 """
 
 from __future__ import annotations

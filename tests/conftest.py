@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import cms.plugin.registry
+
+Install = Callable[..., None]
 
 # The same cases in every run, so that a red test is red for everybody; no deadline, because a
 # shared machine's clock is no property of the code.
@@ -42,3 +50,31 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a distribution as pip would leave it: modules, and metadata beside them."""
+    installed = []
+
+    def put(name: str, entries: dict[str, dict[str, str]], **modules: str) -> None:
+        home = tmp_path / name
+        info = home / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "top_level.txt").write_text("".join(f"{module}\n" for module in modules))
+        lines = []
+        for group, table in entries.items():
+            lines += [f"[{group}]", *(f"{key} = {value}" for key, value in table.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+        for module, text in modules.items():
+            (home / f"{module}.py").write_text(textwrap.dedent(text))
+            installed.append(module)
+        monkeypatch.syspath_prepend(home)
+        cms.plugin.registry._entries.cache_clear()
+
+    cms.plugin.registry._entries.cache_clear()
+    yield put
+    cms.plugin.registry._entries.cache_clear()
+    for module in installed:
+        sys.modules.pop(module, None)

@@ -32,6 +32,7 @@ from tests.assignments import (
 )
 from tests.plugins import OneByOne
 from tests.scripted import blocks
+from tests.texts import html_of
 
 THREE = AssignmentProblem(((7, 5, 1), (6, 2, None), (8, 3, 2)))  # 13 of at most 21
 TORN = AssignmentProblem(((1, None, None), (1, None, None), (1, 1, 1)))  # two tasks, one worker
@@ -103,7 +104,7 @@ def test_it_is_printed_and_pickled_without_machines() -> None:
     assert "cost         8" in text
     assert not any(line.startswith("machines") for line in text)
     assert text[-4:] == ["task  worker", "   0  1", "   1  0", "   2  2"]
-    assert "<th>task</th><th>worker</th>" in solution._repr_html_()
+    assert "<th>task</th><th>worker</th>" in html_of(solution)
     assert pickle.loads(pickle.dumps(solution)) == solution
 
 

@@ -151,7 +151,7 @@ def test_arrays_may_be_empty(empty: Any) -> None:
 
 
 def sha256_by_definition(problem: Problem) -> str:
-    """The bytes of docs/files.md, from the public face of a problem."""
+    """The bytes of docs/reference/files.md, from the public face of a problem."""
     blocks = sorted(problem.blocks)
     shapes: list[dict[str, Any]] = []
     for shape in problem.configurations:

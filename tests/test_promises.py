@@ -1,4 +1,4 @@
-"""The promises of docs/promises.md, kept on every named instance by each of our methods."""
+"""The promises of docs/methods/promises.md, kept on every named instance by each of our methods."""
 
 from __future__ import annotations
 

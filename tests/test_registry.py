@@ -6,8 +6,6 @@ import importlib.metadata
 import os
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -31,12 +29,12 @@ from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.testing import check_algorithm
 from cms.testing.edge_problems import EDGE_PROBLEMS
+from tests.conftest import Install
 from tests.samples import few
 from tests.scripted import blocks
 
 OWN = "configurable-machines"
 ROOT = Path(__file__).resolve().parent.parent
-Install = Callable[..., None]
 
 PLUGIN = """
 from cms import SolverBound
@@ -69,34 +67,6 @@ class Number:
 
 eight = NamedProblem(name="eight", title="8 blocks", source="here", make=lambda: blocks(8))
 """
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install a distribution as pip would leave it: modules, and metadata beside them."""
-    installed = []
-
-    def put(name: str, entries: dict[str, dict[str, str]], **modules: str) -> None:
-        home = tmp_path / name
-        info = home / f"{name.replace('-', '_')}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "top_level.txt").write_text("".join(f"{module}\n" for module in modules))
-        lines = []
-        for group, table in entries.items():
-            lines += [f"[{group}]", *(f"{key} = {value}" for key, value in table.items())]
-        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-        for module, text in modules.items():
-            (home / f"{module}.py").write_text(textwrap.dedent(text))
-            installed.append(module)
-        monkeypatch.syspath_prepend(home)
-        cms.plugin.registry._entries.cache_clear()
-
-    cms.plugin.registry._entries.cache_clear()
-    yield put
-    cms.plugin.registry._entries.cache_clear()
-    for module in installed:
-        sys.modules.pop(module, None)
 
 
 # --- the loop-back: a third party's distribution, end to end --------------------------------------

@@ -19,6 +19,7 @@ from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import GROUPS_SHOWN, Solution
 from cms.solving.solve import solve
 from tests.scripted import HALF, QUARTER, blocks, serving, told
+from tests.texts import html_of
 
 
 def optimal() -> Solution:
@@ -73,16 +74,16 @@ def test_only_the_first_groups_are_printed() -> None:
     groups = [MachineGroup(Configuration({"b": n + 1}), {}, 1) for n in range(GROUPS_SHOWN + 5)]
     crowded = replace(optimal(), schedule=Schedule(groups))
     assert str(crowded).endswith("... and 5 more groups of machines")
-    assert "<p>... and 5 more groups of machines</p>" in crowded._repr_html_()
+    assert "<p>... and 5 more groups of machines</p>" in html_of(crowded)
 
 
 def test_the_notebook_table_escapes_names() -> None:
     group = MachineGroup(Configuration({"<b>": 1}), {("<b>", "<script>"): 1}, 1)
-    html = replace(optimal(), schedule=Schedule([group]))._repr_html_()
+    html = html_of(replace(optimal(), schedule=Schedule([group])))
     assert "<script>" not in html
     assert "&lt;b&gt; -&gt; &lt;script&gt;" in html
     assert html.count("<table>") == html.count("</table>") == 2
-    assert told(blocks(8), [])._repr_html_().count("<table>") == 1
+    assert html_of(told(blocks(8), [])).count("<table>") == 1
 
 
 def test_a_solution_pickles_and_does_not_change() -> None:
@@ -100,7 +101,7 @@ def test_numbers_that_python_would_not_print_are_printed() -> None:
     text = str(solution)
     assert "cost         about 2.250e4301\n" in text
     assert "gap          about 1.080e4301 (48.00%)" in text
-    assert "about 2.250e4301" in solution._repr_html_()
+    assert "about 2.250e4301" in html_of(solution)
     low = replace(optimal(), lower_bound=Fraction(-(10**5000)))
     assert "gap          about 1.000e5000 (about 3.333e5001%)" in str(low)
     short = Schedule([MachineGroup(Configuration({"b": 2}), {("b", "x"): 2}, limit)] * 20)

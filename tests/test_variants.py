@@ -44,7 +44,7 @@ def test_a_share_of_the_demands_has_the_schedules_of_the_exact_share(seed: int, 
 
 
 @pytest.mark.parametrize("demand", [7, 2**62 + 1, 2**63 - 1, HUGE, Fraction(1, 3), "0.1"])
-@pytest.mark.parametrize("parts", [0, 1, 333, 999, 1000])
+@pytest.mark.parametrize("parts", [0, 1, 333, 999, 1000, 2**52 + 1, 2**61 + 1, 2**63, 1000 << 60])
 def test_a_share_is_the_least_demand_that_a_row_can_ask_for(demand: int, parts: int) -> None:
     problem = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", demand, {"b": "0.7"})])
     lowered = at_share(problem, parts).rows

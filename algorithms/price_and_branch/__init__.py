@@ -59,8 +59,8 @@ class PriceAndBranch:
     Notes
     -----
     **Guarantee.** None by a ratio: on some families the bound itself is far from the optimum
-    (theory 6.11). The status says what is proved; ``docs/performance.md`` says how often that was
-    the optimum.
+    (theory 6.11). The status says what is proved; ``docs/measured/performance.md`` says how often
+    that was the optimum.
 
     **Running time.** About a dozen passes over the jobs, each linear in their number, and integer
     programs of at most a few hundred jobs (the exact ones, of up to some ten thousand options, are
@@ -70,9 +70,10 @@ class PriceAndBranch:
     References
     ----------
     The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
-    as in ``docs/performance.md``; certificates are described in ``docs/files.md`` and checked by
-    ``proofs_checks/checker``. Diving follows Sadykov, Vanderbeck, Pessoa, Tahiri and Uchoa (2019,
-    DOI 10.1287/ijoc.2018.0822). Shared blocks are those of Choi, Lee, Kim, Park, Kwon and Huh
+    as in ``docs/measured/performance.md``; certificates are described in
+    ``docs/reference/files.md`` and checked by ``proofs_checks/checker``. Diving follows Sadykov,
+    Vanderbeck, Pessoa, Tahiri and Uchoa (2019, DOI 10.1287/ijoc.2018.0822). Shared blocks are
+    those of Choi, Lee, Kim, Park, Kwon and Huh
     (USENIX ATC 2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
 
     Examples

@@ -114,7 +114,7 @@ class Certificate(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the tree as plain JSON values; see ``docs/files.md``."""
+        """Return the tree as plain JSON values; see ``docs/reference/files.md``."""
 
 
 @dataclass(frozen=True, slots=True, init=False)

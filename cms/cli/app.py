@@ -27,6 +27,7 @@ from .options import UsageError
 from .place import place
 from .plan import plan
 from .predictor import predictor, train
+from .program import program
 from .reconcile import reconcile
 from .report import report
 from .session import Exit, Session, report_error, session_of
@@ -53,7 +54,7 @@ application = typer.Typer(
 )
 _COMMANDS = (
     init, plan, explore, capacity, simulate, solve, check, report,
-    observe, place, diff, transition, export, verify, reconcile, share, gpus,
+    observe, place, diff, transition, export, verify, reconcile, share, program, gpus,
     algorithms,
 )  # fmt: skip
 for _command in _COMMANDS:

@@ -31,7 +31,7 @@ def _problems() -> Iterable[str]:
     return names_of(NamedProblem)
 
 
-_Published = Annotated[
+Published = Annotated[
     str | None,
     typer.Option(
         "--published", metavar="NAME", help="A named problem of the theory.",
@@ -43,7 +43,7 @@ _Published = Annotated[
 def solve(
     context: typer.Context,
     problem: _File = None,
-    published: _Published = None,
+    published: Published = None,
     method: options.Method = "auto",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
@@ -63,7 +63,7 @@ def solve(
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.interrupts.abortable():
-        title, posed = _problem(problem, published)
+        title, posed = posed_of(problem, published)
     solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
     shown = session.json or not quiet or (output, picture) != (None, None)
     short_of = lacking(session, posed, solution, how) if shown else None
@@ -83,11 +83,19 @@ def solve(
     return session.code_of(solution)
 
 
-def _problem(path: Path | None, published: str | None) -> tuple[str, MachineProblem]:
+def posed_of(
+    path: Path | None, published: str | None, *, plans: bool = False
+) -> tuple[str, MachineProblem]:
+    """Read a problem file, a plan's problem where plans are taken, or find a named problem.
+
+    Raises
+    ------
+    UsageError, FileError
+    """
     if (path is None) == (published is None):
         raise options.usage_error("give a problem file, or --published NAME")
     if path is not None:
-        return path.name, _read(path)
+        return path.name, _read(path, plans=plans)
     from cms.plugin.registry import NamedProblem
 
     assert published is not None
@@ -95,11 +103,13 @@ def _problem(path: Path | None, published: str | None) -> tuple[str, MachineProb
     return f"{named.name}: {named.title}", named.make()
 
 
-def _read(path: Path) -> MachineProblem:
+def _read(path: Path, *, plans: bool) -> MachineProblem:
     """Read a problem file; for another document of ours, name the command that takes it."""
     from cms.files import problem_from_json
 
     kind, document = open_document(path)
+    if kind == "cms-plan" and plans:
+        return problem_from_json(document.at("problem"))
     if kind == "cms-plan":
         raise options.usage_error(
             f"{path} holds a plan, which is solved; to recheck it: cms check {path}; to improve on "

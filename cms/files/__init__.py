@@ -11,6 +11,7 @@ from .layout import lay_out, number_to_json, write_document
 from .node import Node
 from .numerals import is_missing, number_hint, number_in
 from .problems import problem_from_json, problem_to_json, read_problem, write_problem
+from .programs import write_program
 from .schedules import schedule_from_json, schedule_to_json
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, StrPath, read_source, write_bytes
@@ -23,6 +24,7 @@ __all__ = [
     "read_problem",
     "write_problem",
     "read_solution",
+    "write_program",
     "write_solution",
     # their parts of other documents
     "problem_to_json",

@@ -1,4 +1,4 @@
-"""Solutions as JSON documents; ``docs/schemas`` has the schema."""
+"""Solutions as JSON documents; ``docs/reference/schemas`` has the schema."""
 
 from __future__ import annotations
 

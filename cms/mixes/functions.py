@@ -98,7 +98,7 @@ class PriceFunction:
         return PriceFunction(factor * self.slope, steps)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"slope": number, "steps": [[times, height], ...]}``; see ``docs/files.md``.
+        """Return ``{"slope": number, "steps": [[times, height], ...]}``: docs/reference/files.md.
 
         Examples
         --------

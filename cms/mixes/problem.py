@@ -337,7 +337,7 @@ class TimeSharedProblem(MachineProblem):
         return self.unshared().useful_blocks()
 
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+        """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
         found = hashlib.sha256()
         title = "cms-time-shared-problem-1"
         more = {"rule": self.rule.value, "max_jobs": self.max_jobs}

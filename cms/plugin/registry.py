@@ -1,9 +1,9 @@
 """Algorithms and named instances, found by name through entry points: ours and everybody's.
 
 A distribution offers an algorithm by naming its class in the entry-point group ``cms.algorithms``,
-an instance by naming the object in ``cms.instances``, and pages of files of its own by naming a
-function in ``cms.reports``. Names are listed without loading
-anything; a plug-in is loaded when it is asked for.
+an instance by naming the object in ``cms.instances``, pages of files of its own by naming a
+function in ``cms.reports``, and what writes programs for other solvers in ``cms.programs``. Names
+are listed without loading anything; a plug-in is loaded when it is asked for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
 _ALGORITHMS, _INSTANCES = "cms.algorithms", "cms.instances"
-_REPORTS = "cms.reports"
+_REPORTS, _PROGRAMS = "cms.reports", "cms.programs"
 
 
 class PluginError(CmsError, RuntimeError):
@@ -222,11 +222,29 @@ def load_report(ending: str) -> Callable[[Path, str], Any]:
     PluginError
         If two distributions claim the ending, or the plug-in cannot be loaded or called.
     """
-    entry = _entry(_REPORTS, ending, "report of files that end in", UnknownInstance)
+    return _function(_REPORTS, ending, "report of files that end in", "a function of a file")
+
+
+def load_program_writer(ending: str) -> Callable[[Any, Path], Any]:
+    """Return what writes a problem's integer program to a file of some ending.
+
+    Raises
+    ------
+    UnknownInstance
+        If files of this ending are nobody's; it lists the endings there are.
+    PluginError
+        As of :func:`load_report`.
+    """
+    what = "writer of programs that end in"
+    return _function(_PROGRAMS, ending, what, "a function of a problem and a file")
+
+
+def _function(group: str, ending: str, what: str, expected: str) -> Callable[..., Any]:
+    entry = _entry(group, ending, what, UnknownInstance)
     loaded = _load(entry)
     if not callable(loaded):
-        raise PluginError(f"{_described(entry)} is {loaded!r}; expected a function of a file")
-    return cast("Callable[[Path, str], Any]", loaded)
+        raise PluginError(f"{_described(entry)} is {loaded!r}; expected {expected}")
+    return cast("Callable[..., Any]", loaded)
 
 
 def algorithm_details() -> tuple[AlgorithmDetails, ...]:

@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 2**13
 
 
 def digest(problem: MachineProblem, rows: Rows) -> str:
-    """Return the same 64 digits for equal machines and rows; ``docs/files.md`` defines the bytes.
+    """Return the same 64 digits for equal machines and rows; ``docs/reference/files.md`` says how.
 
     Examples
     --------

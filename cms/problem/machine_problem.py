@@ -16,6 +16,7 @@ from ..running.stopping import never
 from ..values.frozen import FrozenMap
 from ..values.names import NumberedNames
 from ..values.numbers import common_step
+from ..values.viewed import Viewed
 from .parts import (
     AnyConfiguration,
     Block,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MachineProblem(ABC):
+class MachineProblem(Viewed, ABC):
     """Machines with their configurations, and the names of jobs; immutable, hashable, picklable.
 
     A kind of problem derives from it and says what the jobs need: :class:`cms.Problem` is the one
@@ -93,7 +94,7 @@ class MachineProblem(ABC):
 
     @abstractmethod
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+        """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
 
     def one_job_a_block(self) -> Any:
         """Return the :class:`cms.Problem` whose bounds by block prices are this one's, too.

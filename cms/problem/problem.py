@@ -308,7 +308,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return self
 
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now; ``docs/files.md`` defines the bytes."""
+        """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
         return digest(self, self.rows)
 
 

@@ -148,8 +148,9 @@ def shortage(
 
     References
     ----------
-    Limits and their prices in certificates: ``docs/files.md``. Feasibility without limits: a
-    problem has a schedule if and only if each job has a block that serves it on some machine.
+    Limits and their prices in certificates: ``docs/reference/files.md``. Feasibility without
+    limits: a problem has a schedule if and only if each job has a block that serves it on some
+    machine.
 
     Examples
     --------

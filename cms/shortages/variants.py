@@ -107,13 +107,15 @@ def at_share(problem: Problem, parts: int) -> Problem:
     """
     rows = problem.rows
     # what would not fit any more becomes a wide row
-    large = np.flatnonzero(rows.demands > 2**62 // max(parts, PARTS) * PARTS)
+    fits = 2**62 // max(parts, PARTS) * PARTS if parts * PARTS <= 2**62 else 0
+    large = np.flatnonzero(rows.demands > fits)
     by_hand = {j: rows.row(j) for j in (*large.tolist(), *rows.wide)}
     demands = rows.demands.copy()
     demands[large] = 0
     whole, rest = np.divmod(demands, PARTS)  # 63 bits leave no room for demands x parts
+    times = min(parts, 2**62)  # more parts only find demands of 0 here
     changed = Rows(
-        whole * parts - (-(rest * parts) // PARTS), rows.supplies, rows.denominators, rows.wide
+        whole * times - (-(rest * times) // PARTS), rows.supplies, rows.denominators, rows.wide
     ).with_rows(
         {j: row._replace(demand=-(-row.demand * parts // PARTS)) for j, row in by_hand.items()}
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..schedule.schedule import Schedule
 from ..values.numbers import shown
+from ..values.tabular import Record, Tabular
+from ..values.viewed import Viewed
 
 if TYPE_CHECKING:
     from ..certificate.certificate import Certificate
@@ -67,8 +69,8 @@ class Incumbent(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Solution(Viewed, Tabular):
     """A schedule, a lower bound with its certificate, and how the run went; immutable, picklable.
 
     Attributes
@@ -130,6 +132,11 @@ class Solution:
             return None
         return self.gap / self.cost if self.cost else Fraction(0)
 
+    def __repr__(self) -> str:
+        found = "no schedule" if self.cost is None else f"cost {shown(self.cost)}"
+        bound = f"lower bound {shown(self.lower_bound)}"
+        return f"Solution({self.status.value}: {found}, {bound}, proof {self.proof.value})"
+
     def __str__(self) -> str:
         facts = list(_facts(self))
         width = max(len(name) for name, _ in facts)
@@ -144,22 +151,18 @@ class Solution:
             lines += [rest] if rest else []
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        from html import escape  # only a notebook asks
+    def _tables(self) -> Mapping[str, Iterable[Record]]:
+        tables = {"history": (line._asdict() for line in self.history)}
+        has_machines = self.cost is None or self.machine_count is not None
+        return {**tables, "schedule": self._groups()} if has_machines else tables
 
-        facts = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in _facts(self)
-        )
-        html = f"<table>{facts}</table>"
-        head, rows, rest = self.schedule.excerpt(GROUPS_SHOWN)
-        if rows:
-            cells = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in rows)
-            body = "".join(f"<tr>{row}</tr>" for row in cells)
-            names = "".join(f"<th>{escape(name)}</th>" for name in head)
-            html += f"<table><tr>{names}</tr>{body}</table>"
-            html += f"<p>{escape(rest)}</p>" if rest else ""
-        return html
+    def _groups(self) -> Iterator[Record]:
+        for number, group in enumerate(self.schedule.groups):
+            machine = {
+                "group": number, "machines": group.count, "machine": group.configuration.machine,
+            }  # fmt: skip
+            for (block, content), blocks in group.assignment.items():
+                yield {**machine, "block": block, "job": str(content), "blocks": blocks}
 
 
 def _facts(solution: Solution) -> Iterator[tuple[str, str]]:

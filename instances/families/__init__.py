@@ -6,7 +6,7 @@ Problem(1000 jobs, 5 blocks, 12 configurations, 1 machine types)
 
 Problems are built from arrays of integers, never from an object a job. The same arguments give the
 same problem, on the same platform and version of numpy (whose streams may change with a version).
-``docs/families.md`` has a table of all families.
+``docs/reference/families.md`` has a table of all families.
 
 Every problem has a schedule, except those of ``mixed-fleet-infeasible``, which have none.
 """

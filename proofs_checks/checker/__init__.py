@@ -6,7 +6,8 @@ hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, 
 ``interference``, in this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``,
 ``transition``, ``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``,
 ``replay`` for what runs where; ``sharing``, by itself, for offline work beside online services.
-All numbers are exact; there is no tolerance anywhere. ``docs/files.md`` describes the documents.
+All numbers are exact; there is no tolerance anywhere. ``docs/reference/files.md`` describes the
+documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
 or any multiset of total size at most a capacity. Each block serves one job and covers as much of

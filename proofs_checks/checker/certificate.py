@@ -17,7 +17,7 @@ from .knapsacks import cheapest_price, integers
 from .problem import Bounded, Listed, Problem, Row, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
 
-# Branches above one another, and leaves, that a tree may have; docs/files.md says so.
+# Branches above one another, and leaves, that a tree may have; docs/reference/files.md says so.
 _DEEPEST, _MOST_LEAVES = 200, 20_000
 _OF_TYPE, _WITH = "machines_of_type", "machines_with"
 # Blocks that the branches on machines with some content may name above a leaf; each may take twice

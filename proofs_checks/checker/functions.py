@@ -18,7 +18,7 @@ from .mixes import Sharing
 from .problem import Problem
 from .reading import ZERO, Fault, as_a, number, record, show, table_over
 
-# Steps of one function; docs/files.md says so.
+# Steps of one function; docs/reference/files.md says so.
 _MOST_STEPS = 1_000
 
 

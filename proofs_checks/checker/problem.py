@@ -27,7 +27,7 @@ from .reading import (
 )
 
 # Every job has a supply of every block: from so many on a file must give one in a hundred, or else
-# a small file would fill the memory with zeros. docs/files.md says so.
+# a small file would fill the memory with zeros. docs/reference/files.md says so.
 _MOST_ZEROS, _ZEROS_A_SUPPLY = 10_000_000, 100
 # The integers of a job have at most 4300 digits.
 _TOO_LONG = 10**4300
@@ -146,7 +146,7 @@ def _read_configuration(
 
 
 def read_problem(document: object) -> Problem:
-    """Read a problem document; what may be left out is in docs/files.md."""
+    """Read a problem document; what may be left out is in docs/reference/files.md."""
     check_head(document, "problem")
     table = record(
         document,
@@ -244,7 +244,7 @@ def _lines_of_sharing(problem: Problem) -> Iterator[bytes]:
 
 
 def fingerprint(problem: Problem) -> str:
-    """Hash the names and reduced rationals, as docs/files.md has it."""
+    """Hash the names and reduced rationals, as docs/reference/files.md has it."""
     blocks = sorted(problem.blocks)
     head: dict[str, Any] = {
         "blocks": blocks,

@@ -228,7 +228,7 @@ def test_services_that_share_gpus_in_time_are_played_with_gpulets_plans_beside(
 def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "reconciling.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "reconciling.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     first, last = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     for name, text, command in re.findall(

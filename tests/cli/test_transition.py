@@ -210,7 +210,7 @@ def test_a_plan_is_a_target_too(
 def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "transitions.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "transitions.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
     said = ""

@@ -18,7 +18,7 @@ from cms.solving.solution import Solution
 from tests.files.documents import PROBLEM, SOLUTION, problems, solutions
 from tests.property.problems import share
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schemas"
 
 
 @cache

@@ -19,7 +19,7 @@ from tests.fleet.stand_ins.machines import StandInNode
 from tests.fleet.stand_ins.serving import served
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "whole-loop.md"
+PAGE = ROOT / "docs" / "guides" / "whole-loop.md"
 NODES = {"node-a": [True, True], "node-b": [True], "node-c": [False]}
 SSH = """\
 #!/bin/sh

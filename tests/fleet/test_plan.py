@@ -37,7 +37,7 @@ from cms.schedule.schedule import MachineGroup, Schedule
 from instances import published
 from tests.fleet.plans import many_services, point
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schemas"
 A100, H100 = "a100-80gb", "h100-80gb"
 
 

@@ -23,7 +23,7 @@ from instances.families.rounding import KINDS
 from instances.families.suite import VARIANTS
 from tests.samples import few, so_many
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "families.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
 # A family's number is part of all its seeds: it never changes, and a new family gets a new one.
 NUMBERS = {
     "real-rows": 1,

@@ -290,7 +290,7 @@ def test_it_runs_as_a_module_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_documents_shown_in_the_documentation_hold() -> None:
-    text = (ROOT / "docs" / "files.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "files.md").read_text("utf-8")
     shown, shared, solved = (
         checker.parse_document(block)
         for block in re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""The JSON Schemas in ``docs/schemas`` say what the documents are, as the readers do."""
+"""The JSON Schemas in ``docs/reference/schemas`` say what the documents are, as the readers do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from cms.values.frozen import FrozenMap
 from proofs_checks import checker
 from tests.proofs_checks.documents import SERVICES, SOLUTION, Document, changed
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 SCHEMAS = {
     path.name: json.loads(path.read_text("utf-8"))
     for path in sorted((DOCS / "schemas").glob("*.schema.json"))

@@ -10,6 +10,8 @@ from functools import cached_property
 
 from ...errors import InvalidProblem
 from ...values.frozen import FrozenMap
+from ...values.tabular import Record, Tabular
+from ...values.viewed import Viewed
 from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
@@ -195,7 +197,7 @@ def driver_branch(driver: str) -> int:
 
 
 @dataclass(frozen=True)
-class Deployment:
+class Deployment(Viewed, Tabular):
     """What runs where, or is to run.
 
     Equal deployments are equal objects and equal files, whatever the order of their parts.
@@ -265,6 +267,22 @@ class Deployment:
             for instance in card.instances:
                 yield card, instance
 
+    def _tables(self) -> Mapping[str, Iterable[Record]]:
+        return {
+            "instances": (_record(card, each) for card, each in self.instances()),
+            "gpus": (
+                {
+                    "node": card.node,
+                    "index": card.index,
+                    "gpu": card.gpu.key,
+                    "mode": card.mode.value,
+                    "instances": len(card.instances),
+                    "uuid": card.uuid,
+                }
+                for card in self.gpus()
+            ),
+        }
+
     def node(self, name: str) -> FleetNode:
         """Return a node; KeyError if there is none of this name."""
         return self._nodes[name]
@@ -328,3 +346,17 @@ class Deployment:
             f"{cards} GPU{'s' * (cards != 1)} on {nodes} node{'s' * (nodes != 1)}, "
             f"{held} instance{'s' * (held != 1)}"
         )
+
+
+def _record(card: FleetGpu, each: Instance) -> Record:
+    work = each.work
+    return {
+        "node": card.node,
+        "index": card.index,
+        "gpu": card.gpu.key,
+        "profile": each.profile,
+        "start": each.start,
+        "service": None if work is None else work.service,
+        "owner": each.owner,
+        "state": each.state.value,
+    }

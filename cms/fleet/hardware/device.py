@@ -9,13 +9,14 @@ from ...errors import InvalidOption
 from ...problem.parts import Configuration
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
+from ...values.viewed import Viewed
 from . import enumeration
 from .enumeration import Counts, LayoutCounts, Places, Shape, Table
 from .profile import Evidence, Layout, Placement, Profile
 
 
 @dataclass(frozen=True, repr=False)
-class Gpu:
+class Gpu(Viewed):
     """A GPU that can be cut into instances.
 
     Nothing about configurations is stored: layouts and multisets are enumerated from the starts,

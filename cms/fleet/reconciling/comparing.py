@@ -46,6 +46,7 @@ CONTENDERS = (
 #: gpulet's scheduler under its own policy, where services share GPUs in time.
 _GPULET = "gpulet"
 SHARING_CONTENDERS = (*(name for name in CONTENDERS if name != "always_regrouped"), _GPULET)
+"""What is played where services share GPUs in time, by name."""
 #: Those that change to the plan as it was made: others' systems, and what ours is held against.
 _REGROUPED: Mapping[str, Callable[[], Policy]] = {
     "always_regrouped": lambda: Always("always, regrouped"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,8 @@ from ...schedule.contents import Content
 from ...schedule.schedule import MachineGroup
 from ...solving.solution import Proof, Solution, Status
 from ...values.numbers import shown
+from ...values.tabular import Record, Tabular
+from ...values.viewed import Viewed
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posed import Served
@@ -173,7 +175,7 @@ class GpuGroup:
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Viewed, Tabular):
     """A solution of a serving problem, in the words of the people who asked.
 
     Parameters
@@ -245,6 +247,19 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"Plan({shown(self.solution.schedule.machine_count)} GPUs {self._for_whom})"
+
+    def _tables(self) -> Mapping[str, Iterable[Record]]:
+        return {
+            "services": map(_service_record, self.services),
+            "instances": (
+                _use_record(each.service, use) for each in self.services for use in each.uses
+            ),
+            "gpus": (
+                {"group": nth, "gpu": group.gpu, "gpus": group.count, **_instances_record(each)}
+                for nth, group in enumerate(self.groups)
+                for each in group.instances
+            ),
+        }
 
     @property
     def _for_whom(self) -> str:
@@ -368,3 +383,35 @@ def _require_own(what: str, solution: Solution, name: str, mine: str) -> None:
             f"the {what} is of another problem (SHA-256 {theirs[:12]}...), not of the serving "
             f"problem's (SHA-256 {mine[:12]}...); solve serving.{name}"
         )
+
+
+def _service_record(each: ServicePlan) -> Record:
+    return {
+        "service": each.service.name,
+        "model": each.service.model,
+        "wanted_rps": each.wanted_rps,
+        "planned_rps": each.planned_rps,
+        "provided_rps": each.provided_rps,
+        "headroom": each.headroom,
+        "latency_limit_ms": each.service.latency_limit_ms,
+        "instances": each.instances,
+    }
+
+
+def _use_record(service: Service, use: Use) -> Record:
+    return {
+        "service": service.name,
+        "gpu": use.gpu,
+        "profile": use.profile,
+        "count": use.count,
+        "processes": use.point.processes,
+        "batch": use.point.batch,
+        "supply_rps": use.supply_rps,
+        "latency_ms": use.point.latency_ms,
+        "slack_ms": use.slack_ms,
+    }
+
+
+def _instances_record(each: Instances) -> Record:
+    services = ", ".join(served.service for served in each.serves)
+    return {"profile": each.profile, "instances": each.count, "services": services or None}

@@ -89,7 +89,7 @@ def ended(code: int) -> str | None:
 class GracefulExit:
     """The handler that an offline program installs: SIGINT and SIGTERM ask it to leave.
 
-    Inside the ``with`` block the signals only set :attr:`asked`. The program looks at it between
+    Inside the ``with`` block the signals only set ``asked``. The program looks at it between
     kernels; once it is asked it launches no more, waits for what is in flight, releases the context
     and exits with 0. Signals that were blocked until here are let through. After the block they are
     ignored if it was asked, so that a second one does not kill what has already left; else they are

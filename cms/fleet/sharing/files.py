@@ -1,4 +1,4 @@
-"""Problems of sharing and their solutions as JSON documents; ``docs/schemas`` has the schemas."""
+"""Problems of sharing and their solutions as JSON; ``docs/reference/schemas`` has the schemas."""
 
 from __future__ import annotations
 

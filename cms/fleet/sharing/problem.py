@@ -215,7 +215,7 @@ class SharingProblem:
         return self._cached("sha256", self.compute_sha256)
 
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now; ``docs/sharing.md`` says of what."""
+        """Compute ``sha256`` from the data as they are now, as in ``docs/guides/sharing.md``."""
         head = {
             "online": [
                 {

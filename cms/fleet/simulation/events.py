@@ -125,6 +125,7 @@ LARGEST_FACTOR = 10**6
 BRIEF = 30
 
 Event = RateChange | Failure | Weights | Change
+"""What may happen in a run."""
 
 
 def _numbers(event: object, *fields: str) -> None:

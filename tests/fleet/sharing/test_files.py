@@ -103,7 +103,7 @@ def there_and_back(problem: SharingProblem, folder: Path) -> None:
 
 
 def test_every_field_of_the_schemas_is_in_the_documentation() -> None:
-    text = (ROOT / "docs" / "sharing.md").read_text("utf-8")
+    text = (ROOT / "docs" / "guides" / "sharing.md").read_text("utf-8")
     for kind in ("sharing-problem", "sharing-solution", "shared-day"):
         validator(kind).check_schema(validator(kind).schema)
         missing = {name for name in fields_in(validator(kind).schema) if f"`{name}`" not in text}

@@ -11,6 +11,7 @@ import pytest
 from proofs_checks.formal.program import ROOT
 
 COQ = ROOT / "proofs_checks" / "formal" / "coq"
+PAGE = ROOT / "docs" / "methods" / "proofs.md"
 SOURCES = sorted(COQ.glob("*.v"))
 # What makes a statement true without a proof, or switches the kernel's checks off.
 ASSUMED = re.compile(
@@ -89,11 +90,11 @@ def test_every_file_is_compiled() -> None:
 
 
 def test_the_theorems_that_the_documents_name_are_there() -> None:
-    page = (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     rows = ROW.findall(page)
     assert len(rows) >= 8
     for name, link, theorems in rows:
-        path = (ROOT / "docs" / link).resolve()
+        path = (PAGE.parent / link).resolve()
         assert path.name == name
         code = without_comments(path.read_text(encoding="utf-8"))
         found = set(re.findall(r"\b(?:Theorem|Lemma|Corollary)\s+(\w+)", code))

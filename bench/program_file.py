@@ -1,0 +1,171 @@
+"""Integer programs of problems as MPS or LP files, by OR-tools' own writer."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cms.errors import UnsupportedProblem
+from cms.files.source import write_bytes
+from cms.problem.problem import Problem
+from cms.values.numbers import shown
+
+from .peers.arc_flow import ArcFlowProgram
+from .peers.compact import CompactProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.problem.machine_problem import MachineProblem
+
+    from .peers.program import Program
+
+#: How a comment begins.
+_COMMENTS = {".mps": "* ", ".lp": "\\ "}
+#: Beyond these integers a float is not exact.
+_EXACT = 2**53
+
+
+class Written(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    program : str
+        "compact", with a variable a configuration, or "arc flow".
+    variables, rows : int
+    step : Fraction
+        What 1 of the objective costs.
+    """
+
+    program: str
+    variables: int
+    rows: int
+    step: Fraction
+
+
+def write(problem: MachineProblem, path: Path) -> Written:
+    """Write the integer program of a problem: ``.mps`` or ``.lp``, as the file's name ends.
+
+    The compact program (theory 1.2), or arc flow where a size-bounded set has too many maximal
+    contents to list. Variables ``m0, m1, ...`` count machines, ``a0, ...`` arcs, and ``y0, ...``
+    the blocks of a type that a job is given; comments at the head say which is which. All
+    coefficients are integers that floats hold exactly; superfluous parts of the problem are left
+    out. The least objective times ``step`` is the least cost.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If jobs share blocks in time, a number does not fit, or there is nothing to decide.
+    FileError
+        If the file cannot be written.
+    """
+    if not isinstance(problem, Problem):
+        raise UnsupportedProblem(
+            "jobs share blocks in time here, and there are too many mixes for a program to list; "
+            "a problem of one job a block can be written"
+        )
+    if find_spec("scipy") is None:
+        raise UnsupportedProblem(
+            "a program is built with scipy, of an extra: pip install 'configurable-machines[bench]'"
+        )
+    program, kind = _program(problem)
+    values = np.abs(program.matrix.data)
+    sides = [np.abs(side[np.isfinite(side)]) for side in (program.rows_low, program.rows_high)]
+    most = max((float(part.max(initial=0.0)) for part in (values, *sides)), default=0.0)
+    if most >= _EXACT:
+        raise UnsupportedProblem(
+            f"a coefficient of {most:.3g} is beyond 2^53, where other solvers' floats are not "
+            "exact; scale demands and throughputs of the job down"
+        )
+    text = _text(program, path.suffix == ".lp")
+    head = "".join(f"{_COMMENTS[path.suffix]}{line}\n" for line in _comments(program, kind))
+    write_bytes((head + text).encode(), path)
+    rows, variables = program.matrix.shape
+    return Written(kind, variables, rows, program.step)
+
+
+def _program(problem: Problem) -> tuple[Program, str]:
+    try:
+        return CompactProgram.of(problem), "compact"
+    except UnsupportedProblem as fault:
+        if not problem.size_bounded_configurations:
+            raise
+        try:
+            return ArcFlowProgram.of(problem), "arc flow"
+        except UnsupportedProblem as other:
+            raise fault from other
+
+
+def _names(program: Program) -> list[str]:
+    """Name the variables."""
+    given = len(program.jobs)
+    machines = len(program.costs) - given
+    letter = "m" if isinstance(program, CompactProgram) else "a"
+    return [*(f"{letter}{at}" for at in range(machines)), *(f"y{at}" for at in range(given))]
+
+
+def _text(program: Program, is_lp: bool) -> str:
+    from ortools.linear_solver import pywraplp
+
+    solver = pywraplp.Solver.CreateSolver("SCIP")
+    infinity = solver.infinity()
+    variables = [solver.IntVar(0, infinity, name) for name in _names(program)]
+    objective = solver.Objective()
+    for variable, cost in zip(variables, program.costs.tolist(), strict=True):
+        if cost:
+            objective.SetCoefficient(variable, cost)
+    objective.SetMinimization()
+    matrix = program.matrix
+    sides = zip(_row_names(program), program.rows_low, program.rows_high, strict=True)
+    for at, (name, low, high) in enumerate(sides):
+        row = solver.Constraint(
+            float(low) if np.isfinite(low) else -infinity,
+            float(high) if np.isfinite(high) else infinity,
+            name,
+        )
+        own = slice(matrix.indptr[at], matrix.indptr[at + 1])
+        entries = zip(matrix.indices[own].tolist(), matrix.data[own].tolist(), strict=True)
+        for column, value in entries:
+            row.SetCoefficient(variables[column], value)
+    write = (
+        solver.ExportModelAsLpFormat
+        if is_lp
+        else lambda hide: solver.ExportModelAsMpsFormat(False, hide)
+    )
+    text: str = write(False)
+    return text
+
+
+def _row_names(program: Program) -> Iterator[str]:
+    """Name the rows: of blocks, of jobs, of machine types with a limit, and the rest."""
+    small = program.reduction.problem
+    limits = sum(machine.limit is not None for machine in small.machine_types)
+    yield from (f"block{i}" for i in range(len(small.blocks)))
+    yield from (f"job{j}" for j in range(small.n_jobs))
+    yield from (f"limit{m}" for m in range(limits))
+    left = program.matrix.shape[0] - len(small.blocks) - small.n_jobs - limits
+    yield from (f"flow{at}" for at in range(left))
+
+
+def _comments(program: Program, kind: str) -> Iterator[str]:
+    """Say what the names stand for; names of others are quoted, so that none ends its line."""
+    small = program.reduction.problem
+    yield f"{kind} program of a configurable machine scheduling problem"
+    yield f"problem sha256 {program.reduction.original.sha256}"
+    yield f"the objective counts steps of {shown(program.step)}"
+    yield from (f"block{i}: {block!a}" for i, block in enumerate(small.blocks))
+    yield from (f"job{j}: {name!a}" for j, name in enumerate(small.job_names))
+    limited = (m.name for m in small.machine_types if m.limit is not None)
+    yield from (f"limit{at}: {name!a}" for at, name in enumerate(limited))
+    if isinstance(program, CompactProgram):
+        yield from (
+            f"m{at}: {shape!s}".encode("ascii", "backslashreplace").decode()
+            for at, shape in enumerate(program.shapes)
+        )
+    pairs = zip(program.jobs.tolist(), program.blocks.tolist(), strict=True)
+    yield from (f"y{at}: block{block} for job{job}" for at, (job, block) in enumerate(pairs))

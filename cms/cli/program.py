@@ -1,0 +1,56 @@
+"""``cms program``: a problem as an integer program for another solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .session import Exit, refuse_unwritable, session_of
+from .solve import Published, posed_of
+
+_File = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]", help="A problem, or a plan of 'cms plan'; '-' is standard input."
+    ),
+]
+_Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE.mps|FILE.lp", help="Where it is written.")
+]
+
+
+def program(
+    context: typer.Context,
+    output: _Output,
+    file: _File = None,
+    published: Published = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Write a problem as an integer program, for other solvers: MPS or LP, by the file's ending.
+
+    The head of the file says what its variables and rows stand for.
+    """
+    session = session_of(context)
+    session.begin(None, json=json, quiet=quiet)
+    refuse_unwritable((output, "--output"))
+    with session.interrupts.abortable():
+        _, posed = posed_of(file, published, plans=True)
+    from cms.files import number_to_json
+    from cms.files.programs import write_program
+    from cms.fleet.report.words import count, decimal
+
+    written = write_program(posed, output)
+    if session.json:
+        said = {**written._asdict(), "step": number_to_json(written.step), "file": str(output)}
+        session.print_json(lambda: said)
+    elif not quiet:
+        step = "" if written.step == 1 else f"; 1 of the objective costs {decimal(written.step)}"
+        session.print_text(
+            f"{output}: {written.program} program of {count(written.variables, 'variable')} and "
+            f"{count(written.rows, 'row')}{step}\n"
+        )
+    return Exit.ANSWER

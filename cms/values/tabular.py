@@ -1,0 +1,87 @@
+"""Objects as tables of pandas and Arrow, both of which are an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from ..errors import InvalidOption
+from .names import nearest
+
+__all__ = ["Record", "Tabular"]
+
+#: A row: what stands in each column.
+Record: TypeAlias = "Mapping[str, Any]"
+_EXTRA = "an extra: pip install 'configurable-machines[tables]'"
+
+
+class Tabular:
+    """An object of which there are tables.
+
+    Exact numbers become floats in a table, since that is what tables are computed with; whoever
+    wants them exactly asks the object.
+    """
+
+    __slots__ = ()
+
+    def _tables(self) -> Mapping[str, Iterable[Record]]:
+        """Return the records of each table by its name, the most usual first."""
+        raise NotImplementedError
+
+    def to_pandas(self, table: str | None = None) -> Any:
+        """Return one of its tables as a :class:`pandas.DataFrame`.
+
+        Parameters
+        ----------
+        table : str, optional
+            Its name; by default the first.
+
+        Raises
+        ------
+        InvalidOption
+            If there is none of this name, with those there are; or if pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise InvalidOption(f"to_pandas needs pandas, {_EXTRA}") from None
+        return DataFrame(self._records(table))
+
+    def to_arrow(self, table: str | None = None) -> Any:
+        """Return one of its tables as a :class:`pyarrow.Table`.
+
+        Parameters
+        ----------
+        table : str, optional
+            Its name; by default the first.
+
+        Raises
+        ------
+        InvalidOption
+            If there is none of this name, with those there are; or if pyarrow is not installed.
+        """
+        try:
+            from pyarrow import Table
+        except ImportError:
+            raise InvalidOption(f"to_arrow needs pyarrow, {_EXTRA}") from None
+        return Table.from_pylist(self._records(table))
+
+    def _records(self, table: str | None) -> list[dict[str, Any]]:
+        tables = self._tables()
+        name = next(iter(tables)) if table is None else table
+        if name not in tables:
+            raise InvalidOption(
+                f"there is no table {name!r}{nearest(str(name), tables)}; expected one of "
+                f"{', '.join(tables)}"
+            )
+        return [{key: _plain(value) for key, value in row.items()} for row in tables[name]]
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Fraction):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

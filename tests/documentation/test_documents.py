@@ -1,0 +1,167 @@
+"""The documents tell the truth: their code runs, what they name exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cms.cli.app import run
+from cms.fleet import RULES, as_problem, read_operating_points, read_services
+from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
+from tests.documentation.pages import DOCUMENTS, README, blocks, shown
+from tests.source_tree import ROOT
+
+#: A theorem's solvers, which tests of their own run.
+LONG = "docs/methods/proofs.md"
+PYTHON = [document for document in DOCUMENTS if blocks(document, "python")]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(each, marks=[pytest.mark.long] * (shown(each) == LONG)) for each in PYTHON],
+    ids=shown,
+)
+def test_the_python_in_a_document_runs(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, where a warning is an error too; one block after the other."""
+    monkeypatch.chdir(ROOT)
+    module = ModuleType("typed_by_a_reader")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for code in blocks(document, "python"):
+        exec(compile(code, shown(document), "exec"), module.__dict__)
+
+
+def test_every_test_behind_a_promise_exists() -> None:
+    promises = (ROOT / "docs" / "methods" / "promises.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", promises)
+    assert named, "the page names the test behind each promise"
+    missing = [
+        f"{path}::{test}"
+        for path, test in named
+        if not (ROOT / path).exists() or f"def {test}(" not in (ROOT / path).read_text("utf-8")
+    ]
+    assert not missing
+
+
+def test_every_command_that_is_named_exists_and_is_named() -> None:
+    command_line = Path(sys.executable).with_name("cms")
+    run = subprocess.run([command_line, "--help"], capture_output=True, text=True, check=True)
+    there = set(re.findall(r"^  ([a-z]+)  ", run.stdout, re.MULTILINE))
+    for page in (README, ROOT / "docs" / "reference" / "commands.md"):
+        assert set(re.findall(r"`cms ([a-z]+)", page.read_text("utf-8"))) == there
+
+
+def test_what_the_page_about_deployments_types_in_an_empty_folder_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "guides" / "deployment.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    said = typed(page, capsys)
+    for words in (
+        "2 x a100-80gb on 1 node, 2 changed",
+        "not there: 1 fault\n- node-a/3 has 3g.40gb@4 of unknown, needs nothing there",
+        "running instances stay (the most possible, checked)",
+    ):
+        assert words in said
+        assert words in page
+    assert "another's" in said
+
+
+def test_what_the_page_about_time_sharing_types_in_an_empty_folder_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "guides" / "time-sharing.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    said = typed(page, capsys)
+    assert (tmp_path / "plan.svg").exists()
+    for words in (
+        "2 GPUs, proved >= 2: optimal, proof checked",
+        "1 GPU, proved >= 1: optimal, proof checked",
+        "valid: 1 GPU",
+        "b=8 / 32.5 ms",
+    ):
+        assert words in said
+        assert words in page
+
+
+def typed(page: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Do what the shell blocks of a page say in this folder, and return what was printed."""
+    said = ""
+    for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S):
+        for name, text, command in re.findall(
+            r"^cat > (\S+) <<END\n(.*?)^END\n|^cms ([^\n]*)\n", block, re.M | re.S
+        ):
+            if name:
+                Path(name).write_text(text, "utf-8")
+                continue
+            line, _, may_fail = command.partition("||")
+            assert run(shlex.split(line, comments=True)) == (1 if may_fail else 0), line
+            said += capsys.readouterr().out
+    return said
+
+
+def test_the_demo_says_how_the_command_is_found_afterwards() -> None:
+    run = subprocess.run(
+        ["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert ". .venv/bin/activate" in run.stdout
+    assert ". .venv/bin/activate" in README.read_text("utf-8")
+
+
+def test_the_readme_is_one_screen() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 64
+
+
+def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_path: Path) -> None:
+    (commands,) = (
+        block
+        for block in re.findall(r"^```sh\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)
+        if "services.csv" in block
+    )
+    folder = Path(sys.executable).parent
+    run = subprocess.run(
+        ["sh", "-e", "-c", commands],
+        env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "optimal, proof checked" in run.stdout
+    assert run.stdout.endswith("the certificate proves that every schedule costs at least 4\n")
+    assert (tmp_path / "plan.svg").exists()
+
+
+@pytest.mark.long
+def test_a_users_type_checker_follows_the_package_from_an_empty_folder(tmp_path: Path) -> None:
+    """It reads paths alone: an editable install by an import hook is invisible to it."""
+    for number, code in enumerate(blocks(README, "python")):
+        (tmp_path / f"mine_{number}.py").write_text(code, "utf-8")
+    cache = ROOT / ".mypy_cache" / "outside"
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, "."],
+        env={name: value for name, value in os.environ.items() if name != "MYPYPATH"},
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, f"{run.stdout}{run.stderr}(is it installed by `make install`?)"
+
+
+_FURTHER = ("latency_limit_ms", "allowed_profiles", "late_share", "queue")
+
+
+def test_the_tables_page_has_every_column_and_rule_and_its_example_is_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "tables.md").read_text("utf-8")
+    for name in (*SERVICE_COLUMNS, *_FURTHER, *POINT_COLUMNS, *RULES):
+        assert f"\n| `{name}` " in page, f"docs/reference/tables.md has no line for {name}"
+    example = re.search(r"^```\n(.*?)^```$", page, re.M | re.S)
+    assert example is not None
+    for name, table in zip(("services", "points"), example.group(1).split("\n\n"), strict=True):
+        (tmp_path / name).write_text(table, "utf-8")
+    services = read_services(tmp_path / "services")
+    serving = as_problem(services, read_operating_points(tmp_path / "points"))
+    used = [block for _, block in serving.points]
+    assert used == ["3g.40gb", "1g.10gb", "3g.40gb"]

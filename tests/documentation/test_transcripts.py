@@ -1,0 +1,109 @@
+"""What pages show as typed prints what they say."""
+
+from __future__ import annotations
+
+import doctest
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.testing import CHECKS
+from tests.conftest import Install
+from tests.documentation.pages import DOCS, DOCUMENTS, blocks, shown
+from tests.documentation.transcripts import Shell, difference, renewed, typed
+
+#: Typed where what it shows is installed, by the test of its own.
+PLUGIN = DOCS / "methods" / "write-an-algorithm.md"
+TYPED = [
+    page
+    for page in DOCUMENTS
+    if (blocks(page, "console") or blocks(page, "pycon")) and page != PLUGIN
+]
+
+
+def type_again(page: Path) -> None:
+    """Commands first, then Python, which may read what they wrote."""
+    shell = Shell()
+    for command, said, *_ in typed(page.read_text("utf-8")):
+        differs = difference(said, shell.run(command))
+        assert not differs, f"$ {command}\n{differs}"
+    told: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    text = "\n".join(blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    runner.run(test, out=told.append)
+    assert not runner.failures, "".join(told)
+
+
+@pytest.mark.parametrize("page", TYPED, ids=shown)
+def test_what_a_page_types_in_an_empty_folder_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    type_again(page)
+
+
+@pytest.fixture
+def plugin(install: Install) -> None:
+    """Install the distribution that the page about algorithms shows."""
+    module, *_ = blocks(PLUGIN, "python")
+    (project,) = map(tomllib.loads, blocks(PLUGIN, "toml"))
+    install(project["project"]["name"], project["project"]["entry-points"], one_by_one=module)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_the_algorithm_of_the_page_is_installed_and_does_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    type_again(PLUGIN)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("plugin")
+def test_the_algorithm_of_the_page_passes_the_test_of_the_page() -> None:
+    *_, test = blocks(PLUGIN, "python")
+    module: dict[str, Any] = {}
+    exec(compile(test, "test_one_by_one.py", "exec"), module)
+    for check in CHECKS:
+        module["test_conformance"](check)
+
+
+def test_what_differs_from_a_page_is_found_and_may_be_written_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = """\
+```console
+$ cat > it <<END
+one
+END
+$ cat it
+two
+$ cms gpus \\
+    nonsense
+$ echo $?
+0
+```
+"""
+    commands = [each.command for each in typed(page)]
+    assert commands == [
+        "cat > it <<END\none\nEND",
+        "cat it",
+        "cms gpus \\\n    nonsense",
+        "echo $?",
+    ]
+    now = renewed(page)
+    assert "$ cat it\none\n$ cms" in now
+    assert "nonsense\nerror: unknown GPU 'nonsense'" in now
+    assert now.endswith("$ echo $?\n2\n```\n")
+    assert renewed(now) == now
+
+
+def test_a_command_that_fails_unnoticed_is_no_transcript() -> None:
+    shell = Shell()
+    shell.run("false")
+    with pytest.raises(AssertionError, match="exit code 1 before: true"):
+        shell.run("true")

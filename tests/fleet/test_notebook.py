@@ -1,0 +1,183 @@
+"""What notebooks show, and tables of pandas and Arrow."""
+
+from __future__ import annotations
+
+import base64
+import re
+from fractions import Fraction
+from random import Random
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from cms import Configuration, Job, Problem, Solution, load_instance, solve
+from cms.errors import InvalidOption
+from cms.fleet import Deployment, Plan, Scenario, gpu, place, wanted_of
+from cms.fleet.deployment import FleetGpu, FleetNode, Placed
+from cms.fleet.hardware import gpus
+from cms.fleet.report.notebook import MOST_ROWS
+from cms.values.tabular import Tabular
+from cms.values.viewed import Viewed
+from tests.fleet.plans import NASTY, many_services
+from tests.references.mixes import time_shared_toy
+
+
+def s5() -> Plan:
+    scenario = load_instance("S5")
+    assert isinstance(scenario, Scenario)
+    serving = scenario.as_problem()
+    return Plan(serving, solve(serving.problem))
+
+
+def placed() -> Deployment:
+    node = FleetNode("n", tuple(FleetGpu("n", at, gpu("a100-80gb")) for at in range(14)))
+    found = place(wanted_of(s5()), Deployment((node,)))
+    assert isinstance(found, Placed)
+    return found.deployment
+
+
+def nasty() -> Problem:
+    return Problem(
+        configurations=Configuration({NASTY: 2}), jobs=[Job(NASTY, Fraction(10, 3), {NASTY: 1})]
+    )
+
+
+def everything() -> dict[str, Viewed]:
+    problem, shared = nasty(), time_shared_toy(Random(3))
+    return {
+        "plan": many_services(30),
+        "deployment": placed(),
+        "gpu": gpu("h100-80gb"),
+        "problem": problem,
+        "time-shared problem": shared,
+        "no job": Problem(configurations=Configuration({NASTY: 2})),
+        "solution": solve(problem),
+        "time-shared solution": solve(shared),
+    }
+
+
+@pytest.mark.parametrize("name", everything())
+def test_each_shows_a_picture_and_names_as_text(name: str) -> None:
+    shown = everything()[name]
+    html, svg = shown._repr_html_(), shown._repr_svg_()
+    assert html is not None
+    assert svg is not None
+    ElementTree.fromstring(svg)
+    ElementTree.fromstring(html)  # each element is closed, and each name is text
+    found = re.search(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
+    assert found is not None
+    assert base64.b64decode(found[1]).decode() == svg
+    assert not re.search(r"(src|href)=[\"'](?!data:)", html)
+    assert "<b>" not in html
+    assert "<script" not in html
+
+
+@pytest.mark.parametrize("key", [each.key for each in gpus()])
+def test_a_gpu_shows_each_start_of_each_profile_once(key: str) -> None:
+    one = gpu(key)
+    svg = one._repr_svg_()
+    assert svg is not None
+    for profile in one.profiles:
+        for start in profile.starts:
+            assert svg.count(f"<title>{profile.name} at {start}</title>") == 1
+
+
+def test_the_headline_says_gpus_bound_and_proof() -> None:
+    html = s5()._repr_html_()
+    assert html is not None
+    for words in ("<td>GPUs</td><td>12</td>", "<td>≥ 12</td>", "checked exactly"):
+        assert words in html
+
+
+def test_a_million_jobs_are_a_few_lines() -> None:
+    n = 10**6
+    problem = Problem.from_arrays(
+        configurations=Configuration({"a": 2}),
+        demands=np.ones(n, dtype=np.int64),
+        supply=np.ones((n, 1), dtype=np.int64),
+        blocks=["a"],
+    )
+    html = problem._repr_html_()
+    assert html is not None
+    assert len(html) < 10_000
+    assert f"the first of {n:,}" in html
+    assert len(repr(problem)) < 200
+
+
+def test_of_many_rows_the_first_are_shown_and_the_rest_counted() -> None:
+    plan = many_services(MOST_ROWS + 7)
+    html = plan._repr_html_()
+    assert html is not None
+    assert "... and 7 more rows" in html
+
+
+def test_reprs_are_short() -> None:
+    for name, shown in everything().items():
+        if not isinstance(shown, Deployment):
+            assert len(repr(shown)) < 200, name
+
+
+def test_where_nobody_draws_the_repr_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cms.values.viewed.entry_points", lambda **_: [])
+    assert nasty()._repr_html_() is None
+    assert nasty()._repr_svg_() is None
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+pandas = pytest.importorskip("pandas")
+arrow = pytest.importorskip("pyarrow")
+
+
+def test_a_plans_tables_are_what_it_says() -> None:
+    plan = s5()
+    services = plan.to_pandas()
+    assert list(services["service"]) == [each.service.name for each in plan.services]
+    assert list(services["provided_rps"]) == [float(each.provided_rps) for each in plan.services]
+    instances = plan.to_pandas("instances")
+    assert instances["count"].sum() == sum(each.instances for each in plan.services)
+    by_gpu = plan.to_pandas("gpus")
+    assert by_gpu.groupby("group")["gpus"].first().sum() == plan.solution.machine_count
+
+
+def test_a_solutions_tables_are_its_history_and_its_schedule() -> None:
+    solution: Solution = s5().solution
+    history = solution.to_pandas()
+    assert list(history["lower_bound"]) == [float(line.lower_bound) for line in solution.history]
+    schedule = solution.to_pandas("schedule")
+    assert schedule.groupby("group")["machines"].first().sum() == solution.machine_count
+
+
+def test_a_deployments_tables_are_its_instances_and_gpus() -> None:
+    deployment = placed()
+    assert len(deployment.to_pandas()) == sum(1 for _ in deployment.instances())
+    assert len(deployment.to_pandas("gpus")) == sum(1 for _ in deployment.gpus())
+
+
+@pytest.mark.parametrize("table", [None, "instances", "gpus"])
+def test_arrow_has_the_same_table(table: str | None) -> None:
+    plan = many_services(5)
+    frame = plan.to_pandas(table)
+    assert plan.to_arrow(table).to_pylist() == [
+        {key: None if value != value else value for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def test_an_unknown_table_and_a_missing_library_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan: Tabular = many_services(2)
+    with pytest.raises(InvalidOption, match="no table 'gpu'; nearest: 'gpus'"):
+        plan.to_pandas("gpu")
+    for module, method in (("pandas", plan.to_pandas), ("pyarrow", plan.to_arrow)):
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(InvalidOption, match=r"configurable-machines\[tables\]"):
+            method()
+
+
+def test_numbers_beyond_floats_are_infinite() -> None:
+    demand = 10**400
+    problem = Problem(
+        configurations=Configuration({"b": 10**399}), jobs=[Job("x", demand, {"b": 1})]
+    )
+    assert solve(problem).to_pandas()["cost"].iloc[-1] == 10
