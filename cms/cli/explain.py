@@ -38,14 +38,14 @@ def explain(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
-    with session.interrupts.abortable():
+    with session.reading():
         found = read_rechecked(session, plan, "explained")
     if isinstance(found, int):
         return found
     from cms.fleet.what_if.documents import explanation_to_json
     from cms.fleet.what_if.explaining import explain as explained
 
-    answer = heard(session, lambda: explained(found, service))
+    answer = heard(session, lambda: explained(found, service), doing="pricing the choices")
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.explained import explained_report

@@ -293,7 +293,7 @@ def plan(
         raise options.usage_error(
             "it is for instances that serve one service each; leave it or --sharing out", "--spread"
         )
-    with session.interrupts.abortable():
+    with session.reading():
         now = read_near(session, near, extra_gpus, max_age)
         if published is not None:
             if services or operating_points:

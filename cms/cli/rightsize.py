@@ -92,7 +92,7 @@ def rightsize(
     if published is not None and (operating_points or load_curves):
         raise options.usage_error("give --published or the tables, not both")
     seconds = options.time_limit(time_limit)
-    with session.interrupts.abortable():
+    with session.reading():
         made = read_rechecked(session, plan, "rightsized")
         if isinstance(made, int):
             return made

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import at_least, count, decimal, fraction, printable
 from .services import instance_words
 from .text_table import table, text, verdict_line
-from .words import at_least, count, decimal, fraction, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

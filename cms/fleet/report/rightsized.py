@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count, decimal, percent, printable
 from ..what_if.least import Outcome
 from ..what_if.relaxations import What
 from .explained import unit_of
 from .text_table import table, text
-from .words import count, decimal, percent, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from .words import circumstances, printable, verdict
+from ...solving.words import circumstances, verdict
+from ...values.words import printable
 
 if TYPE_CHECKING:
     from ...solving.solution import Solution
