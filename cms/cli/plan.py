@@ -58,7 +58,7 @@ class _Wishes:
         """What is asked about, for the title; nothing if that is nothing."""
         parts = [] if self.scales.every == 1 else [f"all rates x {shown(self.scales.every)}"]
         parts += [f"{name} x {shown(times)}" for name, times in self.scales.own.items()]
-        parts += [f"without {name}" for name in self.drop]
+        parts += [f"without {name}" for name in dict.fromkeys(self.drop)]
         return f" (what if: {', '.join(parts)})" if parts else ""
 
     def problem(

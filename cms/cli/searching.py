@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-GROWTH_SECONDS = 2.0
+GROWTH_SECONDS = 5.0
 """Spreading the slack of a plan takes so long at most, and not beyond another time limit."""
 SHORTAGE_SECONDS = 10.0
 """An infeasible answer is printed so much later at most, and not beyond another time limit."""

@@ -51,6 +51,20 @@ def _scientific(value: Fraction, digits: int, rounding: Callable[[Fraction], int
     return f"{decimal(Fraction(mantissa, 10 ** (digits - 1)), digits)}e{power}"
 
 
+def brief(value: Fraction | int, digits: int = 4) -> str:
+    """Write a number >= 0 for a narrow column, rounded down; a large one as a power of ten.
+
+    Examples
+    --------
+    >>> brief(1_234_567), brief(1_234_567_890), brief(Fraction(2, 3), 2)
+    ('1,234,567', '1.23e9', '0.66')
+    """
+    exact = Fraction(value)
+    if exact < 10**7:
+        return decimal(exact, digits, math.floor)
+    return _scientific(exact, min(digits, 3), math.floor)
+
+
 def percent(share: Fraction, *, up: bool = False) -> str:
     """Write a share as a percentage with one place, rounded down (or up).
 

@@ -150,3 +150,25 @@ def test_a_plan_from_standard_input(
         monkeypatch.setattr("sys.stdin", text)
         assert run(["explain", "-", "chat"]) == 0
     assert capsys.readouterr().out.startswith("-: why chat is served so")
+
+
+@pytest.mark.parametrize(("width", "scale"), [(80, "1"), (100, "1e12"), (60, "1")])
+def test_a_number_that_has_no_room_is_seen_to_be_cut(
+    width: int, scale: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("COLUMNS", str(width))
+    path = tmp_path / "plan.json"
+    assert run(["plan", "--published", "S5", "--scale", scale, "-q", "-o", str(path)]) == 0
+    assert run(["explain", str(path), "vgg16"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("───"))
+    rows = lines[start + 1 : start + 6]
+    if width == 80:
+        assert not any("…" in row for row in rows)
+    else:
+        assert any("…" in row for row in rows)
+    if width != 60:
+        assert [row.split()[0] for row in rows] == [
+            "1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb",
+        ]  # fmt: skip

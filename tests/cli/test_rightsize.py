@@ -147,7 +147,7 @@ def test_what_is_found_and_not_proved_is_not_called_proved(made: list[str]) -> N
     assert "That 1 will not do as it is, was not proved" in " ".join(said.split())
     opened = replace(rate, plan=None, outcome=Outcome.OPEN, ruled_out=Fraction(1, 30))
     said = printed(rightsized_report(replace(found, relaxations=(opened,)), plan, "x"))
-    assert "rate: not known: chat (more than 3.3 %)" in said
+    assert "rate: not known: chat (at least 3.3 %)" in said
     said = printed(rightsized_report(replace(found, better=plan, relaxations=()), plan, "x"))
     assert "The plan can be had for 2 without any relaxation: plan again." in said
 

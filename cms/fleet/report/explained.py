@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from ...values.words import at_least, count, decimal, fraction, printable
+from ...values.words import brief, count, decimal, fraction, printable
 from .services import instance_words
 from .text_table import table, text, verdict_line
 
@@ -84,15 +84,16 @@ def _choices(found: Explanation, plan: Plan) -> Iterator[RenderableType]:
         "instance", ">gives/s", ">in use", *([">worth"] if worth else []), ">one or more",
         *([">one alone"] if alone else []), ">only these", ">none",
     )  # fmt: skip
+    result.columns[0].no_wrap, result.columns[0].overflow = True, "ellipsis"
     for each in sorted(found.blocks, key=lambda each: (each.gpu, each.supply_rps)):
         result.add_row(
             text(each.block),
-            decimal(each.supply_rps),
-            decimal(each.count) if each.count else "-",
+            brief(each.supply_rps),
+            brief(each.count) if each.count else "-",
             *([_worth(each)] if worth else []),
             _cell(each.one, cost),
             *([_cell(each.alone, cost)] if alone else []),
-            Text(f"{decimal(each.needed)}: ").append_text(_cell(each.only, cost)),
+            Text(f"{brief(each.needed)}: ").append_text(_cell(each.only, cost)),
             _cell(each.without, cost),
         )
     yield Text()
@@ -113,7 +114,7 @@ def _cell(choice: Alternative | None, cost: object) -> Text:
         return Text("-")
     if choice.bound is None or choice.more is None or choice.at_least is None:
         return Text("impossible", "bold yellow")
-    words = f">= {at_least(choice.at_least)} (+{at_least(choice.more)})"
+    words = f">= {brief(choice.at_least)} (+{brief(choice.more, 2)})"
     dearer = cost is not None and choice.at_least > cost  # type: ignore[operator]
     return Text(words, "bold yellow" if dearer else "")
 

@@ -173,10 +173,10 @@ def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
 
 
 def _beyond(each: Relaxation) -> str:
-    """How much is proved not to be enough, of what is not known."""
+    """Than which change no smaller one is enough, of what is not known: proved."""
     if each.outcome is not Outcome.OPEN or not each.ruled_out:
         return ""
-    return f" (more than {percent(each.ruled_out)})"
+    return f" (at least {percent(each.ruled_out)})"
 
 
 def _meaning(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterator[str]:

@@ -35,7 +35,7 @@ def table(*heads: str) -> Table:
             head.lstrip(">"),
             justify="right" if number else "left",
             no_wrap=number,
-            overflow="fold",
+            overflow="ellipsis" if number else "fold",  # a number that is cut must not look whole
         )
     return result
 

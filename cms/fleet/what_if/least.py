@@ -6,17 +6,20 @@ state too dear does so up to a later one: both ends are moved that far, exactly,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
+from math import floor
 from typing import NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
 from ...certificate.one_job import ProvedLeaves
 from ...errors import InvalidCertificate
+from ...problem.parts import Configuration
 from ...problem.problem import Problem
-from ...schedule.schedule import Schedule
+from ...schedule.schedule import MachineGroup, Schedule, machine_cost
 from ...shortages.growth import rechecked
 from ...shortages.search import Asking
 from ...solving.solution import Solution, StopReason
@@ -220,8 +223,9 @@ class Climb:
                 return False
             answer = self.asking.answer(problem, part=part, start=start)
             if answer.cost is not None and answer.cost <= self.base.target:
-                self.solution = answer
-                self._descend(state, answer.schedule)
+                schedule = self._filled(answer.schedule)
+                self.solution = replace(answer, schedule=schedule, cost=schedule.cost(problem))
+                self._descend(state, schedule)
                 return True
             if self.base.is_too_dear(problem, answer.certificate):
                 self.low, self.proof = state, answer.certificate
@@ -232,6 +236,40 @@ class Climb:
                 return False
             start = answer.schedule
         return False
+
+    def _filled(self, schedule: Schedule) -> Schedule:
+        """Add machines for the service alone while the cost stays what is wanted.
+
+        Where much is relaxed a schedule may cost less than is wanted: what it lacks to that serves
+        where less is relaxed.
+        """
+        problem = self.base.posing.problem
+        supply = problem.rows.row(problem.job_index(self.name)).supply
+        index = problem.block_index
+
+        def worth(shape: Configuration) -> Fraction:
+            gives = sum(supply[index[block]] * n for block, n in shape.blocks.items())
+            return Fraction(gives) / machine_cost(problem, shape)
+
+        shapes = [each for each in problem.listed_configurations if machine_cost(problem, each)]
+        left, added = self.base.target - schedule.cost(problem), list[MachineGroup]()
+        there = Counter[str | None]()
+        for shape, count in schedule.machines.items():
+            there[shape.machine] += count
+        for shape in sorted(shapes, key=worth, reverse=True):
+            room = left / machine_cost(problem, shape)
+            limit = problem.machine_type(shape.machine).limit
+            count = floor(room)
+            if limit is not None:
+                count = min(count, limit - there[shape.machine])
+            given = {
+                (block, self.name): n for block, n in shape.blocks.items() if supply[index[block]]
+            }
+            if count > 0 and given:
+                added.append(MachineGroup(shape, given, count))
+                there[shape.machine] += count
+                left -= count * machine_cost(problem, shape)
+        return Schedule([*schedule.groups, *added]) if added else schedule
 
     def _descend(self, state: Fraction, schedule: Schedule) -> None:
         """Find the first state in which a schedule serves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from dataclasses import replace
@@ -19,6 +20,7 @@ from cms import (
     Status,
     StopReason,
     UnsupportedProblem,
+    check,
     load_instance,
     solve,
 )
@@ -29,8 +31,12 @@ from cms.fleet.serving.capacity import CapacityRule
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.what_if import Relaxation, Rightsizing
 from cms.fleet.what_if.documents import rightsizing_to_json
-from cms.fleet.what_if.least import Outcome
+from cms.fleet.what_if.ladders import RateLadder
+from cms.fleet.what_if.least import Base, Climb, Outcome
+from cms.fleet.what_if.posing import Posing
 from cms.fleet.what_if.relaxations import What
+from cms.running.interrupt import CtrlC
+from cms.shortages.search import Asking
 from tests.fleet.what_if.test_breakpoints import exchanged, require_proofs
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
 from tests.samples import refusal
@@ -234,7 +240,8 @@ def test_a_question_that_is_given_up_is_not_called_proved(monkeypatch: pytest.Mo
         )  # fmt: skip
 
     monkeypatch.setattr("cms.shortages.search.solve", slow)
-    # the first schedule, of no chat at all, is not a good one for any rate
+    # the first schedule, of no chat at all, is then not a good one for any rate
+    monkeypatch.setattr(Climb, "_filled", lambda climb, schedule: schedule)
     (rate,) = rightsize(plan, to=1).relaxations
     assert rate.outcome is Outcome.FOUND
     assert rate.short is not None
@@ -383,3 +390,35 @@ def test_a_published_scenario_is_rightsized_from_both_sides(name: str) -> None:
     assert {each.outcome for each in found.relaxations} <= {Outcome.LEAST, Outcome.NONE}
     for each in found.relaxations:
         require_proofs(found, plan, each)
+
+
+def test_what_a_schedule_may_cost_more_serves_rates_nearer_to_todays() -> None:
+    """A plan of the lowest rate leaves 99 GPUs of those that are wanted, which serve 990/s."""
+    services = [Service("x", "m", 1000, 100), Service("y", "m", 10, 100)]
+    points = [OperatingPoint("m", A100, "7g.80gb", 1, 1, 10, 5)]
+    plan = planned(services, points)
+    assert plan is not None
+    assert plan.solution.cost == 101
+    posing = Posing(plan.unshared("rightsizing"))
+    asking = Asking("auto", 0, 1, math.inf, CtrlC(), None)
+    climb = Climb(RateLadder(posing, services[0]), Base(posing, plan.solution, None), asking)
+    assert climb._found(Fraction(0))
+    assert climb.high == 990
+    assert climb.solution is not None
+    assert climb.solution.cost == 100
+    assert not check(posing.with_row("x", climb.ladder.row(climb.high)), climb.solution.schedule)
+
+
+def test_machines_are_added_within_their_limits() -> None:
+    services = [Service("x", "m", 100, 100), Service("y", "m", 10, 100)]
+    points = [OperatingPoint("m", A100, "7g.80gb", 1, 1, 10, 5)]
+    serving = as_problem(services, points, A100, rule="plain", limits={A100: 11})
+    plan = Plan(serving, solve(serving.problem))
+    posing = Posing(plan.unshared("rightsizing"))
+    climb = Climb(
+        RateLadder(posing, services[0]),
+        Base(posing, plan.solution, Fraction(50)),
+        Asking("auto", 0, 1, math.inf, CtrlC(), None),
+    )
+    filled = climb._filled(plan.solution.schedule)
+    assert filled == plan.solution.schedule
