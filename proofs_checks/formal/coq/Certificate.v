@@ -164,3 +164,31 @@ Fixpoint check (sides : list side) (t : tree) : option (option Q) :=
       end
   end.
 End Checker.
+
+(** A machine is of a set if its numbers of blocks are. *)
+Lemma in_set_iff sizes cap n a M : (forall i, count i (blocks M) = at_ a i) ->
+  in_set sizes cap n a = true <-> icut (IBounded (type M) sizes cap n) M.
+Proof.
+  intros E. assert (B : forall w : nat -> Z, sum (fun x => w (fst x) * snd x) (numbered a)
+    = sum (fun b => w (fst b)) (blocks M)).
+  { intros w. rewrite (sum_numbered 0 (fun i n => w i * n)).
+    rewrite (sum_by_count (length a) (blocks M) w (counted a _ E)). apply sum_ext. intros i _. now rewrite E. }
+  assert (L : sum (fun x => snd x) (numbered a) = Z.of_nat (length (blocks M))).
+  { rewrite <- sum_length, <- (B (fun _ => 1)). apply sum_ext. intros; lia. }
+  unfold in_set. rewrite !andb_true_iff, forallb_forall, (B (at_ sizes)), Z.leb_le, L. cbn [icut].
+  assert (S : (forall x, In x (numbered a) -> (snd x =? 0) || (0 <? at_ sizes (fst x)) = true)
+    <-> forall b, In b (blocks M) -> 0 < at_ sizes (fst b)).
+  { split.
+    - intros A b Hb. specialize (A (fst b, at_ a (fst b))). cbn [fst snd] in A.
+      rewrite orb_true_iff, Z.eqb_eq, Z.ltb_lt, (in_numbered 0) in A.
+      destruct (A (conj (counted a _ E b Hb) eq_refl)) as [A'|]; [|assumption].
+      rewrite <- E in A'. pose proof (count_pos b _ Hb). lia.
+    - intros A [i x] Hx. apply (in_numbered 0) in Hx as [_ ->]. cbn [fst snd]. fold (at_ a i).
+      rewrite <- E, orb_true_iff, Z.eqb_eq, Z.ltb_lt. pose proof (count_nonneg i (blocks M)) as N.
+      destruct (Z.eq_dec (count i (blocks M)) 0) as [|Nz]; [now left|right].
+      assert (0 < count i (blocks M)) as G by lia. apply sum_pos in G as (b & Hb & G).
+      specialize (A b Hb). destruct (Nat.eqb_spec (fst b) i) as [<-|]; cbn [iverson] in G; lia. }
+  rewrite S. split.
+  - intros [[A C] U]. repeat split; auto. intros u ->. now apply Z.leb_le.
+  - intros (_ & A & C & U). repeat split; auto. destruct n as [n|]; [|reflexivity]. now apply Z.leb_le, U.
+Qed.

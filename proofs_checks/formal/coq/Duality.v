@@ -209,21 +209,7 @@ Proof.
     rewrite forallb_forall in Hq. specialize (Hq _ Hin). cbn [fst] in Hq.
     rewrite E1 in Hq. cbn [andb] in Hq. apply negb_true_iff in Hq.
     assert (in_set sizes cap n a = true) as T; [|congruence].
-    assert (B : forall w : nat -> Z, sum (fun x => w (fst x) * snd x) (numbered a)
-      = sum (fun b => w (fst b)) (blocks M)).
-    { intros v. rewrite (sum_numbered 0 (fun i n => v i * n)).
-      rewrite (sum_by_count (length a) (blocks M) v (counted a _ E2)). apply sum_ext.
-      intros i _. now rewrite E2. }
-    unfold in_set. rewrite !andb_true_iff. split; [split|].
-    + apply forallb_forall. intros [i x] Hx. apply (in_numbered 0) in Hx as [_ ->]. cbn [fst snd].
-      fold (at_ a i). rewrite <- E2, orb_true_iff, Z.eqb_eq, Z.ltb_lt.
-      pose proof (count_nonneg i (blocks M)) as N.
-      destruct (Z.eq_dec (count i (blocks M)) 0) as [|Nz]; [now left|right].
-      assert (0 < count i (blocks M)) as G by lia. apply sum_pos in G as (b & Hb & G).
-      specialize (C2 b Hb). destruct (Nat.eqb_spec (fst b) i) as [<-|]; cbn [iverson] in G; lia.
-    + rewrite (B (at_ sizes)). now apply Z.leb_le.
-    + destruct n as [n|]; [|reflexivity]. apply Z.leb_le. etransitivity; [|exact (C4 n eq_refl)].
-      rewrite <- sum_length. rewrite <- (B (fun _ => 1)). apply Z.eq_le_incl, sum_ext. intros; lia.
+    now apply (in_set_iff sizes cap n a M E2).
 Qed.
 
 (** ** Jobs *)

@@ -79,6 +79,16 @@ Definition machine_of (g : group) : machine :=
 Definition expand (gs : list group) : schedule :=
   flat_map (fun g => repeat (machine_of g) (Z.to_nat (group_machines g))) gs.
 
+Lemma allows_iff c M a : (forall i, count i (blocks M) = at_ a i) ->
+  allows c (type M) a = true <-> icut c M.
+Proof.
+  intros E. destruct c as [m a'|m sizes cap n]; cbn [allows]; rewrite andb_true_iff, Nat.eqb_eq.
+  - rewrite same_shape_iff. cbn [icut]. split; intros [T H]; (split; [exact T|]); intros i;
+      specialize (H i); specialize (E i); congruence.
+  - rewrite (in_set_iff sizes cap n a M E). split; [intros [<- H]; exact H|].
+    intros (<- & H). split; [reflexivity|]. split; [reflexivity|exact H].
+Qed.
+
 Section Group.
 Variable P : iproblem.
 Variable g : group.
@@ -143,25 +153,7 @@ Qed.
 Lemma machine_cut : exists c, In c (ishapes P) /\ icut c (machine_of g).
 Proof.
   destruct facts as (_ & (c & Hc & G) & _). exists c. split; [assumption|].
-  destruct c as [m a|m sizes cap n]; cbn [allows icut] in *;
-    apply andb_true_iff in G as [G1 G2]; apply Nat.eqb_eq in G1.
-  - split; [exact G1|]. intros i. rewrite machine_counts. revert i. now apply same_shape_iff.
-  - unfold in_set in G2. rewrite !andb_true_iff in G2. destruct G2 as [[A B] C].
-    rewrite forallb_forall in A. apply Z.leb_le in B.
-    assert (S : forall w : nat -> Z, sum (fun x => w (fst x) * snd x) (numbered (group_counts g))
-      = sum (fun b => w (fst b)) (blocks (machine_of g))).
-    { intros w. rewrite (sum_numbered 0 (fun i n => w i * n)).
-      rewrite (sum_by_count (length (group_counts g)) _ w (fun b Hb => proj1 (in_machine b Hb))).
-      apply sum_ext. intros i _. now rewrite machine_counts. }
-    split; [exact G1|split; [|split]].
-    + intros b Hb. destruct (in_machine b Hb) as [L _].
-      specialize (A (fst b, at_ (group_counts g) (fst b))). cbn [fst snd] in A.
-      rewrite orb_true_iff, Z.eqb_eq, Z.ltb_lt, (in_numbered 0) in A.
-      destruct (A (conj L eq_refl)) as [A'|]; [|assumption].
-      rewrite <- machine_counts in A'. pose proof (count_pos b _ Hb). lia.
-    + rewrite <- (S (at_ sizes)). exact B.
-    + intros u ->. apply Z.leb_le in C. etransitivity; [|exact C]. rewrite <- sum_length.
-      rewrite <- (S (fun _ => 1)). apply Z.eq_le_incl, sum_ext. intros; lia.
+  now apply (allows_iff c (machine_of g) _ machine_counts).
 Qed.
 End Group.
 
