@@ -78,11 +78,7 @@ Lemma lone_at c i : at_ (lone P W c) i =
              then Z.max 0 (match n with Some n => Z.min (cap / s) n | None => cap / s end) else 0
          end else 0 else 0.
 Proof.
-  unfold lone. fold k. destruct (Nat.ltb_spec i k) as [L|G].
-  - unfold at_ at 1. erewrite nth_indep by now rewrite map_length, seq_length.
-    rewrite map_nth, seq_nth by exact L. reflexivity.
-  - apply at_beyond. rewrite map_length, seq_length. exact G.
-    Unshelve. exact 0%nat.
+  unfold lone. now rewrite at_map_seq.
 Qed.
 
 (** A sum over the blocks that move. *)
@@ -145,12 +141,9 @@ Proof.
     - rewrite at_beyond by assumption. apply Na. }
   set (a := map (sold M) (seq 0 k)). exists a.
   assert (A : forall i, sold M i = at_ a i).
-  { intros i. unfold a. destruct (Nat.lt_ge_cases i k) as [L|G].
-    - unfold at_. rewrite (nth_indep _ 0 (sold M 0)) by now rewrite map_length, seq_length.
-      now rewrite map_nth, seq_nth by exact L.
-    - rewrite at_beyond by (now rewrite map_length, seq_length).
-      apply Z.le_antisymm; [|apply sold_nonneg]. etransitivity; [apply SL|].
-      rewrite lone_at. destruct (Nat.ltb_spec i k); lia. }
+  { intros i. unfold a. rewrite at_map_seq. destruct (Nat.ltb_spec i k) as [L|G]; [reflexivity|].
+    apply Z.le_antisymm; [|apply sold_nonneg]. etransitivity; [apply SL|].
+    rewrite lone_at. destruct (Nat.ltb_spec i k); lia. }
   split; [unfold a; rewrite map_length, seq_length; lia|]. split; [|intros; rewrite A; lia].
   cbn [allows]. rewrite Nat.eqb_refl. cbn [andb].
   assert (AS : forall w : nat -> Z, sum (fun x => w (fst x) * snd x) (numbered a)

@@ -117,10 +117,7 @@ Proof.
     unfold icovered. rewrite <- sum_filter, (sum_by_count k _ (at_ (isupply x)) KNOWN).
     apply sum_le. intros i Hi. apply in_seq in Hi. pose proof (supply_nonneg P j i Hs) as F. fold x in F.
     assert (y i j <= count i (filter (serves j) (all_blocks s'))); [|nia].
-    assert (count i (filter (serves j) (all_blocks s')) = served i j s') as ->.
-    { unfold count, served. rewrite sum_filter. apply sum_ext. intros b _.
-      destruct (serves j b), (Nat.eqb (fst b) i); reflexivity. }
-    rewrite A4. unfold asked_by. rewrite sum_requests by assumption. cbn [fst snd].
+    rewrite count_serves, A4. unfold asked_by. rewrite sum_requests by assumption. cbn [fst snd].
     assert (0 <= served i j s).
     { apply sum_nonneg. intros b _. destruct (_ && _); cbn [iverson]; lia. }
     assert (N : forall i' j', 0 <= y i' j' * iverson (Nat.eqb i' i && Nat.eqb j' j)).

@@ -92,6 +92,13 @@ Qed.
 Lemma at_beyond l i : (length l <= i)%nat -> at_ l i = 0.
 Proof. intros H. unfold at_. now rewrite nth_overflow. Qed.
 
+Lemma at_map_seq f n i : at_ (map f (seq 0 n)) i = if Nat.ltb i n then f i else 0.
+Proof.
+  destruct (Nat.ltb_spec i n) as [L|G]; [|apply at_beyond; now rewrite map_length, seq_length].
+  unfold at_. rewrite (nth_indep _ 0 (f 0%nat)) by now rewrite map_length, seq_length.
+  now rewrite map_nth, seq_nth.
+Qed.
+
 Lemma cdiv_le a b c : 0 < b -> a <= c * b -> cdiv a b <= c.
 Proof. intros B H. unfold cdiv. assert (- c <= - a / b) by (apply Z.div_le_lower_bound; lia). lia. Qed.
 

@@ -10,6 +10,11 @@ Definition use (P : iproblem) (i : nat) : Z := sum (need i) (ijobs P).
 
 Definition served (i j : nat) (s : schedule) : Z :=
   sum (fun b => iverson (Nat.eqb (fst b) i && serves j b)) (all_blocks s).
+Lemma count_serves i j s : count i (filter (serves j) (all_blocks s)) = served i j s.
+Proof.
+  unfold count, served. rewrite sum_filter. apply sum_ext. intros b _.
+  destruct (serves j b), (Nat.eqb (fst b) i); reflexivity.
+Qed.
 Definition busy (b : block) : Z := match snd b with Some _ => 1 | None => 0 end.
 
 Definition tidy (P : iproblem) (s : schedule) : Prop :=
