@@ -55,5 +55,3 @@ Proof.
   destruct (Qle_bool _ _) eqn:Q; split; try assumption.
   intros t' V'. apply Qle_bool_iff in Q. eapply Qle_trans; [exact Q|]. now apply L.
 Qed.
-
-Print Assumptions recheck_sound.

@@ -17,9 +17,19 @@ let integer text =
   | 1 -> Zpos (positive_of n)
   | _ -> Zneg (positive_of (Big.neg n))
 
+(* Unary numbers are parts of one another: without sharing, n jobs would take n * n / 2 cells. *)
+let unary = ref [| O |]
+
 let natural text =
-  let rec count n made = if Int.equal n 0 then made else count (Int.pred n) (S made) in
-  count (int_of_string text) O
+  let n = int_of_string text in
+  let known = Array.length !unary in
+  if n >= known then begin
+    let more = Array.make (Int.max (Int.succ n) (Int.mul 2 known)) O in
+    Array.blit !unary 0 more 0 known;
+    for at = known to Int.pred (Array.length more) do more.(at) <- S more.(Int.pred at) done;
+    unary := more
+  end;
+  !unary.(n)
 
 let rec value = function
   | XH -> Big.one
