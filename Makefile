@@ -85,8 +85,8 @@ endef
 
 formal: $(VENV)/.installed-for-tests
 	$(coq_there)
-	@$(MAKE) --no-print-directory -C $(COQ) proofs programs
-	@$(MAKE) --no-print-directory $(COMPARED)
+	@$(MAKE) --no-print-directory --silent -C $(COQ) proofs programs
+	@$(MAKE) --no-print-directory --silent $(COMPARED)
 	@$(RUN) -m pytest -q -m "not long" tests/proofs_checks/formal
 
 # The long comparisons give the same each time: they are made once for each state of what they compare.
