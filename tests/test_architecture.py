@@ -102,6 +102,7 @@ MAY_WRITE_TO_THE_TERMINAL = (
     "cms.files.source",
     "cms.fleet.report",
     "proofs_checks.checker",
+    "proofs_checks.formal",
 )
 
 
