@@ -197,7 +197,7 @@ _Scale = Annotated[
     list[str] | None,
     typer.Option(
         "--scale", metavar="[SERVICE=]X",
-        help="What if: all rates, or those of one service, times X; may be repeated.",
+        help="What if: all rates times X, or the rate of one service times its own; repeatable.",
     ),
 ]  # fmt: skip
 _Drop = Annotated[

@@ -124,11 +124,11 @@ def _meaning(found: Explanation, unit: str) -> Iterator[str]:
     things = "GPUs" if unit == "GPU" else "cost"
     bound = decimal(found.bound, rounding=math.floor)
     yield (
-        f"Each number is the {'fewest GPUs' if unit == 'GPU' else 'least cost'} of any plan in "
-        f"which {printable(found.given.service.name)} is served so, by the proof of this plan: "
-        f"its bound {bound}, and in brackets what the choice adds, rounded up to what plans can "
-        "cost. It is a bound, no promise: such a plan may cost more, and there may be none. +0 "
-        "says only that the proof does not tell the choice from the one that was made."
+        f"No plan in which {printable(found.given.service.name)} is served so "
+        f"{'takes fewer GPUs' if unit == 'GPU' else 'costs less'} than the number, by the proof of "
+        f"this plan: its bound {bound}, and in brackets what the choice adds, rounded up to what "
+        "plans can cost. It is a bound, no promise: such a plan may cost more, and there may be "
+        "none. +0 says only that the proof does not tell the choice from the one that was made."
     )
     if found.cases > 1:
         yield (
