@@ -15,13 +15,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint style format long docs docs-links install hooks constraints clean
+.PHONY: help demo test lint style format long formal formal-axioms docs docs-links install hooks constraints clean
 
 help:
 	@echo "make demo         plan a published scenario: the plan, its bound, its proof and a picture"
 	@echo "make test         ruff, mypy --strict and the tests"
 	@echo "make lint         ruff and mypy --strict alone"
 	@echo "make format       let ruff rewrite what it can"
+	@echo "make formal       the checker that is proved in Coq: build it, compare it, run it on S1 to S6"
 	@echo "make long         the long runs of the tests (minutes to hours)"
 	@echo "make docs         the documentation as a site in out/docs; warnings are errors"
 	@echo "make docs-links   ask the network whether the links to other sites lead somewhere"
@@ -65,6 +66,39 @@ format: $(VENV)/.installed-for-tests
 
 long: $(VENV)/.installed-for-tests
 	@CMS_HYPOTHESIS_PROFILE=long $(PYTEST) -m "long or not long"
+
+# Debian's packages for the checker that is proved; elsewhere whatever brings coqc and ocamlfind.
+FORMAL_PACKAGES := coq ocaml-findlib libzarith-ocaml-dev
+COQ := proofs_checks/formal/coq
+
+define coq_there
+@command -v coqc >/dev/null && command -v ocamlfind >/dev/null && \
+  ocamlfind query zarith >/dev/null 2>&1 || \
+{ if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+    echo "Installing $(FORMAL_PACKAGES) (some minutes, once) ..." >&2; \
+    { apt-get update && apt-get install -y --no-install-recommends $(FORMAL_PACKAGES); } >/dev/null; \
+  else \
+    echo "make formal needs coqc, ocamlfind and its package zarith: on Debian and Ubuntu," >&2; \
+    echo "'apt-get install $(FORMAL_PACKAGES)' as root brings them." >&2; exit 1; \
+  fi; }
+endef
+
+formal: $(VENV)/.installed-for-tests
+	$(coq_there)
+	@$(MAKE) --no-print-directory --silent -C $(COQ) proofs programs
+	@$(MAKE) --no-print-directory --silent $(COMPARED)
+	@$(RUN) -m pytest -q -m "not long" tests/proofs_checks/formal
+
+# The long comparisons give the same each time: they are made once for each state of what they compare.
+COMPARED := out/formal/compared
+$(COMPARED): out/formal/zarith/recheck out/formal/pure/recheck \
+  $(shell find cms algorithms instances proofs_checks tests -name '*.py')
+	@$(RUN) -m pytest -q -m long tests/proofs_checks/formal
+	@touch $@
+
+formal-axioms:
+	$(coq_there)
+	@$(MAKE) --no-print-directory -C $(COQ) axioms
 
 # Pages that are notebooks are run, and every picture is drawn anew.
 SPHINX := $(RUN) -m sphinx --fail-on-warning --keep-going --quiet docs

@@ -1,4 +1,8 @@
-"""Integer programs of problems as MPS or LP files, by OR-tools' own writer."""
+"""Integer programs of problems as MPS or LP files, in whole numbers.
+
+OR-tools' own writer prints six significant digits, which makes another problem of one with larger
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from .peers.arc_flow import ArcFlowProgram
 from .peers.compact import CompactProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from cms.problem.machine_problem import MachineProblem
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 #: How a comment begins.
 _COMMENTS = {".mps": "* ", ".lp": "\\ "}
+#: Terms of a line: readers take some 250 characters.
+_TERMS = 8
 #: Beyond these integers a float is not exact.
 _EXACT = 2**53
 
@@ -82,9 +88,9 @@ def write(problem: MachineProblem, path: Path) -> Written:
             f"a coefficient of {most:.3g} is beyond 2^53, where other solvers' floats are not "
             "exact; scale demands and throughputs of the job down"
         )
-    text = _text(program, path.suffix == ".lp")
+    lines = _lp(program) if path.suffix == ".lp" else _mps(program)
     head = "".join(f"{_COMMENTS[path.suffix]}{line}\n" for line in _comments(program, kind))
-    write_bytes((head + text).encode(), path)
+    write_bytes((head + "".join(f"{line}\n" for line in lines)).encode(), path)
     rows, variables = program.matrix.shape
     return Written(kind, variables, rows, program.step)
 
@@ -109,36 +115,78 @@ def _names(program: Program) -> list[str]:
     return [*(f"{letter}{at}" for at in range(machines)), *(f"y{at}" for at in range(given))]
 
 
-def _text(program: Program, is_lp: bool) -> str:
-    from ortools.linear_solver import pywraplp
+class _Row(NamedTuple):
+    """A row as the files have it: its name, how it compares (``G``, ``L``, ``E``), with what."""
 
-    solver = pywraplp.Solver.CreateSolver("SCIP")
-    infinity = solver.infinity()
-    variables = [solver.IntVar(0, infinity, name) for name in _names(program)]
-    objective = solver.Objective()
-    for variable, cost in zip(variables, program.costs.tolist(), strict=True):
-        if cost:
-            objective.SetCoefficient(variable, cost)
-    objective.SetMinimization()
-    matrix = program.matrix
+    name: str
+    relation: str
+    side: int
+    columns: list[int]
+    values: list[int]
+
+
+def _rows(program: Program) -> Iterator[_Row]:
+    """Iterate over the rows that say something, in whole numbers."""
+    matrix = program.matrix.tocsr()
     sides = zip(_row_names(program), program.rows_low, program.rows_high, strict=True)
     for at, (name, low, high) in enumerate(sides):
-        row = solver.Constraint(
-            float(low) if np.isfinite(low) else -infinity,
-            float(high) if np.isfinite(high) else infinity,
-            name,
-        )
         own = slice(matrix.indptr[at], matrix.indptr[at + 1])
-        entries = zip(matrix.indices[own].tolist(), matrix.data[own].tolist(), strict=True)
-        for column, value in entries:
-            row.SetCoefficient(variables[column], value)
-    write = (
-        solver.ExportModelAsLpFormat
-        if is_lp
-        else lambda hide: solver.ExportModelAsMpsFormat(False, hide)
-    )
-    text: str = write(False)
-    return text
+        columns, values = matrix.indices[own].tolist(), list(map(int, matrix.data[own].tolist()))
+        both = [(relation, float(side)) for relation, side in (("G", low), ("L", high))]
+        if low == high:
+            both = [("E", float(low))]
+        for relation, side in both:
+            if np.isfinite(side):
+                yield _Row(name, relation, int(side), columns, values)
+
+
+def _lp(program: Program) -> Iterator[str]:
+    """Write the lines of CPLEX's LP format, none of them long."""
+    names = _names(program)
+    relations = {"G": ">=", "L": "<=", "E": "="}
+
+    def terms(columns: Iterable[int], values: Iterable[int]) -> list[str]:
+        entries = zip(columns, values, strict=True)
+        found = [f"{value:+d} {names[column]}" for column, value in entries if value]
+        lines = [" ".join(found[n : n + _TERMS]) for n in range(0, len(found), _TERMS)]
+        return lines or [f"0 {names[0]}"]
+
+    yield "Minimize"
+    costs = list(map(int, program.costs.tolist()))
+    yield " cost: " + "\n  ".join(terms(range(len(costs)), costs))
+    yield "Subject To"
+    for row in _rows(program):
+        left = "\n  ".join(terms(row.columns, row.values))
+        yield f" {row.name}: {left} {relations[row.relation]} {row.side}"
+    yield "General"
+    for first in range(0, len(names), _TERMS):
+        yield " " + " ".join(names[first : first + _TERMS])
+    yield "End"
+
+
+def _mps(program: Program) -> Iterator[str]:
+    """Write the lines of MPS, in its free form."""
+    names, rows = _names(program), [*_rows(program)]
+    columns: list[list[tuple[str, int]]] = [[] for _ in names]
+    for column, cost in enumerate(program.costs.tolist()):
+        columns[column].append(("cost", int(cost)))
+    for row in rows:
+        for column, value in zip(row.columns, row.values, strict=True):
+            columns[column].append((row.name, value))
+    yield "NAME cms"
+    yield "ROWS"
+    yield " N cost"
+    yield from (f" {row.relation} {row.name}" for row in rows)
+    yield "COLUMNS"
+    yield " MARKER 'MARKER' 'INTORG'"
+    for name, entries in zip(names, columns, strict=True):
+        yield from (f" {name} {row} {value}" for row, value in entries)
+    yield " MARKER 'MARKER' 'INTEND'"
+    yield "RHS"
+    yield from (f" RHS {row.name} {row.side}" for row in rows if row.side)
+    yield "BOUNDS"  # without them some readers take integers for binaries
+    yield from (f" PL BOUND {name}" for name in names)
+    yield "ENDATA"
 
 
 def _row_names(program: Program) -> Iterator[str]:

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .shortages.shortage import Shortage, shortage
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
+    from .tidying.tidy import tidy
 
     __version__: str
 
@@ -110,6 +111,7 @@ __all__ = [
     "Growth",
     "growth",
     "Shortage",
+    "tidy",
     # proofs
     "Certificate",
     "BlockPrices",
@@ -223,6 +225,7 @@ _NAMES = {
     "shortages.growth": ("Growth", "growth"),
     "solving.solution": ("Incumbent", "Proof", "Solution", "Status", "StopReason"),
     "solving.solve": ("solve",),
+    "tidying.tidy": ("tidy",),
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 

@@ -40,10 +40,12 @@ LAYERS = (
     "cms.plugin",
     "cms.solving",
     "cms.shortages",
+    "cms.tidying",
     "cms.testing",
     "cms.files",
     "cms.fleet.hardware",
     "cms.fleet.serving",
+    "cms.fleet.what_if",
     "cms.fleet.sharing",
     "cms.fleet.deployment",
     "cms.fleet.reconciling",
@@ -100,6 +102,7 @@ MAY_WRITE_TO_THE_TERMINAL = (
     "cms.files.source",
     "cms.fleet.report",
     "proofs_checks.checker",
+    "proofs_checks.formal",
 )
 
 

@@ -19,6 +19,7 @@ from .capacity import capacity
 from .catalogue import algorithms, gpus
 from .check import check
 from .diff import diff
+from .explain import explain
 from .explore import explore
 from .export import export
 from .init import init
@@ -30,6 +31,7 @@ from .predictor import predictor, train
 from .program import program
 from .reconcile import reconcile
 from .report import report
+from .rightsize import rightsize
 from .session import Exit, Session, report_error, session_of
 from .share import share
 from .simulate import simulate
@@ -53,7 +55,7 @@ application = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    init, plan, explore, capacity, simulate, solve, check, report,
+    init, plan, explain, rightsize, explore, capacity, simulate, solve, check, report,
     observe, place, diff, transition, export, verify, reconcile, share, program, gpus,
     algorithms,
 )  # fmt: skip

@@ -60,7 +60,7 @@ def capacity(
     session.begin(None, json=json, quiet=quiet)
     share = options.share(late_share, "--late-share")
     refuse_unwritable((output, "--output"))
-    with session.interrupts.abortable():
+    with session.reading():
         from cms.files.source import write_bytes
         from cms.fleet.serving import read_operating_points
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text

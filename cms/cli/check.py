@@ -56,7 +56,7 @@ def check(
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
     refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
-    with session.interrupts.abortable():
+    with session.reading("reading and checking"):
         plan = False
         kind, document = open_document(problem)
         if kind == "cms-sharing-problem" and solution is not None:
@@ -91,9 +91,9 @@ def check(
 def _check_sharing(session: Session, document: Node, path: Path, output: Path | None) -> int:
     """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
     from cms.files.documents import read_document
-    from cms.fleet.report.words import decimal
     from cms.fleet.sharing.files import SOLUTION
     from cms.fleet.sharing.solution import equivalents
+    from cms.values.words import decimal
 
     _, answer, faults = recheck_sharing(document, read_document(path, SOLUTION))
     said = {
@@ -121,7 +121,7 @@ def _check_sharing(session: Session, document: Node, path: Path, output: Path | 
 
 def _check_deployment(session: Session, document: Node, output: Path | None) -> int:
     """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
-    from cms.fleet.report.words import verdict
+    from cms.solving.words import verdict
 
     found, faults = recheck_deployment(document)
     said = {
@@ -161,8 +161,8 @@ def _check_transition(session: Session, document: Node, output: Path | None) -> 
 
 def _check_simulation(session: Session, document: Node, output: Path | None) -> int:
     """Recheck a simulation: that its verdicts follow from its counts."""
-    from cms.fleet.report.words import printable
     from cms.fleet.simulation import Verdict
+    from cms.values.words import printable
 
     found, faults = recheck_simulation(document)
     said = {
@@ -189,14 +189,14 @@ def _refuse_half(path: Path, kind: str) -> None:
 
 
 def _report(solution: Solution, faults: list[Violation], machine: str) -> str:
-    from cms.fleet.report.words import verdict
+    from cms.solving.words import verdict
 
     return fault_lines("not valid", faults) or f"valid: {verdict(solution, machine)}\n"
 
 
 def fault_lines(what: str, faults: Sequence[Violation]) -> str:
     """Say what is wrong, a line each; empty if nothing is."""
-    from cms.fleet.report.words import count, decimal, printable
+    from cms.values.words import count, decimal, printable
 
     if not faults:
         return ""

@@ -53,7 +53,7 @@ def diff(
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((now, "now.json"), (target, "target.json"))
-    with session.interrupts.abortable():
+    with session.reading():
         from cms.fleet.deployment import difference
         from cms.fleet.deployment.verifying import settle_guesses
 

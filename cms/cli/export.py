@@ -134,7 +134,7 @@ def export(
         from cms.files.folders import refuse_folder
 
         refuse_folder(output, force=force)
-    with session.interrupts.abortable():
+    with session.reading("writing for the tool"):
         from cms.files.source import read_source
         from cms.fleet.deployment.export import ExportOptions
         from cms.fleet.deployment.export import export as written

@@ -96,6 +96,7 @@ def show_nearest(
                 now, plan, extra_gpus=extra_gpus or 0, time_limit=limit, seed=seed,
                 cancel=session.interrupts.cancel,
             ),
+            doing="looking for the nearest plan",
         )  # fmt: skip
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:

@@ -91,7 +91,7 @@ def observe(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
-    with session.interrupts.abortable():
+    with session.reading():
         known = None if plan is None else read_known(plan)
         found, warnings = seen(sources, node, known, gpu, service_label)
         for warning in warnings:

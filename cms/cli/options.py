@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -182,6 +182,49 @@ def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
         except CmsError as fault:
             raise usage_error(str(fault), "--cost") from None
     return result
+
+
+class Scales(NamedTuple):
+    """What rates are multiplied by: those of services that are named, and all others."""
+
+    every: Fraction
+    own: dict[str, Fraction]
+
+
+def scales(texts: Sequence[str] | None) -> Scales:
+    """Read ``--scale X`` and ``--scale SERVICE=X``.
+
+    Raises
+    ------
+    UsageError
+        If an X is no number >= 0, or something has two of them.
+
+    Examples
+    --------
+    >>> scales(["2", "chat=1.5"])
+    Scales(every=Fraction(2, 1), own={'chat': Fraction(3, 2)})
+    """
+    from cms.errors import CmsError
+    from cms.values.numbers import exact
+
+    every: list[str] = []
+    own: dict[str, Fraction] = {}
+    try:
+        for text in texts or ():
+            name, equals, number = (part.strip() for part in text.rpartition("="))
+            if not equals:
+                every.append(text)
+            elif name in own:
+                raise usage_error(f"{name!r} is there twice; give it once", "--scale")
+            else:
+                own[name] = exact(number, f"the factor of {name!r}")
+        if len(every) > 1:
+            raise usage_error(
+                f"{' and '.join(every)} are all for all rates; give one of them", "--scale"
+            )
+        return Scales(exact(every[0] if every else 1, "the factor of all rates"), own)
+    except CmsError as fault:
+        raise usage_error(str(fault), "--scale") from None
 
 
 def limits(texts: Sequence[str] | None) -> dict[str, int]:

@@ -124,7 +124,7 @@ def place(
     if nodes is None and now is None:
         raise options.usage_error("give --nodes nodes.csv, --now now.json, or both")
     seconds = options.time_limit(time_limit)
-    with session.interrupts.abortable():
+    with session.reading():
         from cms.fleet.deployment import wanted_of
         from cms.fleet.serving import read_plan
 
@@ -144,7 +144,7 @@ def place(
             )
     how = {"wishes": wishes, "as_grouped": as_grouped, "time_limit": seconds}
     try:
-        found = heard(session, lambda: _placed(session, wanted, fleet, how))
+        found = heard(session, lambda: _placed(session, wanted, fleet, how), doing="placing")
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:
             raise
@@ -154,7 +154,11 @@ def place(
     from cms.fleet.deployment import Unplaceable
 
     if isinstance(found, Unplaceable):
-        more = heard(session, lambda: _what_would_do(session, wanted, fleet, found, how))
+        more = heard(
+            session,
+            lambda: _what_would_do(session, wanted, fleet, found, how),
+            doing="no place; looking for what would do",
+        )
         return refuse(session, found, more)
 
     def report() -> Iterable[RenderableType]:

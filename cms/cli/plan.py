@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cms.values.names import nearest
+from cms.values.numbers import shown
 
 from . import options, sharing
 from .catalogue import find_gpu, gpu_keys
@@ -41,6 +42,24 @@ class _Wishes:
     load_curves: Path | None
     rate_margin: Fraction
     sharing: sharing.Sharing
+    scales: options.Scales
+    drop: list[str]
+
+    def what_if(self, services: Iterable[Service]) -> tuple[Service, ...]:
+        """Return the services at the rates that are asked about, without those left out."""
+        from cms.fleet.what_if.services import changed_services
+
+        given = tuple(services)
+        every = {one.name: self.scales.every for one in given if one.name not in self.drop}
+        return changed_services(given, scale={**every, **self.scales.own}, drop=self.drop)
+
+    @property
+    def said(self) -> str:
+        """What is asked about, for the title; nothing if that is nothing."""
+        parts = [] if self.scales.every == 1 else [f"all rates x {shown(self.scales.every)}"]
+        parts += [f"{name} x {shown(times)}" for name, times in self.scales.own.items()]
+        parts += [f"without {name}" for name in dict.fromkeys(self.drop)]
+        return f" (what if: {', '.join(parts)})" if parts else ""
 
     def problem(
         self,
@@ -174,6 +193,17 @@ _Spread = Annotated[
         "limits at the planned rates; not with --near, which keeps what runs.  [default: spread]",
     ),
 ]  # fmt: skip
+_Scale = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scale", metavar="[SERVICE=]X",
+        help="What if: all rates times X, or the rate of one service times its own; repeatable.",
+    ),
+]  # fmt: skip
+_Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="SERVICE", help="What if: without it; may be repeated."),
+]
 _MaxProcesses = Annotated[
     int | None,
     typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
@@ -205,6 +235,8 @@ def plan(
     max_processes: _MaxProcesses = None,
     max_gpus: _MaxGpus = None,
     cost: _Costs = None,
+    scale: _Scale = None,
+    drop: _Drop = None,
     near: Near = None,
     extra_gpus: ExtraGpus = None,
     max_age: MaxAge = "15min",
@@ -243,7 +275,7 @@ def plan(
     terms.refuse_the_rest(load_curves, near)
     wishes = _Wishes(
         gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
-        options.share(rate_margin, "--rate-margin"), terms,
+        options.share(rate_margin, "--rate-margin"), terms, options.scales(scale), drop or [],
     )  # fmt: skip
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
@@ -261,7 +293,7 @@ def plan(
         raise options.usage_error(
             "it is for instances that serve one service each; leave it or --sharing out", "--spread"
         )
-    with session.interrupts.abortable():
+    with session.reading():
         now = read_near(session, near, extra_gpus, max_age)
         if published is not None:
             if services or operating_points:
@@ -275,6 +307,7 @@ def plan(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
     )
     from cms.fleet.serving import NeighbourServing, Plan, ServingProblem, plan_to_json
+    from cms.tidying.tidy import tidy
 
     outer = None
     if isinstance(serving, NeighbourServing):
@@ -288,12 +321,14 @@ def plan(
             )  # fmt: skip
         session.warn("the plan has no schedule, so nothing can be placed")
         output = picture = None
-    shown = session.json or not quiet or (output, picture) != (None, None)
-    short_of = lacking(session, serving.problem, solution, how) if shown else None
+    wanted = session.json or not quiet or (output, picture) != (None, None)
+    short_of = lacking(session, serving.problem, solution, how) if wanted else None
     grown = None
-    wished = shown and spread_slack is not False
+    wished = wanted and spread_slack is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
+    if wanted and not isinstance(serving, NeighbourServing):  # there it matters what is beside what
+        solution = tidy(serving.problem, solution)
     made = Plan(serving, solution, outer)
 
     def report() -> Iterable[RenderableType]:
@@ -325,7 +360,8 @@ def _from_files(
         )
     asked, points = read_services(services), read_operating_points(operating_points)
     gpus = [] if wishes.gpus else [only_device(points) or DEFAULT_GPU]
-    return services.stem, wishes.problem(asked, points, gpus, DEFAULT_RULE)
+    posed = wishes.problem(wishes.what_if(asked), points, gpus, DEFAULT_RULE)
+    return services.stem + wishes.said, posed
 
 
 def _scenario(name: str, wishes: _Wishes) -> tuple[str, AnyServing]:
@@ -334,11 +370,11 @@ def _scenario(name: str, wishes: _Wishes) -> tuple[str, AnyServing]:
 
     scenario = load_published(name, Scenario, "plan")
     serving = wishes.problem(
-        scenario.services,
+        wishes.what_if(scenario.services),
         scenario.operating_points,
         scenario.gpus,
         scenario.rule,
         scenario.max_processes,
         scenario.curves_for(wishes.rule or scenario.rule),
     )
-    return f"{scenario.name}: {scenario.title}", serving
+    return f"{scenario.name}: {scenario.title}{wishes.said}", serving

@@ -100,7 +100,7 @@ def train(
     refuse_overwriting(read, outputs)
     if write_profiles is not None and not probe:
         raise options.usage_error("it goes with --probe", "--write-profiles")
-    with session.interrupts.abortable():
+    with session.reading("reading and fitting"):
         measured, known = _read(pairs, profiles, probe or [])
         trained, report = heard(session, lambda: _trained(measured, known, model, seed))
         from cms.fleet.sharing.importers import write_profiles as written

@@ -37,11 +37,11 @@ def program(
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
-    with session.interrupts.abortable():
+    with session.reading():
         _, posed = posed_of(file, published, plans=True)
     from cms.files import number_to_json
     from cms.files.programs import write_program
-    from cms.fleet.report.words import count, decimal
+    from cms.values.words import count, decimal
 
     written = write_program(posed, output)
     if session.json:

@@ -1,14 +1,14 @@
-"""Lines of time, best, bound and gap on stderr while a long run goes on."""
+"""What a person sees on stderr of a command that takes more than two seconds."""
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from cms.fleet.report.words import at_least, decimal, is_told_apart, percent
+from cms.solving.words import log_head, log_line
+from cms.values.words import decimal
 
 if TYPE_CHECKING:
     from cms.solving.solution import Incumbent
@@ -113,8 +113,8 @@ class Progress:
     def _write(self, state: Incumbent | None, seconds: float) -> None:
         text = ""
         if self.lines == 0:
-            text = f"{'time':>9}  {self._what:>10}  {'bound':>10}  {'gap':>8}  last by\n"
-        text += progress_line(state, seconds) + "\n"
+            text = log_head(self._what) + "\n"
+        text += log_line(state, seconds) + "\n"
         self._printed = state
         self.lines += 1
         try:
@@ -122,36 +122,6 @@ class Progress:
             self._stream.flush()
         except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
             self._over = True
-
-
-def progress_line(state: Incumbent | None, seconds: float) -> str:
-    """One line of the log.
-
-    Parameters
-    ----------
-    state : Incumbent or None
-        The run's latest state; None before the first claim.
-    seconds : float
-        Since the run began.
-
-    Examples
-    --------
-    >>> progress_line(None, 2.04)
-    '     2.0s           -           0         -'
-    """
-    best, bound, gap, source = "-", "0", "-", ""
-    if state is not None:
-        source = state.source
-        bound = at_least(state.lower_bound)
-        if state.cost is not None:
-            best = decimal(state.cost, rounding=math.ceil)
-            if not is_told_apart(state.cost, state.lower_bound):
-                bound = "the same"
-            if state.cost > 0:
-                gap = percent((state.cost - state.lower_bound) / state.cost, up=True)
-        if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:
-            source += f" (a solver claims a bound of {at_least(state.claimed_bound)})"
-    return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()
 
 
 class CountProgress:
@@ -222,3 +192,70 @@ class CountProgress:
             self._stream.flush()
         except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
             self._stream = None
+
+
+class Doing:
+    """What is being done, and since when, where it cannot be counted: a context manager.
+
+    On a terminal it is one line that is rewritten, and wiped away at the end; elsewhere, and in
+    what is over within two seconds, there is none.
+
+    Parameters
+    ----------
+    stream : text file or None
+    what : str
+        "reading the files".
+    first : float
+        Seconds until the line appears.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = io.StringIO()  # no terminal
+    >>> with Doing(stream, "reading the files", first=0):
+    ...     pass
+    >>> stream.getvalue()
+    ''
+    """
+
+    def __init__(
+        self, stream: TextIO | None, what: str, *, first: float = FIRST_LINE_SECONDS
+    ) -> None:
+        self._stream = stream if stream is not None and stream.isatty() else None
+        self._what, self._first = what, first
+        self._began = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._write_lines, name="cms-doing", daemon=True)
+
+    def __enter__(self) -> Doing:
+        if self._stream is not None:
+            self._began = time.monotonic()
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Wipe the line away, for good."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=0.2)  # as above: the terminal may be paused
+
+    def _write_lines(self) -> None:
+        if self._over.wait(self._first):
+            return
+        while not self._over.is_set() and self._tell(
+            f"\r{time.monotonic() - self._began:>8.1f}s  {self._what} ..."
+        ):
+            self._over.wait(_SHORTEST_PAUSE_SECONDS)
+        self._tell("\r\x1b[K")
+
+    def _tell(self, text: str) -> bool:
+        assert self._stream is not None
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # nobody reads any more: the run itself is not at fault
+            return False
+        return True

@@ -254,7 +254,7 @@ def reconcile(
             "transition to the plan of the hour",
             "--actuator",
         )
-    with session.interrupts.abortable():
+    with session.reading():
         from cms.fleet.deployment.transition import read_durations
         from cms.fleet.reconciling import Terms, forecast_of, read_rates
 
@@ -277,7 +277,7 @@ def reconcile(
             session.warn(f"{path}: {gap.said(known.is_clock)}")
     if now is None:
         return _answered(session, lambda: _compare(session, known, asked, play, output))
-    with session.interrupts.abortable():
+    with session.reading():
         today = read_fleet(now)
         refuse_stale_now(session, today, max_age)
         if output is not None:
@@ -318,7 +318,7 @@ def _tick(
     from cms.fleet.deployment.transition import Impossible
     from cms.fleet.reconciling import tick_to_json
 
-    found = heard(session, lambda: _decided(session, now, rates, planner, asked))
+    found = heard(session, lambda: _decided(session, now, rates, planner, asked), doing="deciding")
     if isinstance(found, Impossible):
         return _refuse(session, found)
     tick, (output, force) = found, to
@@ -366,7 +366,7 @@ def _refuse(session: Session, found: Impossible) -> int:
 def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Path | None) -> int:
     from cms.fleet.reconciling import Scene
 
-    with session.interrupts.abortable():
+    with session.reading():
         planner = asked.planner(session, trace, None)
         played = seconds(play, "--play")
         first = trace.count - 1 - int(played / trace.step_s)
@@ -377,7 +377,7 @@ def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Pa
             )
         own = trace.of([each.name for each in planner.services])
         scene = Scene(own, first, planner, asked.terms)
-    found = heard(session, lambda: _played(session, scene, asked))
+    found = heard(session, lambda: _played(session, scene, asked), doing="playing the policies")
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.reconciling import policies_report

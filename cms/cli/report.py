@@ -98,7 +98,7 @@ def report(
         title or ("report" if str(file) == "-" else file.name), file, solution, durations,
         options.time_limit(time_limit) if curve else 0.0, seed, threads,
     )  # fmt: skip
-    with session.interrupts.abortable():
+    with session.reading():
         if file.suffix == _ROWS:
             kind, found, faults = _ROWS, *_rows(asked)
         else:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-GROWTH_SECONDS = 2.0
+GROWTH_SECONDS = 5.0
 """Spreading the slack of a plan takes so long at most, and not beyond another time limit."""
 SHORTAGE_SECONDS = 10.0
 """An infeasible answer is printed so much later at most, and not beyond another time limit."""
@@ -111,7 +111,7 @@ def search(
     report : str
         The module that will print the answer.
     """
-    with session.interrupts.abortable():
+    with session.reading():
         start = None if how.start is None else _read_start(how.start)
     arguments: dict[str, Any] = {
         "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
@@ -224,7 +224,9 @@ def spread(
         "threads": how.threads, "cancel": session.interrupts.cancel,
     }  # fmt: skip
     try:
-        return heard(session, lambda: _grown(problem, solution, arguments))
+        return heard(
+            session, lambda: _grown(problem, solution, arguments), doing="sharing out the slack"
+        )
     except (Interrupted, UnsupportedProblem):  # what was found before is the answer
         return solution, None
 
@@ -271,7 +273,11 @@ def _grown(
 
 
 def heard(
-    session: Session, call: Callable[[], T], *, patient: Callable[[], bool] = lambda: False
+    session: Session,
+    call: Callable[[], T],
+    *,
+    doing: str | None = None,
+    patient: Callable[[], bool] = lambda: False,
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
 
@@ -282,6 +288,8 @@ def heard(
     ----------
     session : Session
     call : callable
+    doing : str, optional
+        What it does, for a terminal; without it the call shows by itself how far it is.
     patient : callable, optional
         Whether the result is still worth waiting for, a while after Ctrl-C was pressed.
 
@@ -297,10 +305,11 @@ def heard(
     """
     aside = Aside(call, "cms search")
     aside.start()
-    while aside.is_alive():
-        aside.join(POLL_SECONDS)
-        if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
-            raise Interrupted
+    with nullcontext() if doing is None else session.doing(doing):
+        while aside.is_alive():
+            aside.join(POLL_SECONDS)
+            if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
+                raise Interrupted
     if aside.fault is not None:
         raise aside.fault
     return cast("T", aside.result)

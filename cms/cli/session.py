@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from cms.solving.solution import Solution
 
+    from .progress import Doing
+
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
 _LEAST_WIDTH = 40
@@ -71,6 +73,7 @@ class Session:
         self.json = False
         self.quiet = False
         self.has_answered = False
+        self._doing: Doing | None = None
 
     def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
         """Take note of the command's own output options; return the file to write, if any.
@@ -107,6 +110,7 @@ class Session:
 
     def print_text(self, text: str) -> None:
         """Write text to stdout; a reader that has gone away is no error."""
+        self._make_way()
         with _naming_stdout():
             _write(sys.stdout, text)
         self.has_answered = True
@@ -179,14 +183,34 @@ class Session:
         codes = {"infeasible": Exit.INFEASIBLE, "no_schedule": Exit.NO_SCHEDULE}
         return codes.get(solution.status, Exit.ANSWER)
 
+    def doing(self, what: str) -> Doing:
+        """Say on a terminal what is being done, if it takes more than two seconds."""
+        from .progress import Doing
+
+        self._doing = Doing(None if self.quiet else sys.stderr, what)
+        return self._doing
+
+    def _make_way(self) -> None:
+        """Wipe away what is said of what is being done: something is said on a line of its own."""
+        if self._doing is not None:
+            self._doing.end()
+
+    @contextmanager
+    def reading(self, what: str = "reading the files") -> Iterator[None]:
+        """Say so likewise, and let Ctrl-C end it at once."""
+        with self.doing(what), self.interrupts.abortable():
+            yield
+
     def warn(self, text: str) -> None:
         """Write a warning to stderr; where JSON is wanted, the document holds it."""
         if not (self.quiet or self.json):
+            self._make_way()
             _tell(f"warning: {text}\n")
 
     def note(self, text: str) -> None:
         """Write what is going on to stderr, as the log of a long run does."""
         if not self.quiet:
+            self._make_way()
             _tell(f"{text}\n")
 
     @staticmethod

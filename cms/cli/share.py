@@ -137,7 +137,7 @@ def share(
     refuse_overwriting(read, written)
     by = By(pairs, predictor, lower_end, limit_by, profiles)
     by.refuse_the_rest()
-    with session.interrupts.abortable():
+    with session.reading():
         weights = by.weights(margin, lowest_share)
         asked = _read(online, offline, weights, margin, lowest_share, slowdown_limit, waiting_scale)
         posed = asked.problem()
@@ -147,13 +147,15 @@ def share(
     }  # fmt: skip
     for words in (*_placeless(posed), *weights.warnings(posed)):
         session.warn(words)
-    solution = heard(session, lambda: _shared(posed, arguments))
+    solution = heard(session, lambda: _shared(posed, arguments), doing="assigning")
     from cms.fleet.sharing.files import sharing_solution_to_json, write_sharing_problem
 
     def report() -> Iterable[RenderableType]:
         from cms.fleet.report.sharing import sharing_report
 
-        bucketing = heard(session, lambda: _bucketing(asked, solution, arguments))
+        bucketing = heard(
+            session, lambda: _bucketing(asked, solution, arguments), doing="pricing the bucketing"
+        )
         return [
             *sharing_report(posed, solution, weights.known, bucketing, weights.reasons),
             *weights.report(posed, solution),
@@ -259,7 +261,7 @@ def _write_assigned(
 
 def _placeless(problem: SharingProblem) -> Iterable[str]:
     """Say which workloads need more memory than any GPU has left."""
-    from cms.fleet.report.words import decimal
+    from cms.values.words import decimal
 
     left = [
         gpus.memory_total_mib - gpus.memory_mib

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cms.errors import CmsError
-from cms.fleet.report.words import count
+from cms.values.words import count
 
 from . import options
 from .progress import CountProgress

@@ -146,7 +146,7 @@ def simulate(
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((plan, "plan.json"), (events, "--events"))
-    with session.interrupts.abortable():
+    with session.reading():
         from cms.fleet.serving import SharedServing
         from cms.fleet.serving.plan_reading import plan_from_json
         from cms.fleet.simulation.run import REQUESTS
@@ -167,7 +167,7 @@ def simulate(
             day = sharing.prepared(kind, plan, node, others, seed, output)
     if day is not None:
         return shared_day.simulate_day(session, day, plan.name, output)
-    with session.interrupts.abortable():
+    with session.reading():
         sharing.refuse_all()
         replayed = plan_from_json(node)
         if replayed.solution.cost is None:

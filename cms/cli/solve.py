@@ -62,7 +62,7 @@ def solve(
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
-    with session.interrupts.abortable():
+    with session.reading():
         title, posed = posed_of(problem, published)
     solution = search(session, posed, how, counted="cost", report="cms.fleet.report.problems")
     shown = session.json or not quiet or (output, picture) != (None, None)

@@ -218,7 +218,7 @@ def transition(
         from cms.files.folders import refuse_folder
 
         refuse_folder(output, force=force)
-    with session.interrupts.abortable():
+    with session.reading():
         from cms.fleet.deployment.transition import read_durations
         from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
 
@@ -234,9 +234,13 @@ def transition(
     try:
         if to is None:
             limit = options.time_limit(time_limit)
-            table = heard(session, lambda: _compacted(session, start, most, free, limit))
+            table = heard(
+                session,
+                lambda: _compacted(session, start, most, free, limit),
+                doing="looking for what to move together",
+            )
             to = table[-1].deployment
-        found = heard(session, lambda: _planned(start, to, method, how))
+        found = heard(session, lambda: _planned(start, to, method, how), doing="planning")
     except CmsError as fault:
         if type(fault) is not CmsError or session.interrupts.pressed:
             raise

@@ -52,7 +52,7 @@ def verify(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
-    with session.interrupts.abortable():
+    with session.reading("reading and comparing"):
         from cms.fleet.deployment.verifying import UNKNOWN_OWNER, verify
 
         path, target = _meant(against)
@@ -79,7 +79,7 @@ def verify(
         if faults:
             session.print_text(fault_lines("not there", faults))
         else:
-            from cms.fleet.report.words import count
+            from cms.values.words import count
 
             session.print_text(f"all there: {count(len(gpus), 'GPU')} as in {path}\n")
     session.write(lambda: document, output)

@@ -160,7 +160,7 @@ class _Measured:
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say which limits no measurement keeps."""
-        from cms.fleet.report.words import decimal
+        from cms.values.words import decimal
 
         least: dict[tuple[str, str], Fraction] = {}
         for pair in self.measured:
@@ -197,7 +197,7 @@ class _Predicted:
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say which shares the predictor never saw, and which limits it sees kept nowhere."""
-        from cms.fleet.report.words import decimal
+        from cms.values.words import decimal
 
         least, most = self.function.predictor.shares
         given = [share for share in problem.shares if share]

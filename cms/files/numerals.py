@@ -30,6 +30,9 @@ _WITH_COMMAS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _WITH_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 _UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
 
+#: Letters that look like digits.
+_LETTERS = str.maketrans("OoIl", "0011")
+
 
 def is_missing(text: str) -> bool:
     """Tell whether a cell says that there is no value: empty, ``N/A``, ``NaN``, ``-``, ``null``.
@@ -116,6 +119,8 @@ def number_hint(text: str) -> str | None:
     'write 16 (in decimal digits)'
     >>> number_hint("12 ms")
     "write 12 without the unit 'ms'"
+    >>> number_hint("6O")
+    'write 60 (a letter in place of a digit?)'
     """
     text = text.strip()
     if is_missing(text):
@@ -143,6 +148,9 @@ def number_hint(text: str) -> str | None:
         return "the exponent may be at most 400"
     if re.fullmatch(r"[+-]?0x[0-9a-f]{1,16}", text, re.ASCII | re.IGNORECASE):
         return f"write {int(text, 16)} (in decimal digits)"
+    digits = text.translate(_LETTERS)
+    if digits != text and text[0].isdigit() and number_in(digits) is not None:
+        return f"write {shortened(digits)} (a letter in place of a digit?)"
     if (match := _UNIT.fullmatch(text)) and number_in(match[1]) is not None:
         return f"write {shortened(match[1])} without the unit {shortened(repr(match[2]))}"
     if text.startswith("\u2212"):

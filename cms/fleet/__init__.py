@@ -87,6 +87,14 @@ if TYPE_CHECKING:
         write_sharing_solution,
     )
     from .simulation import Simulation, read_simulation, simulate, write_simulation
+    from .what_if import (
+        Explanation,
+        Relaxation,
+        Rightsizing,
+        changed_services,
+        explain,
+        rightsize,
+    )
 
 #: Where each name is defined.
 _HOME = {
@@ -175,6 +183,12 @@ _HOME = {
     "Simulation": "simulation",
     "read_simulation": "simulation",
     "write_simulation": "simulation",
+    "changed_services": "what_if",
+    "explain": "what_if",
+    "Explanation": "what_if",
+    "rightsize": "what_if",
+    "Rightsizing": "what_if",
+    "Relaxation": "what_if",
 }
 
 __all__ = [
@@ -271,6 +285,13 @@ __all__ = [
     "Simulation",
     "read_simulation",
     "write_simulation",
+    # what-if
+    "changed_services",
+    "explain",
+    "Explanation",
+    "rightsize",
+    "Rightsizing",
+    "Relaxation",
 ]
 
 

@@ -22,7 +22,7 @@ from ..solving.solve import solve
 from ..values.frozen import FrozenMap
 from .search import Asking, most_growth
 
-__all__ = ["Growth", "growth", "with_schedule"]
+__all__ = ["Growth", "growth", "rechecked", "with_schedule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +177,7 @@ def with_schedule(problem: Problem, solution: Solution, schedule: Schedule) -> S
     >>> with_schedule(problem, solution, solution.schedule).status.value
     'optimal'
     """
-    found = solve(
-        problem, _Known(solution.certificate), time_limit=None, start=schedule, seed=0, threads=1
-    )
+    found = rechecked(problem, schedule, solution.certificate)
     if found.cost != solution.cost or found.status is not solution.status:
         return solution
     return replace(
@@ -190,6 +188,25 @@ def with_schedule(problem: Problem, solution: Solution, schedule: Schedule) -> S
         guarantee=solution.guarantee,
         history=solution.history,
     )
+
+
+def rechecked(problem: Problem, schedule: Schedule, certificate: Certificate) -> Solution:
+    """Return the solution that a schedule and a certificate make, both checked by the driver.
+
+    Raises
+    ------
+    InvalidSchedule, AlgorithmError
+        If one of them does not hold.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, solve
+    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 2})])
+    >>> solution = solve(problem)
+    >>> rechecked(problem, solution.schedule, solution.certificate).status.value
+    'optimal'
+    """
+    return solve(problem, _Known(certificate), time_limit=None, start=schedule, seed=0, threads=1)
 
 
 @dataclass(frozen=True)

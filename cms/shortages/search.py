@@ -74,8 +74,10 @@ class Asking:
         """Whether there is to be no further question."""
         return self.is_set() or time.monotonic() >= self._end
 
-    def answer(self, problem: Problem, *, gap: int = 0, part: int = 1) -> Solution:
-        """Solve a problem in one of so many parts of the time left."""
+    def answer(
+        self, problem: Problem, *, gap: int = 0, part: int = 1, start: Schedule | None = None
+    ) -> Solution:
+        """Solve a problem in one of so many parts of the time left, from a schedule if given."""
         left = max(0.0, self._end - time.monotonic()) / part
         solution = solve(
             problem,
@@ -84,6 +86,7 @@ class Asking:
             gap=gap,
             seed=self._seed,
             threads=self._threads,
+            start=start,
             cancel=self,
         )
         # A KeyboardInterrupt from a handler of the caller's own is known to `solve` alone.

@@ -29,6 +29,7 @@ from ..values.numbers import Number, shown, shown_object
 from .arguments import Arguments
 from .driver import CancelEvent, Driver, RunBudget
 from .ledger import Ledger
+from .log import run_log
 from .solution import Incumbent, Proof, Solution, StopReason
 
 T = TypeVar("T")
@@ -104,6 +105,10 @@ def solve(
 
     Notes
     -----
+    Nothing is printed. The logger ``cms`` of Python's :mod:`logging` has, at level INFO, what was
+    asked, a line an improvement (time, best cost, bound, gap, source) and what was found:
+    ``logging.basicConfig(level=logging.INFO)`` shows them.
+
     Ctrl-C ends the run with what is known (``StopReason.INTERRUPTED``); pressed twice, it raises
     KeyboardInterrupt. In a thread other than the main one, where Ctrl-C does not reach, use
     ``cancel``.
@@ -186,7 +191,7 @@ def run_checked(
         )
         if start is not None:
             ledger.start_from(start)
-        report = arguments.on_improvement or _nothing
+        report, ended = run_log(problem, name, arguments)
         for line in ledger.known.history:
             report(line)
         driver = Driver(
@@ -224,7 +229,7 @@ def run_checked(
         status, proof = ledger.verdict
         known = ledger.known
         best: Any = referee.schedules() if known.best is None else known.best
-        return Solution(
+        solution = Solution(
             status=status,
             proof=proof,
             stop_reason=reason,
@@ -239,6 +244,8 @@ def run_checked(
             history=known.history,
             problem_sha256=sha256,
         )
+        ended(solution)
+        return solution
 
 
 def _refuse_other_kinds(kinds: tuple[type, ...], name: str, problem: AnyProblem) -> None:
@@ -344,7 +351,3 @@ def _verdict(asking: _Asking, ledger: Ledger, referee: Referee) -> GuaranteeVerd
             f"guarantees ({guarantee})",
         )
     return verdict
-
-
-def _nothing(_: Incumbent) -> None:
-    """Report to nobody."""

@@ -26,6 +26,7 @@ PACKAGES = (
     "cms.testing",
     "cms.fleet.hardware",
     "cms.fleet.serving",
+    "cms.fleet.what_if",
     "cms.fleet.sharing",
     "cms.fleet.deployment",
     "cms.fleet.deployment.transition",

@@ -26,7 +26,7 @@ _MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
-class _Side:
+class Side:
     """A side of a branch: it holds for the schedules with sign·quantity >= sign·limit."""
 
     kind: str  # machines_of_type, machines_of, machines_with, blocks_of or blocks_of_job
@@ -35,7 +35,8 @@ class _Side:
     limit: int
 
 
-def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
+def read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
+    """Read what a branch counts: its kind, and the names that say what."""
     kinds = "machines_of_type machines_of machines_with blocks_of blocks_of_job"
     table = record(value, "a branch", "", kinds)
     if len(table) != 1:
@@ -81,13 +82,13 @@ def _read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     return kind, (machine, frozenset(listed.blocks.items()))
 
 
-def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Side, ...]]]:
+def leaves_of(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[Side, ...]]]:
     """Each leaf with the sides of the branches above it, outermost first.
 
     Every schedule has at most so many of something, or at least one more. So it satisfies all the
     sides above some leaf, whatever the branches are.
     """
-    stack: list[tuple[object, tuple[_Side, ...]]] = [(tree, ())]
+    stack: list[tuple[object, tuple[Side, ...]]] = [(tree, ())]
     leaves = 0
     while stack:
         node, sides = stack.pop()
@@ -100,19 +101,19 @@ def _leaves(tree: object, problem: Problem) -> Iterator[tuple[object, tuple[_Sid
         if len(sides) == _DEEPEST:
             raise Fault(f"the certificate has more than {_DEEPEST} branches above one another")
         fields = record(node, "a node of the certificate", "branch at_most below above")
-        kind, what = _read_quantity(fields["branch"], problem)
+        kind, what = read_quantity(fields["branch"], problem)
         at_most = integer(fields["at_most"], "at_most of a branch", least=None)
-        stack.append((fields["above"], (*sides, _Side(kind, what, +1, at_most + 1))))
-        stack.append((fields["below"], (*sides, _Side(kind, what, -1, at_most))))
+        stack.append((fields["above"], (*sides, Side(kind, what, +1, at_most + 1))))
+        stack.append((fields["below"], (*sides, Side(kind, what, -1, at_most))))
 
 
 @dataclass(frozen=True)
-class _Leaf:
+class Leaf:
     """The numbers of a leaf, each with what it belongs to."""
 
     price: dict[str, Fraction]  # of every block: π
     limit_price: dict[str, Fraction]  # of every machine type: σ
-    weighted: list[tuple[_Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
+    weighted: list[tuple[Side, Fraction]]  # each side, with its sign times its multiplier: s·μ
     proper: dict[str, int]  # the most blocks of a type that a machine of a set counts with: u
     functions: dict[str, Function] | None  # of jobs: φ; None where every block serves one job
 
@@ -139,7 +140,8 @@ class _Leaf:
         return sum((w * times.get(machine, 0) for times, w in sides), ZERO)
 
 
-def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Leaf:
+def read_leaf(leaf: object, sides: tuple[Side, ...], problem: Problem) -> Leaf:
+    """Read a leaf below these sides."""
     fields = record(
         leaf, "a leaf of the certificate", "prices", "limit_prices multipliers proper functions"
     )
@@ -169,10 +171,10 @@ def _read_leaf(leaf: object, sides: tuple[_Side, ...], problem: Problem) -> _Lea
         functions = read_functions(fields["functions"], problem)
     elif problem.sharing is not None and problem.sharing.max_jobs != 1:
         raise Fault("a leaf has no price functions, and a block may serve several jobs")
-    return _Leaf(price, limit_price, weighted, proper, functions)
+    return Leaf(price, limit_price, weighted, proper, functions)
 
 
-def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
+def _leaf_bound(read: Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
     """What a leaf proves for the schedules on its sides of the branches; None: there are none.
 
     Let a schedule have x_C machines of configuration C, of machine type m, and give job j y_ij
@@ -218,7 +220,7 @@ def _leaf_bound(read: _Leaf, problem: Problem, rows: Counter[Row]) -> Fraction |
     return None if nobody_can else bound
 
 
-def _jobs_pay(read: _Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fraction, bool]:
+def _jobs_pay(read: Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fraction, bool]:
     """What all jobs pay at least, and whether some job is served by no block at all."""
     if read.functions is not None and problem.sharing is not None:
         charges = [(*side.what, w) for side, w in read.weighted if side.kind == "blocks_of_job"]
@@ -248,7 +250,7 @@ def _jobs_pay(read: _Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fracti
     return worth, nobody_can
 
 
-def _own_prices(leaf: _Leaf, problem: Problem, job: str) -> list[Fraction]:
+def _own_prices(leaf: Leaf, problem: Problem, job: str) -> list[Fraction]:
     """The prices of a job whose blocks a branch counts."""
     own = [leaf.price[i] - leaf.added("blocks_of_job", (i, job, ZERO)) for i in problem.blocks]
     if min(own) < 0:
@@ -258,7 +260,7 @@ def _own_prices(leaf: _Leaf, problem: Problem, job: str) -> list[Fraction]:
     return own
 
 
-def _dearer_machine(leaf: _Leaf, problem: Problem, *, with_costs: bool) -> str | None:
+def _dearer_machine(leaf: Leaf, problem: Problem, *, with_costs: bool) -> str | None:
     """Name a machine worth more than its cost, or than nothing, and its limit price."""
     worth_of = {i: leaf.price[i] + leaf.added("blocks_of", i) for i in problem.blocks}
     for index, c in enumerate(problem.configurations):
@@ -293,12 +295,12 @@ def tree_bound(tree: object, problem: Problem) -> Fraction | None:
     """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
     # Equal jobs have equal h. Those of equal supply, one after the other, share what is found out.
     rows = Counter(sorted((j.row for j in problem.jobs.values()), key=attrgetter("supply")))
-    leaves = list(_leaves(tree, problem))
+    leaves = list(leaves_of(tree, problem))
     # Leaves of equal prices, below the same sides that count, prove the same.
     bounds: dict[object, Fraction | None] = {}
     use = cache(lambda i: _use(rows, problem.blocks.index(i)))
     for leaf, sides in leaves:
-        read = _read_leaf(leaf, sides, problem)
+        read = read_leaf(leaf, sides, problem)
         for i, count in read.proper.items():
             if count < use(i):
                 raise Fault(

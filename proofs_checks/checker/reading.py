@@ -19,6 +19,7 @@ _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE](?P<exponent>[+-]?\
 _LARGEST_EXPONENT = 400
 # Python reads no longer integers, and prints none.
 _LARGEST_DIGITS = 4300
+_TOO_LARGE = 10**_LARGEST_DIGITS
 # Control characters and line ends would make two lists of names look alike; surrogates are no text.
 _NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _KINDS: dict[Any, str] = {str: "a text", list: "a list", dict: "an object"}
@@ -41,7 +42,7 @@ def rational(text: str) -> Fraction:
         if abs(int(match["exponent"] or 0)) > _LARGEST_EXPONENT:
             raise Fault(f"{show(text)} has an exponent beyond {_LARGEST_EXPONENT}")
         value = Fraction(match[0])
-        if max(abs(value.numerator), value.denominator) >= 10**_LARGEST_DIGITS:
+        if max(abs(value.numerator), value.denominator) >= _TOO_LARGE:
             raise Fault(f"{show(text)} has more than {_LARGEST_DIGITS} digits")
         return value
     except ZeroDivisionError:

@@ -28,8 +28,9 @@ Rows = Callable[[str], list[RunRow]]
 local_cluster = partial(
     distributed.LocalCluster,
     threads_per_worker=1,
-    dashboard_address=None,
-    worker_dashboard_address=None,
+    # any free port: that of None is one, which another cluster on the machine may have
+    dashboard_address="127.0.0.1:0",
+    worker_dashboard_address="127.0.0.1:0",
 )
 
 

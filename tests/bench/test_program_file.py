@@ -157,3 +157,34 @@ def test_the_command_takes_problems_and_plans(
     assert "installed are lp, mps" in error_of(capsys)
     assert run(["program", "-o", str(program)]) == 2
     assert "give a problem file" in error_of(capsys)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_number_keeps_all_of_its_digits(ending: str, tmp_path: Path) -> None:
+    """Two machines would do if the files said 2e+06, and SCIP tolerates one part in 10^6."""
+    problem = Problem(
+        configurations=Configuration({"b": 1}), jobs=[Job("x", 2_000_004, {"b": 1_000_001})]
+    )
+    path = tmp_path / f"program{ending}"
+    assert least(path, write_program(problem, path).step) == 3
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_reader_sees_every_coefficient_up_to_2_to_the_53(ending: str, tmp_path: Path) -> None:
+    scip = pytest.importorskip("pyscipopt")
+    random = Random(5)
+    values = [random.randint(10 ** (n - 1), 10**n) for n in range(7, 16)] + [2**53 - 1]
+    problem = Problem(
+        configurations=[Configuration({f"b{n}": 1}) for n in range(len(values))],
+        jobs=[Job("x", 2**53 - 1, {f"b{n}": value for n, value in enumerate(values)})],
+    )
+    path = tmp_path / f"program{ending}"
+    write_program(problem, path)
+    model = scip.Model()
+    model.hideOutput()
+    model.readProblem(str(path))
+    (job,) = (row for row in model.getConss() if row.name == "job0")
+    assert sorted(map(int, model.getValsLinear(job).values())) == sorted(values)
+    assert int(model.getLhs(job)) == 2**53 - 1
+    assert all(variable.vtype() == "INTEGER" for variable in model.getVars())
+    assert max(map(len, path.read_text("utf-8").splitlines())) <= 250

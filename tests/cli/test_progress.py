@@ -8,8 +8,11 @@ import time
 from fractions import Fraction
 from typing import Any
 
-from cms.cli.progress import Progress, progress_line
+from cms.cli.progress import Doing, Progress
+from cms.cli.session import Session
+from cms.running.interrupt import CommandCtrlC
 from cms.solving.solution import Incumbent
+from cms.solving.words import log_line
 
 
 def incumbent(cost: int | None, bound: int, source: str = "auto") -> Incumbent:
@@ -49,7 +52,39 @@ def test_a_reader_that_has_gone_does_not_stop_the_run() -> None:
 
 def test_a_solvers_claim_is_marked_in_the_log() -> None:
     state = Incumbent(1, None, Fraction(2), Fraction(3), "CP-SAT")
-    assert progress_line(state, 61.04).split("  ")[-1] == "CP-SAT (a solver claims a bound of 3)"
+    assert log_line(state, 61.04).split("  ")[-1] == "CP-SAT (a solver claims a bound of 3)"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_a_line_says_what_is_being_done_and_is_wiped_away() -> None:
+    stream = Terminal()
+    with Doing(stream, "reading the files", first=0):
+        wait_until(lambda: "reading" in stream.getvalue())
+    begin, *lines, end = stream.getvalue().split("\r")
+    assert (begin, end) == ("", "\x1b[K")
+    assert all(re.fullmatch(r" +\d+\.\ds  reading the files \.\.\.", line) for line in lines)
+
+
+def test_what_is_over_soon_or_goes_to_a_file_says_nothing() -> None:
+    for stream, first in ((Terminal(), 1e6), (io.StringIO(), 0)):
+        with Doing(stream, "reading the files", first=first):
+            pass
+        assert stream.getvalue() == ""
+
+
+def test_an_answer_makes_way_for_itself(monkeypatch: Any) -> None:
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("cms.cli.progress.Doing.__init__.__kwdefaults__", {"first": 0})
+    session = Session(CommandCtrlC())
+    with session.reading():
+        wait_until(lambda: "reading" in stream.getvalue())
+        session.note("a note")
+    assert stream.getvalue().endswith("\r\x1b[Ka note\n")
 
 
 def wait_until(condition: Any, seconds: float = 600) -> None:

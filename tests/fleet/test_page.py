@@ -22,12 +22,12 @@ from cms.fleet.report.page.charts import Known, bounds_chart, counts_chart, rate
 from cms.fleet.report.page.parts import Cell, Column, Fact, Grid, Page, Picture, Section
 from cms.fleet.report.page.plans import plan_page
 from cms.fleet.report.page.rendering import html
-from cms.fleet.report.words import printable
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.fleet.serving.rate_curve import RatePoint, rate_curve
 from cms.fleet.serving.whole_gpus import whole_gpus
 from cms.solving.solution import Status
 from cms.solving.solve import solve
+from cms.values.words import printable
 from tests.fleet.plans import NASTY, many_services, mixed_plan, point
 from tests.samples import refusal
 from tests.texts import LETTERS

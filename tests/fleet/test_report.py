@@ -20,12 +20,12 @@ from cms.fleet.report.reasons import plan_reasons
 from cms.fleet.report.services import MOST_SERVICES, SHOWN_OF_MANY
 from cms.fleet.report.svg import plan_picture
 from cms.fleet.report.terminal import MOST_BARS, plan_report
-from cms.fleet.report.words import printable
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import Status, StopReason
 from cms.solving.solve import solve
+from cms.values.words import printable
 from tests.fleet.plans import A100, NASTY, made, many_services, mixed_plan, point, printed, solution
 from tests.texts import LETTERS
 

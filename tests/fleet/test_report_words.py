@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch
 from cms.certificate.quantity import MachinesOfType
-from cms.cli.progress import progress_line
 from cms.fleet.hardware import gpu
 from cms.fleet.report.catalogue import gpu_report
 from cms.fleet.report.problems import solution_report
 from cms.fleet.report.scarcity import scarcest_line, worth_line, worths
-from cms.fleet.report.words import at_least, circumstances, decimal, fraction, percent, verdict
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import Incumbent, Proof, Status, StopReason
 from cms.solving.solve import solve
+from cms.solving.words import circumstances, log_line, verdict
+from cms.values.words import at_least, decimal, fraction, percent
 from tests.fleet.plans import A100, printed, solution
 
 ONE = Schedule([MachineGroup(Configuration({"b": 1}), {}, 12)])
@@ -108,7 +108,7 @@ def test_a_verdict_and_the_log_round_the_bound_down_and_the_cost_up() -> None:
     third, sixth = Fraction(2, 3), Fraction(1, 6)
     found = solution(schedule=ONE, cost=third + sixth * 2 / 7, lower_bound=third)
     assert verdict(found).startswith("12 machines at a cost of 0.7143, proved >= 0.6666: ")
-    line = progress_line(Incumbent(1, third * 2, third, None, "auto"), 2)
+    line = log_line(Incumbent(1, third * 2, third, None, "auto"), 2)
     assert line.split()[1:3] == ["1.334", "0.6666"]
 
 
@@ -130,7 +130,7 @@ def test_a_cost_and_a_bound_that_are_equal_do_not_differ_in_print(
         status=Status.OPTIMAL, proof=Proof.CHECKED, cost=cost, lower_bound=cost,
     )  # fmt: skip
     assert verdict(proved) == f"{said}optimal, proof checked"
-    line = " ".join(progress_line(Incumbent(1, cost, cost, None, "auto"), 2).split())
+    line = " ".join(log_line(Incumbent(1, cost, cost, None, "auto"), 2).split())
     assert line == f"2.0s {logged} auto"
 
 

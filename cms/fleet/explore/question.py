@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidOption
 from ...plugin.registry import load_instance
 from ...solving.solve import solve
-from ...values.names import nearest
 from ...values.numbers import Number, exact
 from ..hardware import Gpu, gpu, read_gpu
 from ..hardware.device_file import is_device_file
@@ -29,6 +28,7 @@ from ..serving import (
 from ..serving.load_curve import PointKey
 from ..serving.measurements import is_called
 from ..serving.queueing import DEFAULT_RULE
+from ..what_if.services import changed_services, named_service
 
 if TYPE_CHECKING:
     from ...files.source import StrPath
@@ -156,20 +156,17 @@ class Question:
             If a limit becomes 0, or a number is below 0.
         """
         rates, limits = rates or {}, limits or {}
-        names = [service.name for service in self.services]
+        known = {service.name: service for service in self.services}
         for name in (*rates, *limits):
-            if name not in names:
-                raise InvalidOption(
-                    f"there is no service {name!r}{nearest(name, names)}; expected one of "
-                    f"{', '.join(names)}"
-                )
+            named_service(known, name)
         keys = self.gpus if gpus is None else tuple(gpus)
         if not keys:
             raise InvalidOption("no GPU is chosen; choose one that was measured, or several")
         times = exact(every, "what all rates are multiplied by")
+        scale = {name: times * _factor(rates, name) for name in known}
         services = tuple(
-            _turned(service, times * _factor(rates, service.name), _factor(limits, service.name))
-            for service in self.services
+            _within(service, _factor(limits, service.name))
+            for service in changed_services(self.services, scale=scale)
         )
         return replace(self, services=services, gpus=keys)
 
@@ -178,10 +175,10 @@ def _factor(factors: Mapping[str, Number], name: str) -> Fraction:
     return exact(factors.get(name, 1), f"a multiple of service {name!r}")
 
 
-def _turned(service: Service, rate: Fraction, limit: Fraction) -> Service:
+def _within(service: Service, times: Fraction) -> Service:
+    """Return a service with a multiple of its latency limit, if it has one."""
     own = service.latency_limit_ms
-    limit_ms = None if own is None else own * limit
-    return replace(service, rate_rps=service.rate_rps * rate, latency_limit_ms=limit_ms)
+    return service if own is None else replace(service, latency_limit_ms=own * times)
 
 
 def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -> Plan:

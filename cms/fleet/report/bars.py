@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...values.words import decimal
 from ..serving.operating_point import mps_share
 from ..serving.starts import placed_instances
-from .words import decimal
 
 if TYPE_CHECKING:
     from ..hardware import Gpu

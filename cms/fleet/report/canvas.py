@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
 
+from ...values.words import count, decimal, printable
 from .bars import Bar, Cell, Slot
 from .palette import colour
-from .words import count, decimal, printable
 
 WIDTH = 960
 EDGE = 24  # around everything

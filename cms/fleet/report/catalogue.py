@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import printable
 from .text_table import hanging, table, text
-from .words import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...solving.words import verdict
+from ...values.words import count, decimal, percent, printable
 from ..deployment.instance import Mode, Seen
 from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import wanted_of
@@ -16,7 +18,6 @@ from .drawing import draw, draw_line
 from .fleet_bars import Folded, fold, fold_differences, names
 from .palette import colour
 from .text_table import hanging, table, text
-from .words import count, decimal, percent, printable, verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -10,9 +10,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
+from ...values.words import decimal, printable
 from .bars import Bar, Cell
 from .palette import colour
-from .words import decimal, printable
 
 _WIDEST_SLICE = 15
 _NARROWEST_SLICE = 4

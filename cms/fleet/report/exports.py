@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count
 from ..deployment.export import advertise
 from .fleet_bars import names
 from .text_table import hanging, table, text
-from .words import count
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ...values.words import count, decimal
 from .canvas import (
     BARS_WIDTH,
     EDGE,
@@ -21,7 +22,6 @@ from .canvas import (
 )
 from .deployments import legend, places_of, room_words
 from .fleet_bars import Folded, fold, fold_differences, names
-from .words import count, decimal
 
 if TYPE_CHECKING:
     from ..deployment.difference import Difference

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InvalidOption
 from ...mixes.problem import TimeSharedProblem
 from ...problem.problem import Problem
-from .words import decimal, percent
+from ...values.words import decimal, percent
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem

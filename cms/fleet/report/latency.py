@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ...values.words import count, percent
 from .canvas import EDGE, FONT, LINE, WIDTH, Canvas, cut, draw_key, escaped
 from .palette import colour
-from .words import count, percent
 
 if TYPE_CHECKING:
     from ..simulation import ServiceResult, Simulation

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...problem.parts import Configuration, SizeBoundedConfigurations
 from ...values.numbers import Number, exact, shown
 from ...values.viewed import View
+from ...values.words import count, decimal, printable
 from .canvas import BARS_WIDTH, EDGE, FONT, LINE, MARGIN, Canvas, cut, draw_ruler, escaped
 from .fleet_pictures import deployment_picture
 from .page.deployments import deployment_page
@@ -21,7 +22,6 @@ from .page.parts import Grid
 from .page.plans import plan_page
 from .palette import colour
 from .svg import plan_picture
-from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count, decimal
 from .text_table import table, text
-from .words import count, decimal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

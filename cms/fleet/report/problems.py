@@ -8,11 +8,11 @@ import numpy as np
 from rich.text import Text
 
 from ...errors import cut
+from ...values.words import count, decimal, printable
 from .jobs import job_rows
 from .reasons import solution_reasons
 from .scarcity import worth_line, worths
 from .text_table import hanging, table, text, verdict_line
-from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

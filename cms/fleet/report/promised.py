@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...values.words import count, printable
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.time_sharing import SharedServing
-from .words import count, printable
 
 if TYPE_CHECKING:
     from ..serving import Plan, ServingProblem

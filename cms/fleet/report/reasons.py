@@ -10,7 +10,7 @@ from ...problem.problem import Problem
 from ...shortages.shortage import unservable_lines
 from ...shortages.variants import unservable_jobs
 from ...values.numbers import shown
-from .words import count, decimal, printable
+from ...values.words import count, decimal, printable
 
 if TYPE_CHECKING:
     from ...mixes.model import TimeSharedJob

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ...values.numbers import shown
+from ...values.words import decimal
 from ..reconciling.reasons import headline, reasons, services_of
 from .text_table import hanging, table, text
-from .words import decimal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...certificate.conditions import most_worth
 from ...problem.parts import Block
-from .words import fraction, printable
+from ...values.words import fraction, printable
 
 if TYPE_CHECKING:
     from ...certificate.certificate import Leaf

@@ -12,12 +12,12 @@ from rich.style import Style
 from rich.text import Text
 
 from ...errors import cut
+from ...values.words import decimal, percent, printable
 from ..serving.operating_point import mps_share
 from ..serving.time_sharing import SharedServing
 from .bars import setting
 from .palette import colour
 from .text_table import table
-from .words import decimal, percent, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

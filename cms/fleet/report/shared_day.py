@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ...values.numbers import exact
+from ...values.words import count, decimal, percent, printable
 from ..simulation.sharing_loop.loop import POLICIES
 from .text_table import table, text
-from .words import count, decimal, percent, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

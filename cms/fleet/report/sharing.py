@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.text import Text
 
+from ...values.words import count, decimal, percent
 from ..sharing.classes import FULL_WEIGHT, misfit
 from ..sharing.problem import FORBIDDEN
 from .text_table import table, text
-from .words import count, decimal, percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

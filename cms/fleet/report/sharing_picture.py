@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ...values.words import count, decimal
 from .canvas import (
     BARS_WIDTH,
     EDGE,
@@ -23,7 +24,6 @@ from .canvas import (
 )
 from .palette import colour
 from .sharing import headline
-from .words import count, decimal
 
 if TYPE_CHECKING:
     from ..sharing.problem import SharingProblem

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count, decimal, percent, printable
 from .text_table import hanging, table, text
-from .words import count, decimal, percent, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...solving.words import circumstances, verdict
+from ...values.words import count, decimal
 from ..serving.neighbours import NeighbourServing
 from .bars import Bar, bars, occupancy
 from .canvas import (
@@ -28,7 +30,6 @@ from .promised import beside_one_another, between_classes
 from .reasons import plan_reasons, solution_reasons
 from .scarcity import worth_line, worths
 from .services import plans_for_more, spare, tightest_line
-from .words import circumstances, count, decimal, verdict
 
 if TYPE_CHECKING:
     from ...problem.machine_problem import MachineProblem

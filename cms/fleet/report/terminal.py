@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count, decimal, printable
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
@@ -20,7 +21,6 @@ from .reasons import plan_reasons
 from .scarcity import scarcest_line, worth_line, worths
 from .services import services_table, tightest_line
 from .text_table import hanging, verdict_line
-from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from .words import circumstances, printable, verdict
+from ...solving.words import circumstances, verdict
+from ...values.words import printable
 
 if TYPE_CHECKING:
     from ...solving.solution import Solution
@@ -34,7 +35,7 @@ def table(*heads: str) -> Table:
             head.lstrip(">"),
             justify="right" if number else "left",
             no_wrap=number,
-            overflow="fold",
+            overflow="ellipsis" if number else "fold",  # a number that is cut must not look whole
         )
     return result
 

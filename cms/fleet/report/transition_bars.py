@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ...values.words import count, decimal, printable
 from ..deployment.instance import Instance
 from ..deployment.transition.model import What
 from .canvas import EDGE, LINE, WIDTH, Canvas, escaped, fits
@@ -13,7 +14,6 @@ from .fleet_bars import names
 from .palette import colour
 from .transition_gantt import Gantt, Row, Span, in_lanes
 from .transition_words import clock, said, ticks
-from .words import count, decimal, printable
 
 __all__ = ["DEFINITIONS", "MOST_ROWS", "draw_gantt"]
 

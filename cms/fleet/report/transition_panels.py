@@ -9,11 +9,11 @@ from itertools import pairwise
 from ...errors import InvalidOption
 from ...values.names import nearest
 from ...values.numbers import exact
+from ...values.words import count, printable
 from ..deployment.transition.curves import Curve, Steps, seconds_below
 from .canvas import EDGE, FONT, LINE, WIDTH, Canvas, cut, escaped
 from .palette import colour
 from .transition_words import clock, lowest_words, short
-from .words import count, printable
 
 __all__ = ["MOST_PANELS", "draw_panels", "rates_of"]
 

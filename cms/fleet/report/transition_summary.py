@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count
 from .text_table import table, text
 from .transition_words import short
-from .words import count
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
+from ...values.words import printable
 from ..deployment.transition.curves import Curve, Steps, seconds_below
 from ..deployment.transition.model import What
 from .drawing import fit
@@ -20,7 +21,6 @@ from .fleet_bars import names
 from .palette import colour
 from .transition_gantt import Gantt, Row, Span, in_lanes
 from .transition_words import clock, lowest_words, short, ticks
-from .words import printable
 
 __all__ = ["Axis", "chart", "middled", "rows"]
 

@@ -9,12 +9,12 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ...values.words import count, decimal, printable
 from ..deployment.observation.age import in_words
 from ..deployment.transition.curves import service_names
 from ..deployment.transition.model import What
 from .fleet_bars import names
 from .transition_gantt import SIGNS, longest_chain
-from .words import count, decimal, printable
 
 if TYPE_CHECKING:
     from ..deployment.model import FleetGpu

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ...values.words import count
 from ..deployment.transition.curves import capacity_curves
 from ..deployment.transition.durations import schedule
 from ..deployment.transition.model import What
@@ -24,7 +25,6 @@ from .transition_words import (
     still_words,
     untouched_words,
 )
-from .words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

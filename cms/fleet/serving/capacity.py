@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -11,9 +11,9 @@ from ...errors import InvalidOption
 from ...files.layout import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .latency_rule import NO_LIMIT, short
+from .latency_rule import NO_LIMIT, Breakpoint, short
 from .load_curve import LoadCurve, PointKey, key_of
-from .loads import LEAST_RATIO, least_late_share, sustainable_load
+from .loads import LEAST_RATIO, late_shares, next_ratio, sustainable_load
 from .operating_point import OperatingPoint
 from .promise import QUEUES, Promise
 from .service import Service, require_late_share
@@ -126,6 +126,49 @@ class CapacityRule:
         load = sustainable_load(point.processes, point.batch, ratio, share, queue=queue)
         return _rounded_down(load * point.processes * point.batch * 1000 / batch_ms)
 
+    def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
+        """Return the next looser limit at which the point counts for more; None if none is.
+
+        Examples
+        --------
+        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=60)
+        >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, "320", 25)
+        >>> following = CAPACITY.next_limit(service, point)
+        >>> following
+        Breakpoint(limit_ms=Fraction(975, 16), above=False)
+        >>> looser = replace(service, latency_limit_ms=following.limit_ms)
+        >>> str(CAPACITY.supply(looser, point)), str(CAPACITY.supply(service, point))
+        ('1152/5', '5584/25')
+        """
+        limit = service.latency_limit_ms
+        if limit is None:
+            return None
+        now = self.supply(service, point)
+        if (curve := self._curve(service, point)) is not None:
+            least = curve.least_limit(_next_step(now)) if now else curve.latencies_ms[0]
+            return None if least is None else Breakpoint(least)
+        _, queue = self._asked(service)
+        ratio = next_ratio(limit / point.batch_ms, queue=queue)
+        while ratio is not None:
+            looser = replace(service, latency_limit_ms=ratio * point.batch_ms)
+            if self.supply(looser, point) > now:
+                return Breakpoint(ratio * point.batch_ms)
+            ratio = next_ratio(ratio, queue=queue)
+        return None
+
+    def looser_late_shares(
+        self, service: Service, points: Iterable[OperatingPoint]
+    ) -> list[Fraction]:
+        """Return the late shares at which points may count for more, ascending."""
+        share, _ = self._asked(service)
+        curves = (self.curves.get(key_of(point)) for point in points)
+        known = {*late_shares(), *(curve.late_share for curve in curves if curve is not None)}
+        return sorted(each for each in known if each > share)
+
+    def tolerated(self, service: Service) -> Fraction:
+        """Return how many requests of a service may be late."""
+        return self._asked(service)[0]
+
     def evidence(self, service: Service, point: OperatingPoint) -> Evidence:
         """What the supply of a point rests on."""
         if (curve := self._curve(service, point)) is not None:
@@ -156,9 +199,9 @@ would do'
             )
         if self.certified and queue != "process":
             return "the rule is proved for a queue a process, and the service wants one an instance"
-        if share < least_late_share():
+        if share < late_shares()[0]:
             return (
-                f"a late share of {shown(share)} is below {shown(least_late_share())}, the least "
+                f"a late share of {shown(share)} is below {shown(late_shares()[0])}, the least "
                 "in the table; a load curve of the point would do"
             )
         ratio = limit / point.batch_ms
@@ -201,6 +244,14 @@ def _rounded_down(rate: Fraction) -> Fraction:
     while 0 < rate.numerator * parts < 1000 * rate.denominator:
         parts *= 10
     return Fraction(rate.numerator * parts // rate.denominator, parts)
+
+
+def _next_step(rate: Fraction) -> Fraction:
+    """Return the next rate > 0 of those that rates are rounded down to."""
+    parts = 1000
+    while rate.numerator * parts < 1000 * rate.denominator:
+        parts *= 10
+    return rate + Fraction(1, parts)
 
 
 def _up(milliseconds: Fraction) -> str:

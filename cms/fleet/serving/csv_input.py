@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from ...errors import FileError, InvalidProblem
 from ...files.dialect import folded
+from ...files.numerals import number_in
 from ...files.source import StrPath
 from ...files.tables import Cell, Table, TableRow, read_table
 from ...values.names import nearest
@@ -88,7 +89,7 @@ def _service(row: TableRow, name: str) -> Service:
     allowed = row.value(
         _ALLOWED, lambda cell: [name for name in _SEPARATORS.split(cell.text) if name], None
     )
-    late_share = row.value("late_share", _number_or_none, None)
+    late_share = row.value("late_share", _share, None)
     queue = row.value("queue", lambda cell: cell.text or None, None)
     rate, limit = row["rate_rps"].number(), row.value(_LIMIT, _above_0, None)
     try:
@@ -180,6 +181,13 @@ def _origin(row: TableRow) -> str:
 
 def _number_or_none(cell: Cell) -> Fraction | None:
     return cell.number(above=0) if cell.text else None
+
+
+def _share(cell: Cell) -> Fraction:
+    """Read ``0.05`` or ``5 %``."""
+    if cell.text.endswith("%") and (hundredths := number_in(cell.text[:-1].rstrip())) is not None:
+        return hundredths / 100
+    return cell.number(above=0)
 
 
 def _at_least_1(cell: Cell) -> int:

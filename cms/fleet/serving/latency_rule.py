@@ -5,14 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import InvalidOption
 from ...values.numbers import Number, exact, format_exact, shown
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "LatencyRule", "short"]
+__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "Breakpoint", "LatencyRule", "short"]
+
+
+class Breakpoint(NamedTuple):
+    """Where a looser latency limit makes a point count for more.
+
+    Attributes
+    ----------
+    limit_ms : Fraction
+    above : bool
+        Whether the limit has to be above that; otherwise that is enough.
+    """
+
+    limit_ms: Fraction
+    above: bool = False
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -71,6 +85,20 @@ class LatencyRule:
     def supply(self, service: Service, point: OperatingPoint) -> Fraction:
         """The point's throughput if it is admitted, else 0."""
         return point.throughput_rps if self.admits(service, point) else Fraction(0)
+
+    def next_limit(self, service: Service, point: OperatingPoint) -> Breakpoint | None:
+        """Return the next looser limit at which the point counts for more; None if none is.
+
+        Examples
+        --------
+        >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=20)
+        >>> point = OperatingPoint("bert", "a100-80gb", "7g.80gb", 1, 1, "151.5", 18)
+        >>> PARVAGPU.next_limit(service, point), PLAIN.next_limit(service, point)
+        (Breakpoint(limit_ms=Fraction(40, 1), above=True), None)
+        """
+        if self.admits(service, point):
+            return None
+        return Breakpoint(point.latency_ms / self.share, self.strict)
 
     def refusal(self, service: Service, point: OperatingPoint) -> str:
         """Compare the point's latency with what the limit allows, and name the limit it needs.

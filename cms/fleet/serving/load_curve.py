@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -113,6 +113,24 @@ class LoadCurve:
             return rates[-1]
         share = (limit_ms - highest[at - 1]) / (highest[at] - highest[at - 1])
         return rates[at - 1] + (rates[at] - rates[at - 1]) * share
+
+    def least_limit(self, rate: Fraction) -> Fraction | None:
+        """Return the least limit within which a rate > 0 is sustained; None if none is.
+
+        Examples
+        --------
+        >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
+        >>> [str(curve.least_limit(Fraction(rate))) for rate in (1, 10, 30, 41)]
+        ['30', '30', '115/2', 'None']
+        """
+        highest, rates = self._highest, self.rates_rps
+        at = bisect_left(rates, rate)
+        if at == len(rates):
+            return None
+        if at == 0 or rates[at] == rate:
+            return highest[at]
+        share = (rate - rates[at - 1]) / (rates[at] - rates[at - 1])
+        return highest[at - 1] + (highest[at] - highest[at - 1]) * share
 
     def to_json(self) -> dict[str, Any]:
         """The curve as a JSON object."""

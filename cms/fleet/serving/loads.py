@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["LEAST_RATIO", "digest", "least_late_share", "sustainable_load"]
+__all__ = ["LEAST_RATIO", "digest", "late_shares", "next_ratio", "sustainable_load"]
 
 #: Within less than two batch times no load is sustained: who just missed a batch waits for it.
 LEAST_RATIO = 2
@@ -68,19 +68,34 @@ def sustainable_load(
     >>> sustainable_load(2, 12, Fraction(35, 16), Fraction(1, 100)) == Fraction(61, 100) * 8 / 12
     True
     """
-    tables = [_table("certified"), *([] if queue == "process" else _simulated())]
-    return max(_entry(table, processes, batch, ratio, late_share) for table in tables)
+    return max(_entry(table, processes, batch, ratio, late_share) for table in _tables(queue))
 
 
-def least_late_share() -> Fraction:
-    """Return the smallest late share of the tables.
+def late_shares() -> list[Fraction]:
+    """Return the late shares of the tables, ascending: from each on more may be sustained.
 
     Examples
     --------
-    >>> least_late_share()
-    Fraction(1, 1000)
+    >>> str(late_shares()[0])
+    '1/1000'
     """
-    return _table("certified").late_shares[0]
+    return sorted({share for table in _tables() for share in table.late_shares})
+
+
+def next_ratio(ratio: Fraction, *, queue: str = "process") -> Fraction | None:
+    """Return the next greater ratio of limit to batch time from which more may be sustained.
+
+    Examples
+    --------
+    >>> str(next_ratio(Fraction(1))), str(next_ratio(Fraction(2))), next_ratio(Fraction(10**6))
+    ('2', '33/16', None)
+    """
+    found = []
+    for table in _tables(queue):
+        at = bisect.bisect_right(table.sixteenths, 16 * ratio.numerator // ratio.denominator)
+        if at < len(table.sixteenths):
+            found.append(Fraction(table.sixteenths[at], 16))
+    return min(found, default=None)
 
 
 def _entry(
@@ -104,8 +119,10 @@ def _entry(
     return Fraction(thousandths * served * table.batches[b], 1000 * processes * batch)
 
 
-def _simulated() -> list[_Table]:
-    return [_table("simulated")] if (_FOLDER / "simulated.json").exists() else []
+def _tables(queue: str = "instance") -> list[_Table]:
+    """The tables that speak of a queue."""
+    simulated = queue != "process" and (_FOLDER / "simulated.json").exists()
+    return [_table("certified"), *([_table("simulated")] if simulated else [])]
 
 
 @cache

@@ -24,7 +24,7 @@ from .promise import Promise
 from .queueing import QueueingRule, queueing_rule
 from .service import Service
 
-__all__ = ["ServingProblem", "alone"]
+__all__ = ["ServingProblem", "alone", "best_point"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -127,7 +127,7 @@ def alone(
         used.update(dict.fromkeys(candidates))
         supply: dict[Block, Fraction] = {}
         for (key, profile), own in candidates.items():
-            amount, point = _best(service, own, how)
+            amount, point = best_point(service, own, how)
             if amount:
                 block = prefix[key] + profile
                 supply[block], points[service.name, block] = amount, (point,)
@@ -179,7 +179,7 @@ def _fills(
     return {pair: known[id(on[pair])][1][key_of(point)] for pair, (point,) in points.items()}
 
 
-def _best(
+def best_point(
     service: Service, points: Sequence[OperatingPoint], rule: QueueingRule
 ) -> tuple[Fraction, OperatingPoint]:
     """Return the largest supply; ties go to the lower latency, fewer processes, smaller batch."""

@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ....values.words import at_least, count, decimal
 from ..canvas import EDGE, FONT, LINE, WIDTH, Canvas, escaped
-from ..words import at_least, count, decimal
 
 if TYPE_CHECKING:
     from ....solving.solution import Incumbent

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ....solving.words import verdict
+from ....values.words import count, decimal, percent
 from ..canvas import Canvas
 from ..deployments import legend
 from ..fleet_pictures import draw_deployment
-from ..words import count, decimal, percent, verdict
 from .parts import Cell, Column, Fact, Grid, Page, Picture, Section
 from .plans import plan_sections
 from .proofs import recheck

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ....solving.words import circumstances, verdict
+from ....values.words import at_least, count, decimal, percent
 from ...serving.neighbours import NeighbourServing
 from ...serving.rate_curve import MULTIPLES
 from ...serving.whole_gpus import whole_gpus
@@ -17,7 +19,6 @@ from ..reasons import plan_reasons
 from ..services import instance_words, plans_for_more, spare, tightest_line
 from ..svg import draw_gpus
 from ..terminal import scarcest, subject_line
-from ..words import at_least, circumstances, count, decimal, percent, verdict
 from .charts import bounds_chart, known_of, rates_chart, words_of
 from .parts import Cell, Column, Fact, Grid, Page, Part, Picture, Section
 from .proofs import proof_section

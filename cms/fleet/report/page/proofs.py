@@ -6,7 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from ....certificate.certificate import BlockPrices
-from ..words import at_least, count, verdict
+from ....solving.words import verdict
+from ....values.words import at_least, count
 from .parts import Commands, Part, Section
 
 if TYPE_CHECKING:

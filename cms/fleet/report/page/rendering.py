@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from ....values.words import printable
 from ..canvas import HATCHES, escaped, style
 from ..palette import COLOURS
 from ..transition_bars import DEFINITIONS
-from ..words import printable
 
 if TYPE_CHECKING:
     from .parts import Page

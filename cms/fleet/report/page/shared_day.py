@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from ....values.numbers import exact
+from ....values.words import count, decimal, percent
 from ..canvas import EDGE, FONT, WIDTH, Canvas, cut, escaped
 from ..palette import colour
 from ..shared_day import COLUMNS, JOBS, cells, job_cells, policy_name, sampled, sentence
-from ..words import count, decimal, percent
 from .parts import Cell, Column, Fact, Grid, Page, Part, Picture, Section
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ....values.words import count, decimal, percent
 from ...sharing.classes import FULL_WEIGHT
 from ..canvas import Canvas
 from ..sharing import forbidden_by, headline
 from ..sharing_picture import MEANT, draw_sharing
-from ..words import count, decimal, percent
 from .charts import Known, bounds_chart
 from .parts import Cell, Column, Fact, Grid, Page, Part, Picture, Section
 from .proofs import recheck

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ....values.words import decimal
 from ..canvas import Canvas
 from ..latency import draw_latencies
 from ..simulation import COLUMNS, notes_of
-from ..words import decimal
 from .parts import Cell, Column, Commands, Fact, Grid, Page, Part, Picture, Section
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ....values.words import count, decimal
 from ...deployment.transition.checking import RECHECKED
 from ...deployment.transition.curves import capacity_curves
 from ...deployment.transition.durations import schedule
 from ..canvas import Canvas
 from ..transition_picture import draw_transition
 from ..transition_words import clock, headline, keys_of, said, short
-from ..words import count, decimal
 from .deployments import fleet_section
 from .parts import Cell, Column, Fact, Grid, Page, Picture, Section
 from .proofs import recheck

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ....values.words import count, decimal, fraction
 from ..scarcity import worths
-from ..words import count, decimal, fraction
 from .parts import Cell, Column, Grid, Part
 
 if TYPE_CHECKING:

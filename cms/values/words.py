@@ -1,16 +1,12 @@
-"""Numbers and verdicts in plain words, shared by the terminal report and the pictures."""
+"""Numbers and names as a person reads them: rounded, but never in favour of who promises."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from ...values.numbers import power_of_ten
-
-if TYPE_CHECKING:
-    from ...solving.solution import Solution
+from .numbers import power_of_ten
 
 _LARGEST_READABLE_DENOMINATOR = 999
 
@@ -53,6 +49,20 @@ def _scientific(value: Fraction, digits: int, rounding: Callable[[Fraction], int
     if abs(mantissa) >= 10**digits:
         mantissa, power = mantissa // 10, power + 1
     return f"{decimal(Fraction(mantissa, 10 ** (digits - 1)), digits)}e{power}"
+
+
+def brief(value: Fraction | int, digits: int = 4) -> str:
+    """Write a number >= 0 for a narrow column, rounded down; a large one as a power of ten.
+
+    Examples
+    --------
+    >>> brief(1_234_567), brief(1_234_567_890), brief(Fraction(2, 3), 2)
+    ('1,234,567', '1.23e9', '0.66')
+    """
+    exact = Fraction(value)
+    if exact < 10**7:
+        return decimal(exact, digits, math.floor)
+    return _scientific(exact, min(digits, 3), math.floor)
 
 
 def percent(share: Fraction, *, up: bool = False) -> str:
@@ -131,66 +141,3 @@ def printable(name: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
     )
-
-
-def verdict(solution: Solution, machine: str = "machine") -> str:
-    """Say in one sentence what was found and what is proved.
-
-    Parameters
-    ----------
-    solution : Solution
-    machine : str, default "machine"
-        What the machines are called: "GPU".
-
-    Returns
-    -------
-    str
-        ``12 GPUs, proved >= 12: optimal, proof checked``
-    """
-    if solution.status == "infeasible":
-        who = "proof checked" if solution.proof == "checked" else "on a solver's word alone"
-        return f"infeasible, {who}"
-    priced = solution.cost != solution.machine_count
-    if solution.cost is None or solution.machine_count is None:
-        bound = f"; any has a cost >= {at_least(solution.lower_bound)}"
-        return "no schedule was found" + (bound if solution.lower_bound > 0 else "")
-    found = count(solution.machine_count, machine, math.ceil)
-    if priced:
-        found += f" at a cost of {decimal(solution.cost, rounding=math.ceil)}"
-    if is_told_apart(solution.cost, solution.lower_bound):
-        found += f", proved >= {at_least(solution.lower_bound)}"
-    else:  # 4.601e26 GPUs and a bound of 4.6e26 would look like a gap
-        found += f", proved the {'least' if priced else 'fewest'}"
-    if solution.status == "optimal":
-        if solution.proof == "checked":
-            return f"{found}: optimal, proof checked"
-        return f"{found}; optimal on a solver's word alone"
-    claim = ""
-    if solution.claimed_bound is not None and solution.claimed_bound > solution.lower_bound:
-        claim = f" (a solver claims >= {at_least(solution.claimed_bound)})"
-    gap, relative = solution.gap or Fraction(0), solution.relative_gap or Fraction(0)
-    if priced or gap.denominator > 1:
-        over = f"{decimal(gap, rounding=math.ceil)} in cost"
-    else:
-        over = count(int(gap), machine, math.ceil)
-    return f"{found}{claim}: at most {over} ({percent(relative, up=True)}) above the optimum"
-
-
-_STOPPED = {
-    "proved": "ended with a proof",
-    "finished": "the method had finished",
-    "gap": "the wanted gap was reached",
-    "time_limit": "stopped at the time limit",
-    "interrupted": "interrupted",
-}
-
-
-def circumstances(solution: Solution) -> str:
-    """Say by which method, in what time, and why the run ended.
-
-    Returns
-    -------
-    str
-        ``auto, 0.21 s, ended with a proof``
-    """
-    return f"{solution.method}, {solution.seconds:.2f} s, {_STOPPED[solution.stop_reason]}"

@@ -1,0 +1,22 @@
+"""What-if: other rates and fleets, why a plan is as it is, and what would save a GPU.
+
+Imports ``serving`` and what stands before it.
+"""
+
+from __future__ import annotations
+
+from .explaining import Alternative, BlockChoices, Explanation, explain
+from .relaxations import Relaxation, Rightsizing
+from .rightsizing import rightsize
+from .services import changed_services
+
+__all__ = [
+    "changed_services",
+    "explain",
+    "Explanation",
+    "BlockChoices",
+    "Alternative",
+    "rightsize",
+    "Rightsizing",
+    "Relaxation",
+]

@@ -1,0 +1,313 @@
+"""The least relaxation that saves enough, between what is proved too little and what was found.
+
+A schedule that is found in one state holds from an earlier one on, and a certificate that proves a
+state too dear does so up to a later one: both ends are moved that far, exactly, by pricing one job.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from fractions import Fraction
+from math import floor
+from typing import NamedTuple
+
+from ...certificate.certificate import Certificate, next_below, round_up
+from ...certificate.one_job import ProvedLeaves
+from ...errors import InvalidCertificate
+from ...problem.parts import Configuration
+from ...problem.problem import Problem
+from ...schedule.schedule import MachineGroup, Schedule, machine_cost
+from ...shortages.growth import rechecked
+from ...shortages.search import Asking
+from ...solving.solution import Solution, StopReason
+from .ladders import Ladder, last_where
+from .posing import Posing
+
+__all__ = ["Base", "Climb", "Least", "Outcome"]
+
+#: A question gets one of so many parts of the time left; what fails in it is tried once more.
+PARTS_OF_THE_TIME = (4, 2)
+
+
+class Outcome(StrEnum):
+    """What is known about the relaxations of one number.
+
+    Attributes
+    ----------
+    LEAST
+        One was found that saves enough, and all smaller ones are proved not to.
+    FOUND
+        One was found; that there is no smaller one is not proved.
+    NONE
+        None saves enough: proved.
+    OPEN
+        None was found, and it is not proved that there is none.
+    """
+
+    LEAST = "least"
+    FOUND = "found"
+    NONE = "none"
+    OPEN = "open"
+
+
+class Base:
+    """The plan as it is, and what it is to cost.
+
+    Parameters
+    ----------
+    posing : Posing
+    solution : Solution
+        The best that is known of its problem, with a schedule.
+    wanted : Fraction, optional
+        The cost that is wanted; by default the next one below the solution's.
+
+    Attributes
+    ----------
+    cost, target : Fraction
+        What it costs, and what is wanted at most.
+    proved : bool
+        Whether that is proved impossible.
+    """
+
+    def __init__(self, posing: Posing, solution: Solution, wanted: Fraction | None) -> None:
+        assert solution.cost is not None
+        self.posing, self.solution, self.cost = posing, solution, solution.cost
+        step = posing.problem.cost_step
+        self.target = next_below(self.cost, step) if wanted is None else wanted
+        self.leaves = ProvedLeaves(posing.problem, solution.certificate)
+        self.proved = self.is_too_dear(posing.problem, solution.certificate)
+
+    def is_too_dear(self, problem: Problem, certificate: Certificate) -> bool:
+        """Whether a certificate proves that a problem costs more than is wanted.
+
+        One whose proper counts do not hold for it proves nothing.
+        """
+        try:
+            found = certificate.judged(problem)
+        except InvalidCertificate:
+            return False
+        return found is not None and (found.infeasible or self.exceeds(found.value, problem))
+
+    @staticmethod
+    def bound(problem: Problem, certificate: Certificate) -> Fraction:
+        """Return what a certificate proves about a problem; -1 if it does not hold for it."""
+        try:
+            return certificate.bound(problem)
+        except InvalidCertificate:
+            return Fraction(-1)
+
+    def exceeds(self, bound: Fraction, problem: Problem) -> bool:
+        """Whether nothing that costs at least so much is wanted."""
+        return round_up(max(bound, Fraction(0)), problem.cost_step) > self.target
+
+
+class Least(NamedTuple):
+    """What is known about relaxing one number of a service.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    reached : Fraction or None
+        The number in the state that was found.
+    short : Fraction or None
+        The loosest number that is proved to be too little; None if none is, not even the present.
+    solution : Solution or None
+        Of the state that was found.
+    certificate : Certificate or None
+        It proves that ``short``, or the end of the ladder, is too little.
+    """
+
+    outcome: Outcome
+    reached: Fraction | None = None
+    short: Fraction | None = None
+    solution: Solution | None = None
+    certificate: Certificate | None = None
+
+
+class Climb:
+    """The search for the first state of a ladder with a plan that costs little enough.
+
+    Parameters
+    ----------
+    ladder : Ladder
+        What serves in one state serves in all later ones.
+    base : Base
+    asking : Asking
+
+    Attributes
+    ----------
+    low : Fraction
+        The loosest state that is proved to be too little; the present one, if none is.
+    proof : Certificate or None
+        Of that; None if none is.
+
+    Notes
+    -----
+    Every claim is checked: schedules by the driver, certificates on the problem of their state.
+    """
+
+    def __init__(self, ladder: Ladder, base: Base, asking: Asking) -> None:
+        self.ladder, self.base, self.asking = ladder, base, asking
+        self.name = ladder.service.name
+        self.low, self.high = ladder.now, ladder.end
+        self.proof = base.solution.certificate if base.proved else None
+        self.solution: Solution | None = None
+
+    def prove(self) -> bool:
+        """Go as far as the plan's own certificate reaches; whether that settles it.
+
+        This asks nothing, so that it takes little time.
+        """
+        if self.proof is None:
+            return self.low == self.high
+        if self.low != self.high and self._is_too_little(self.base.leaves)(self.high):
+            end = self._problem(self.high)
+            if self.base.is_too_dear(end, self.proof):
+                self.low = self.high
+        if self.low != self.high:
+            self._climb(self.proof, self.base.leaves)
+        return self.low == self.ladder.end
+
+    def finish(self) -> Least:
+        """Return what is then known; ask for plans where something is open."""
+        short = None if self.proof is None else self.low
+        if self.low == self.ladder.end or not self._found(self.ladder.end):
+            settled = self.proof is not None and self.low == self.ladder.end
+            outcome = Outcome.NONE if settled else Outcome.OPEN
+            return Least(outcome, None, short, None, self.proof)
+        self._close_in()
+        outcome = Outcome.FOUND
+        if self.proof is not None and self.ladder.between(self.low, self.high) is None:
+            outcome = Outcome.LEAST
+        short = None if self.proof is None else self.low
+        return Least(outcome, self.high, short, self._settled(), self.proof)
+
+    def _settled(self) -> Solution:
+        """The solution of the state that was reached: its schedule was found in a later one."""
+        found = self.solution
+        assert found is not None
+        problem = self._problem(self.high)
+        proofs = [found.certificate, self.base.solution.certificate]
+        if self.proof is not None:
+            proofs.append(self.proof)
+        best = max(proofs, key=lambda proof: self.base.bound(problem, proof))
+        checked = rechecked(problem, found.schedule, best)
+        return replace(checked, method=found.method, seconds=found.seconds, history=found.history)
+
+    def _close_in(self) -> None:
+        """Ask at the state after the one that is proved too little, then in the middle, in turn.
+
+        A certificate is nearly always sharp, so that the first mostly has a schedule.
+        """
+        nearest = True
+        while not self.asking.over:
+            middle = self.ladder.between(self.low, self.high)
+            if middle is None:
+                return
+            state = self.ladder.following(self.low) if nearest else middle
+            nearest = not nearest
+            before = self.low, self.high
+            if self.ladder.row(state) == self.ladder.row(self.low):
+                self.low = state
+            elif not self._found(state) and before == (self.low, self.high):
+                return  # it was given up
+
+    def _found(self, state: Fraction) -> bool:
+        """Ask for a plan in a state, twice if need be, and take note of what is then known."""
+        problem, start = self._problem(state), self.base.solution.schedule
+        for part in PARTS_OF_THE_TIME:
+            if self.asking.over:
+                return False
+            answer = self.asking.answer(problem, part=part, start=start)
+            if answer.cost is not None and answer.cost <= self.base.target:
+                schedule = self._filled(answer.schedule)
+                self.solution = replace(answer, schedule=schedule, cost=schedule.cost(problem))
+                self._descend(state, schedule)
+                return True
+            if self.base.is_too_dear(problem, answer.certificate):
+                self.low, self.proof = state, answer.certificate
+                if state != self.ladder.end:
+                    self._climb(answer.certificate, ProvedLeaves(problem, answer.certificate))
+                return False
+            if answer.stop_reason is not StopReason.TIME_LIMIT:
+                return False
+            start = answer.schedule
+        return False
+
+    def _filled(self, schedule: Schedule) -> Schedule:
+        """Add machines for the service alone while the cost stays what is wanted.
+
+        Where much is relaxed a schedule may cost less than is wanted: what it lacks to that serves
+        where less is relaxed.
+        """
+        problem = self.base.posing.problem
+        supply = problem.rows.row(problem.job_index(self.name)).supply
+        index = problem.block_index
+
+        def worth(shape: Configuration) -> Fraction:
+            gives = sum(supply[index[block]] * n for block, n in shape.blocks.items())
+            return Fraction(gives) / machine_cost(problem, shape)
+
+        shapes = [each for each in problem.listed_configurations if machine_cost(problem, each)]
+        left, added = self.base.target - schedule.cost(problem), list[MachineGroup]()
+        there = Counter[str | None]()
+        for shape, count in schedule.machines.items():
+            there[shape.machine] += count
+        for shape in sorted(shapes, key=worth, reverse=True):
+            room = left / machine_cost(problem, shape)
+            limit = problem.machine_type(shape.machine).limit
+            count = floor(room)
+            if limit is not None:
+                count = min(count, limit - there[shape.machine])
+            given = {
+                (block, self.name): n for block, n in shape.blocks.items() if supply[index[block]]
+            }
+            if count > 0 and given:
+                added.append(MachineGroup(shape, given, count))
+                there[shape.machine] += count
+                left -= count * machine_cost(problem, shape)
+        return Schedule([*schedule.groups, *added]) if added else schedule
+
+    def _descend(self, state: Fraction, schedule: Schedule) -> None:
+        """Find the first state in which a schedule serves."""
+        blocks = _blocks_of(schedule, self.base.posing.problem, self.name)
+        serves = self.ladder.serves
+        if serves(self.low, blocks):  # which was not proved to be too little
+            self.high = self.low
+            return
+        _, self.high = last_where(
+            self.ladder, self.low, state, lambda each: not serves(each, blocks)
+        )
+
+    def _climb(self, certificate: Certificate, leaves: ProvedLeaves) -> None:
+        """Find the last state that a certificate proves to be too little."""
+        too_little = self._is_too_little(leaves)
+        last, _ = last_where(self.ladder, self.low, self.high, too_little)
+        if last != self.low and self.base.is_too_dear(self._problem(last), certificate):
+            self.low, self.proof = last, certificate
+
+    def _is_too_little(self, leaves: ProvedLeaves) -> Callable[[Fraction], bool]:
+        one = leaves.job(self.name)
+        problem = self.base.posing.problem
+
+        def holds(state: Fraction) -> bool:
+            bound = one.bound_at(self.ladder.row(state))
+            return bound is None or self.base.exceeds(bound, problem)
+
+        return holds
+
+    def _problem(self, state: Fraction) -> Problem:
+        return self.base.posing.with_row(self.name, self.ladder.row(state))
+
+
+def _blocks_of(schedule: Schedule, problem: Problem, job: str) -> Sequence[int]:
+    """How many blocks of each type a schedule gives to a job."""
+    counts = [0] * len(problem.blocks)
+    for group in schedule.groups:
+        for (block, content), count in group.assignment.items():
+            if content == job:
+                counts[problem.block_index[block]] += count * group.count
+    return counts

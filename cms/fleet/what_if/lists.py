@@ -1,0 +1,130 @@
+"""Relaxations of which there are a few: tolerated late shares, and profiles allowed as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from ...certificate.certificate import Certificate
+from ...problem.problem import Problem
+from ...shortages.search import Asking
+from ...solving.solution import Solution
+from ..serving.capacity import CapacityRule
+from ..serving.service import Service
+from .least import PARTS_OF_THE_TIME, Base, Least, Outcome
+from .posing import Posing
+
+__all__ = ["forbidden", "least_late_share", "least_profiles", "looser_shares", "with_profiles"]
+
+
+def looser_shares(posing: Posing, service: Service, rule: CapacityRule) -> list[Fraction]:
+    """Return the late shares at which more may be sustained than a service tolerates now."""
+    points = [point for own in posing.candidates(service).values() for point in own]
+    return rule.looser_late_shares(service, points)
+
+
+def least_late_share(
+    base: Base, service: Service, shares: Sequence[Fraction], asking: Asking
+) -> Least:
+    """Find the least late share at which a plan costs little enough.
+
+    One by one: a load curve that a larger share lets count may say less than the table that counted
+    before it.
+    """
+    posing = base.posing
+    proof = base.solution.certificate if base.proved else None
+    short, certificate = None, proof
+    unsettled = proof is None
+    for share in shares:
+        if asking.over:
+            unsettled = True
+            break
+        problem = posing.with_row(service.name, posing.row(replace(service, late_share=share)))
+        if proof is not None and base.is_too_dear(problem, proof):
+            short = short if unsettled else share
+            continue
+        answer = asking.answer(problem, part=PARTS_OF_THE_TIME[0])
+        if _is_enough(answer, base):
+            outcome = Outcome.FOUND if unsettled else Outcome.LEAST
+            return Least(outcome, share, short, answer, certificate)
+        if not base.is_too_dear(problem, answer.certificate):
+            unsettled = True
+        elif not unsettled:
+            short, certificate = share, answer.certificate
+    outcome = Outcome.OPEN if unsettled else Outcome.NONE
+    return Least(outcome, None, short, None, certificate)
+
+
+def forbidden(posing: Posing, service: Service) -> tuple[str, ...]:
+    """Return the instances that its model was measured on and that a service does not allow."""
+    if service.allowed_profiles is None:
+        return ()
+    everything = posing.candidates(replace(service, allowed_profiles=None))
+    return tuple(block for block in everything if block not in posing.candidates(service))
+
+
+def with_profiles(service: Service, more: Sequence[str]) -> Service:
+    """Return a service that allows these instances as well."""
+    return replace(service, allowed_profiles=(*(service.allowed_profiles or ()), *more))
+
+
+class Allowed(NamedTuple):
+    """What is known about profiles that are allowed as well.
+
+    Attributes
+    ----------
+    outcome, solution, certificate
+        As of :class:`Least`.
+    one_is_enough : bool
+        Whether any one of the profiles is; otherwise all together are, if a solution was found.
+    """
+
+    outcome: Outcome
+    solution: Solution | None = None
+    certificate: Certificate | None = None
+    one_is_enough: bool = False
+
+
+def least_profiles(base: Base, service: Service, asking: Asking) -> tuple[Allowed, tuple[str, ...]]:
+    """Find single profiles that would be enough if they were allowed as well.
+
+    Returns
+    -------
+    (Allowed, tuple of str)
+        And the profiles: each of them is enough; where none is known to be, all are, together.
+    """
+    more = forbidden(base.posing, service)
+    problem, answer = _allowing(base, service, more, asking)
+    if not _is_enough(answer, base):
+        proved = base.is_too_dear(problem, answer.certificate)
+        outcome = Outcome.NONE if proved else Outcome.OPEN
+        return Allowed(outcome, certificate=answer.certificate if proved else None), ()
+    enough: list[str] = []
+    first: Solution | None = None
+    for name in more:
+        if asking.over:
+            break
+        found = answer if len(more) == 1 else _allowing(base, service, (name,), asking)[1]
+        if _is_enough(found, base):
+            first = first or found
+            enough.append(name)
+    if first is None:
+        return Allowed(Outcome.FOUND, answer), more
+    # nothing is less than one, if none at all is proved not to do
+    outcome = Outcome.LEAST if base.proved else Outcome.FOUND
+    certificate = base.solution.certificate if base.proved else None
+    return Allowed(outcome, first, certificate, one_is_enough=True), tuple(enough)
+
+
+def _allowing(
+    base: Base, service: Service, more: Sequence[str], asking: Asking
+) -> tuple[Problem, Solution]:
+    problem = base.posing.anew(with_profiles(service, more)).problem
+    return problem, asking.answer(problem, part=PARTS_OF_THE_TIME[0])
+
+
+def _is_enough(answer: Solution, base: Base) -> bool:
+    cost: Fraction | None = answer.cost
+    return cost is not None and cost <= base.target

@@ -1,0 +1,164 @@
+"""A plan's problem with one service changed: posed anew from its operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+from ...errors import InvalidOption
+from ...problem.parts import Block
+from ...problem.problem import Problem
+from ...problem.row import Row, reduced
+from ...solving.solution import Solution
+from ...values.numbers import shown
+from ..serving.capacity import CapacityRule
+from ..serving.gpus_used import block_prefixes
+from ..serving.load_curve import LoadCurve, PointKey
+from ..serving.measurements import Measurements, measurements, points_for
+from ..serving.operating_point import OperatingPoint
+from ..serving.plan import Plan
+from ..serving.posing import as_problem
+from ..serving.queueing import QueueingRule
+from ..serving.service import Service
+from ..serving.serving_problem import ServingProblem, best_point
+
+__all__ = ["Posing"]
+
+
+class Posing:
+    """What a plan was made from, with a service exchanged for another of its name.
+
+    Parameters
+    ----------
+    serving : ServingProblem
+        The plan's.
+    points : iterable of OperatingPoint, optional
+        All that were measured; without them only rates may change.
+    load_curves : mapping, optional
+        Of the points.
+
+    Raises
+    ------
+    InvalidOption
+        If the points do not make the plan's problem.
+    """
+
+    def __init__(
+        self,
+        serving: ServingProblem,
+        points: Iterable[OperatingPoint] | None = None,
+        load_curves: Mapping[PointKey, LoadCurve] | None = None,
+    ) -> None:
+        self.serving = serving
+        self.points = None if points is None else tuple(points)
+        self.rule = _rule(serving, load_curves)
+        self._prefix = block_prefixes(serving.gpus)
+        if self.points is not None:
+            self._refuse_other_points()
+
+    @property
+    def problem(self) -> Problem:
+        """The plan's problem."""
+        return self.serving.problem
+
+    @cached_property
+    def _known(self) -> Measurements:
+        assert self.points is not None
+        return measurements(
+            self.points, self.serving.gpus, max_processes=self.serving.max_processes
+        )
+
+    def candidates(self, service: Service) -> dict[Block, list[OperatingPoint]]:
+        """Return the points of a service's model on the blocks that it allows."""
+        found = points_for(service, self._known, self.serving.gpus)
+        return {self._prefix[key] + profile: own for (key, profile), own in found.items()}
+
+    def row(self, service: Service) -> Row:
+        """Return what such a service demands, and what blocks give it."""
+        problem = self.problem
+        if self.points is None:
+            j = problem.job_index(service.name)
+            supply = [problem.rows.supply(j, at) for at in range(len(problem.blocks))]
+        else:
+            own = self.candidates(service)
+            supply = [
+                best_point(service, own[block], self.rule)[0] if block in own else Fraction(0)
+                for block in problem.blocks
+            ]
+        return reduced(self.serving.planned_rps(service), supply, f"service {service.name!r}")
+
+    def with_row(self, service: str, row: Row) -> Problem:
+        """Return the problem with one service's row exchanged."""
+        problem = self.problem
+        j = problem.job_index(service)
+        return problem.replace(rows=problem.rows.with_rows({j: row}))
+
+    def anew(self, service: Service) -> ServingProblem:
+        """Pose the problem anew with a service exchanged: for a plan of its own."""
+        serving = self.serving
+        services = [service if one.name == service.name else one for one in serving.services]
+        if self.points is None:
+            problem = self.with_row(service.name, self.row(service))
+            return replace(serving, problem=problem, services=tuple(services))
+        return self._posed(services)
+
+    def plan(self, service: Service, solution: Solution) -> Plan:
+        """Return the plan of a solution of the problem with a service exchanged."""
+        return Plan(self.anew(service), solution)
+
+    def _posed(self, services: Iterable[Service]) -> ServingProblem:
+        """Pose the problem of these services on the plan's terms."""
+        serving, types = self.serving, self.serving.problem.machine_types
+        return as_problem(
+            services,
+            self.points or (),
+            serving.gpus,
+            rule=self.rule,
+            rate_margin=serving.rate_margin,
+            max_processes=serving.max_processes,
+            limits={one.name: one.limit for one in types if one.limit is not None},
+            costs={one.name: one.cost for one in types},
+        )
+
+    def _refuse_other_points(self) -> None:
+        mine, theirs = self.problem, self._posed(self.serving.services).problem
+        if theirs.sha256 != mine.sha256:
+            raise InvalidOption(
+                f"the operating points are not those of the plan: {_difference(mine, theirs)}; "
+                "give the table that it was made from, and its load curves if it had any"
+            )
+
+
+def _rule(
+    serving: ServingProblem, load_curves: Mapping[PointKey, LoadCurve] | None
+) -> QueueingRule:
+    rule = serving.rule
+    if load_curves is None:
+        return rule
+    if not isinstance(rule, CapacityRule):
+        raise InvalidOption(
+            f"load curves are given, which the plan's rule {rule.name!r} does not ask for; leave "
+            "them out"
+        )
+    return rule.with_curves(load_curves)
+
+
+def _difference(mine: Problem, theirs: Problem) -> str:
+    """Word the first thing in which two problems of the same services differ."""
+    if mine.blocks != theirs.blocks:
+        gone = [block for block in mine.blocks if block not in theirs.blocks]
+        new = [block for block in theirs.blocks if block not in mine.blocks]
+        said = [f"nothing was measured on {gone[0]}" if gone else ""]
+        said.append(f"the plan knows nothing of {new[0]}" if new else "")
+        return ", and ".join(filter(None, said)) or "instances are in another order"
+    for j, name in enumerate(mine.job_names):
+        for at, block in enumerate(mine.blocks):
+            own, other = mine.rows.supply(j, at), theirs.rows.supply(j, at)
+            if own != other:
+                return (
+                    f"service {name!r} counts {shown(own)} items/s for {block} in the plan, "
+                    f"{shown(other)} by the table"
+                )
+    return "its configurations differ"

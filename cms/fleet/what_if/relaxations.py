@@ -1,0 +1,115 @@
+"""What is known about relaxing rates and limits: the data of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from ...certificate.certificate import Certificate
+from ..serving.plan import Plan
+from .least import Outcome
+
+__all__ = ["Relaxation", "Rightsizing", "What"]
+
+
+class What(StrEnum):
+    """What of a service is relaxed."""
+
+    RATE = "rate"
+    LATENCY_LIMIT = "latency_limit"
+    LATE_SHARE = "late_share"
+    ALLOWED_PROFILES = "allowed_profiles"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """What is known about relaxing one number of one service, all else as it is.
+
+    Parameters
+    ----------
+    service : str
+    what : What
+    outcome : Outcome
+    now : Fraction or None
+        The number; None for profiles.
+    enough : Fraction or None
+        From here on a plan of the wanted cost was found and checked; None if none was.
+    above : bool
+        Whether it has to be above that, and not equal to it.
+    change : Fraction or None
+        How much that is of what it is now.
+    short : Fraction or None
+        As loose as this, the wanted cost is proved impossible; None if that is not proved at all.
+        Whatever lies between this and ``enough`` is like this, where the outcome is ``least``.
+    profiles : tuple of str
+        Any one of these, allowed as well, is enough; where no single one is known to be, all.
+    plan : Plan or None
+        With the relaxation, at the wanted cost.
+    certificate : Certificate or None
+        It proves what is said of ``short``; of ``none`` it proves that nothing is enough.
+    ruled_out : Fraction or None
+        No smaller change than this is enough: proved. None if no change at all is.
+    """
+
+    service: str
+    what: What
+    outcome: Outcome
+    now: Fraction | None = None
+    enough: Fraction | None = None
+    above: bool = False
+    change: Fraction | None = None
+    short: Fraction | None = None
+    profiles: tuple[str, ...] = ()
+    plan: Plan | None = None
+    certificate: Certificate | None = None
+    ruled_out: Fraction | None = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rightsizing:
+    """What each service would have to give up so that a plan costs less.
+
+    Parameters
+    ----------
+    cost : Fraction
+        Of the plan, or of a cheaper one that was found on the way.
+    target : Fraction
+        What is wanted.
+    proved : bool
+        Whether the wanted cost is proved impossible without any relaxation.
+    better : Plan or None
+        A cheaper plan than the given one, without any relaxation.
+    relaxations : tuple of Relaxation
+        The least change first; then those that are not enough, or open.
+    unasked : tuple of str
+        What was not looked at, and why, a sentence each.
+    seconds : float
+    """
+
+    cost: Fraction
+    target: Fraction
+    proved: bool
+    better: Plan | None
+    relaxations: tuple[Relaxation, ...]
+    unasked: tuple[str, ...]
+    seconds: float
+
+    @property
+    def least(self) -> Relaxation | None:
+        """The relaxation that changes least; None if none was found to be enough."""
+        found = self.relaxations[0] if self.relaxations else None
+        return found if found is not None and found.plan is not None else None
+
+    @property
+    def is_least_of_all(self) -> bool:
+        """Whether no smaller change of any of these numbers is enough: proved.
+
+        Profiles are none.
+        """
+        first = self.least
+        if first is None or first.change is None or first.outcome is not Outcome.LEAST:
+            return False
+        numbers = (each for each in self.relaxations if each.what is not What.ALLOWED_PROFILES)
+        ruled_out = (each.ruled_out for each in numbers if each is not first)
+        return all(change is None or change >= first.change for change in ruled_out)

@@ -1,0 +1,118 @@
+"""What a run found and how it went, in plain words: for reports, pages, pictures and logs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ..values.words import at_least, count, decimal, is_told_apart, percent
+
+if TYPE_CHECKING:
+    from .solution import Incumbent, Solution
+
+__all__ = ["circumstances", "log_head", "log_line", "verdict"]
+
+
+def verdict(solution: Solution, machine: str = "machine") -> str:
+    """Say in one sentence what was found and what is proved.
+
+    Parameters
+    ----------
+    solution : Solution
+    machine : str, default "machine"
+        What the machines are called: "GPU".
+
+    Returns
+    -------
+    str
+        ``12 GPUs, proved >= 12: optimal, proof checked``
+    """
+    if solution.status == "infeasible":
+        who = "proof checked" if solution.proof == "checked" else "on a solver's word alone"
+        return f"infeasible, {who}"
+    priced = solution.cost != solution.machine_count
+    if solution.cost is None or solution.machine_count is None:
+        bound = f"; any has a cost >= {at_least(solution.lower_bound)}"
+        return "no schedule was found" + (bound if solution.lower_bound > 0 else "")
+    found = count(solution.machine_count, machine, math.ceil)
+    if priced:
+        found += f" at a cost of {decimal(solution.cost, rounding=math.ceil)}"
+    if is_told_apart(solution.cost, solution.lower_bound):
+        found += f", proved >= {at_least(solution.lower_bound)}"
+    else:  # 4.601e26 GPUs and a bound of 4.6e26 would look like a gap
+        found += f", proved the {'least' if priced else 'fewest'}"
+    if solution.status == "optimal":
+        if solution.proof == "checked":
+            return f"{found}: optimal, proof checked"
+        return f"{found}; optimal on a solver's word alone"
+    claim = ""
+    if solution.claimed_bound is not None and solution.claimed_bound > solution.lower_bound:
+        claim = f" (a solver claims >= {at_least(solution.claimed_bound)})"
+    gap, relative = solution.gap or Fraction(0), solution.relative_gap or Fraction(0)
+    if priced or gap.denominator > 1:
+        over = f"{decimal(gap, rounding=math.ceil)} in cost"
+    else:
+        over = count(int(gap), machine, math.ceil)
+    return f"{found}{claim}: at most {over} ({percent(relative, up=True)}) above the optimum"
+
+
+_STOPPED = {
+    "proved": "ended with a proof",
+    "finished": "the method had finished",
+    "gap": "the wanted gap was reached",
+    "time_limit": "stopped at the time limit",
+    "interrupted": "interrupted",
+}
+
+
+def circumstances(solution: Solution) -> str:
+    """Say by which method, in what time, and why the run ended.
+
+    Returns
+    -------
+    str
+        ``auto, 0.21 s, ended with a proof``
+    """
+    return f"{solution.method}, {solution.seconds:.2f} s, {_STOPPED[solution.stop_reason]}"
+
+
+def log_head(what: str = "best") -> str:
+    """Name the columns of a log; ``what`` is counted or paid.
+
+    Examples
+    --------
+    >>> log_head("GPUs")
+    '     time        GPUs       bound       gap  last by'
+    """
+    return f"{'time':>9}  {what:>10}  {'bound':>10}  {'gap':>8}  last by"
+
+
+def log_line(state: Incumbent | None, seconds: float) -> str:
+    """One line of the log.
+
+    Parameters
+    ----------
+    state : Incumbent or None
+        The run's latest state; None before the first claim.
+    seconds : float
+        Since the run began.
+
+    Examples
+    --------
+    >>> log_line(None, 2.04)
+    '     2.0s           -           0         -'
+    """
+    best, bound, gap, source = "-", "0", "-", ""
+    if state is not None:
+        source = state.source
+        bound = at_least(state.lower_bound)
+        if state.cost is not None:
+            best = decimal(state.cost, rounding=math.ceil)
+            if not is_told_apart(state.cost, state.lower_bound):
+                bound = "the same"
+            if state.cost > 0:
+                gap = percent((state.cost - state.lower_bound) / state.cost, up=True)
+        if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:
+            source += f" (a solver claims a bound of {at_least(state.claimed_bound)})"
+    return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()

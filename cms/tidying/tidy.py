@@ -1,0 +1,79 @@
+"""The tidier of the schedules that cost the same: a second stage after the proof."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import InvalidOption
+from ..problem.machine_problem import MachineProblem
+from ..problem.problem import Problem
+from ..referee.check import check
+from ..solving.solution import Solution
+from .evening import evened
+from .layouts import fewer_layouts
+
+__all__ = ["tidy"]
+
+
+def tidy(problem: MachineProblem, solution: Solution) -> Solution:
+    """Prefer few different machines, then even head-room, among schedules of the same cost.
+
+    Parameters
+    ----------
+    problem : Problem or TimeSharedProblem
+    solution : Solution
+        Of the problem.
+
+    Returns
+    -------
+    Solution
+        The same cost, certificate, status and history; as many machines of each configuration, in
+        as few groups as were found, or fewer than before at least, and where a block serves one
+        job, the least share of a demand that is met no lower than before.
+
+    Raises
+    ------
+    InvalidOption
+        If the solution is of another problem.
+
+    Notes
+    -----
+    What is proved of the cost stays proved; of layouts and head-room nothing is. Both stages are
+    heuristics that end after a fixed effort, counted in steps, not seconds: some tenths of a second
+    at most. Schedules of many thousand entries are returned as they are. The same solution gives
+    the same answer on every machine. How much all demands can grow together, with a proof, is for
+    :func:`cms.growth` to say; what it finds keeps that share here.
+
+    References
+    ----------
+    Fewest layouts are fewest patterns in cutting stock: McDiarmid, "Pattern minimisation in cutting
+    stock problems", Discrete Applied Mathematics 98, 1999, shows how hard that is; to repeat a
+    pattern as often as possible is the heuristic of Haessler, "Controlling cutting pattern changes
+    in one-dimensional trim problems", Operations Research 23, 1975.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(
+    ...     configurations=Configuration({"half": 2}),
+    ...     jobs=[Job("x", 5, {"half": 1}), Job("y", 5, {"half": 1})],
+    ... )
+    >>> solution = solve(problem)
+    >>> tidier = tidy(problem, solution)
+    >>> len(solution.schedule.groups), len(tidier.schedule.groups), tidier.proof.value
+    (3, 1, 'checked')
+    """
+    if solution.problem_sha256 != problem.sha256:
+        raise InvalidOption("solution is of another problem; give the answer to this one")
+    if solution.cost is None:
+        return solution
+    schedule = fewer_layouts(solution.schedule)
+    if isinstance(problem, Problem):
+        schedule = evened(problem, schedule)
+    if schedule is solution.schedule:
+        return solution
+    if faults := check(problem, schedule):
+        raise AssertionError(f"a checked schedule does not hold when it is tidied: {faults[0]}")
+    if schedule.cost(problem) != solution.cost:
+        raise AssertionError("a schedule costs something else when it is tidied")
+    return replace(solution, schedule=schedule)

@@ -1,0 +1,214 @@
+(** What a tree of prices proves holds for every schedule. *)
+From CMS Require Export Machines.
+
+Section Soundness.
+Variable fuel : nat.
+Variable P : iproblem.
+Hypothesis Hsane : sane P = true.
+Let k := iblock_types P.
+
+Section LeafSound.
+Variable ws : list (quantity * Z).
+Variable l : leaf.
+Hypothesis Hsigns : signs_hold P ws l = true.
+Let signs := signs P ws l Hsigns.
+
+(** ** Jobs *)
+Lemma job_pays s j : ivalid P s -> (j < length (ijobs P))%nat ->
+  match cheapest fuel (combine (own_list P ws l (prices_list P l) j) (isupply (ijob_at P j)))
+          (idemand (ijob_at P j)) with
+  | Some h => fst h <= sum (fun b => if serves j b then own ws l (fst b) j else 0) (all_blocks s)
+  | None => False
+  end.
+Proof.
+  intros V Hj. destruct signs as (_ & _ & _ & _ & S5 & _). rewrite own_list_is. fold k.
+  set (x := ijob_at P j). set (items := combine _ _).
+  set (mine := filter (serves j) (all_blocks s)).
+  assert (BK : forall b, In b mine -> (fst b < k)%nat).
+  { intros b Hb. apply filter_In in Hb as [Hb _]. exact (ivalid_blocks P s V b Hb). }
+  set (g := length (isupply x)).
+  assert (E : items = map (fun i => (own ws l i j, at_ (isupply x) i)) (seq 0 (min k g))).
+  { unfold items, g. clear. generalize (isupply x) as f. generalize k as n.
+    assert (forall n f a, combine (map (fun i => own ws l i j) (seq a n)) f
+      = map (fun i => (own ws l i j, at_ f (i - a))) (seq a (min n (length f)))) as G.
+    { induction n as [|n IH]; intros [|y f] a; try reflexivity.
+      cbn [length min seq map combine]. rewrite Nat.sub_diag, IH. f_equal. apply map_ext_in.
+      intros i Hi. apply in_seq in Hi. f_equal. replace (i - a)%nat with (S (i - S a)) by lia. reflexivity. }
+    intros n f. rewrite G. apply map_ext. intros i. now rewrite Nat.sub_0_r. }
+  pose (c := map (fun i => ((own ws l i j, at_ (isupply x) i), count i mine)) (seq 0 (min k g))).
+  pose proof (cheapest_sound fuel items (idemand x) c) as C.
+  assert (PC : price c <= sum (fun b => if serves j b then own ws l (fst b) j else 0) (all_blocks s)).
+  { rewrite <- sum_filter. fold mine. rewrite (sum_by_count k mine (fun i => own ws l i j) BK).
+    unfold price, c. rewrite sum_map. cbn [fst snd].
+    replace k with (min k g + (k - min k g))%nat at 2 by lia. rewrite seq_app, sum_app.
+    assert (0 <= sum (fun i => own ws l i j * count i mine) (seq (0 + min k g) (k - min k g))); [|lia].
+    apply sum_nonneg. intros i Hi. apply in_seq in Hi. specialize (S5 i j ltac:(lia)).
+    pose proof (count_nonneg i mine). nia. }
+  assert (CC : cover c = icovered s j x).
+  { unfold icovered. rewrite <- sum_filter. fold mine.
+    rewrite (sum_by_count k mine (at_ (isupply x)) BK). unfold cover, c. rewrite sum_map. cbn [fst snd].
+    replace k with (min k g + (k - min k g))%nat at 2 by lia. rewrite seq_app, sum_app.
+    rewrite (sum_ext _ (fun _ => 0) (seq (0 + min k g) _)), sum_zero; [lia|].
+    intros i Hi. apply in_seq in Hi. rewrite at_beyond; lia. }
+  specialize (C ltac:(rewrite E; apply Forall_forall; intros y Hy; apply in_map_iff in Hy
+    as (i & <- & Hi); apply in_seq in Hi; cbn [fst]; apply S5; lia)).
+  specialize (C ltac:(rewrite E; apply Forall_forall; intros y Hy; apply in_map_iff in Hy
+    as (i & <- & Hi); cbn [snd]; apply supply_nonneg; assumption)).
+  assert (chosen items c) as CH.
+  { split; [unfold c; rewrite map_map; cbn [fst]; now rewrite E|]. apply Forall_forall.
+    intros y Hy. unfold c in Hy. apply in_map_iff in Hy as (i & <- & _). apply count_nonneg. }
+  specialize (C CH). rewrite CC in C. specialize (C (ivalid_covers P s V j Hj)).
+  destruct (cheapest _ _ _); [lia|assumption].
+Qed.
+
+Lemma jobs_pay_sound s : ivalid P s ->
+  let hs := jobs_pay fuel P ws l (prices_list P l) in
+  forallb is_some hs = true /\ sum or_zero hs <= sum (own_price ws l) (all_blocks s).
+Proof.
+  intros V hs. unfold hs, jobs_pay. split.
+  - apply forallb_forall. intros h Hh. apply in_map_iff in Hh as ([j x] & <- & Hj).
+    apply (in_numbered no_ijob) in Hj as [Hj ->]. pose proof (job_pays s j V Hj) as K.
+    cbn [fst snd]. unfold ijob_at in K. destruct (cheapest _ _ _); [reflexivity|destruct K].
+  - rewrite sum_map.
+    rewrite (sum_numbered no_ijob (fun j x => or_zero (option_map fst
+      (cheapest fuel (combine (own_list P ws l (prices_list P l) j) (isupply x)) (idemand x))))).
+    transitivity (sum (fun j => sum (fun b => if serves j b then own ws l (fst b) j else 0)
+                                   (all_blocks s)) (seq 0 (length (ijobs P)))).
+    + apply sum_le. intros j Hj. apply in_seq in Hj. pose proof (job_pays s j V ltac:(lia)) as K.
+      unfold ijob_at in K. destruct (cheapest _ _ _); [exact K|destruct K].
+    + rewrite <- (sum_swap (fun b j => if serves j b then own ws l (fst b) j else 0)).
+      apply sum_le. intros [i [j|]] Hb; unfold serves, own_price; cbn [fst snd].
+      * rewrite (sum_delta _ j (fun j => own ws l i j)).
+        pose proof (ivalid_jobs P s V (i, Some j) j Hb eq_refl) as B.
+        destruct (Nat.ltb_spec j (length (ijobs P))); lia.
+      * rewrite sum_zero. lia.
+Qed.
+
+(** ** Limits *)
+Lemma limits_pay s : ivalid P s ->
+  sum (fun M => at_ (limit_prices l) (type M)) s <= limits_cost P l.
+Proof.
+  intros V. destruct signs as (_ & _ & S3 & _).
+  unfold limits_cost.
+  rewrite (sum_numbered 0 (fun m x => x * or_zero (ilimit (itype_at P m)))).
+  rewrite (sum_ext _ (fun M => sum (fun m => if Nat.eqb (type M) m then at_ (limit_prices l) m else 0)
+      (seq 0 (length (limit_prices l)))) s).
+  2:{ intros M _. rewrite (sum_delta _ (type M) (at_ (limit_prices l))).
+      destruct (Nat.ltb_spec (type M) (length (limit_prices l))); [reflexivity|].
+      now rewrite at_beyond. }
+  rewrite sum_swap. apply sum_le. intros m Hm. apply in_seq in Hm.
+  rewrite (sum_ext _ (fun M => at_ (limit_prices l) m * iverson (Nat.eqb (type M) m)))
+    by (intros M _; destruct (Nat.eqb _ _); cbn [iverson]; lia).
+  rewrite sum_scale. fold (machines_of_type m s).
+  specialize (S3 m (at_ (limit_prices l) m)).
+  destruct S3 as [A B]; [apply (in_numbered 0); split; [lia|reflexivity]|]. fold (at_ (limit_prices l) m).
+  destruct (ilimit (itype_at P m)) as [u|] eqn:U.
+  - pose proof (ivalid_limits P s V m u B U). cbn [or_zero]. nia.
+  - rewrite B. lia.
+Qed.
+End LeafSound.
+
+Lemma weighted_measure s sides mus : Forall (satisfies P s) sides -> (forall mu, In mu mus -> 0 <= mu) ->
+  sum (fun xm => sign (fst xm) * snd xm * many (fst xm)) (combine sides mus)
+  <= sum (fun qw => snd qw * measure P (fst qw) s) (weighted sides mus).
+Proof.
+  intros H Hm. unfold weighted. rewrite sum_filter, sum_map. cbn [fst snd].
+  apply sum_le. intros [x mu] Hin. cbn [fst snd].
+  rewrite Forall_forall in H. specialize (H x (in_combine_l _ _ _ _ Hin)).
+  specialize (Hm mu (in_combine_r _ _ _ _ Hin)). unfold satisfies, sign in *.
+  destruct (Z.eqb_spec ((if up x then 1 else -1) * mu) 0) as [->|]; cbn [negb];
+    destruct (up x); nia.
+Qed.
+
+(** Weak duality at a leaf, whatever machines cost. *)
+Theorem leaf_pays cost_at sides l s :
+  let ws := weighted sides (multipliers l) in
+  signs_hold P ws l = true ->
+  forallb (shape_holds fuel P ws l (worth_list P ws l) cost_at) (ishapes P) = true ->
+  ivalid P s -> tidy P s -> Forall (satisfies P s) sides ->
+  sum or_zero (jobs_pay fuel P ws l (prices_list P l)) - limits_cost P l + sides_give l sides
+  <= den l * sum (fun M => cost_at (type M)) s.
+Proof.
+  intros ws Hs Hc V T Hsides.
+  pose proof (proj2 (jobs_pay_sound ws l Hs s V)) as J.
+  pose proof (limits_pay ws l Hs s V) as L.
+  pose proof (weighted_measure s sides (multipliers l) Hsides
+    (proj1 (proj2 (proj2 (proj2 (signs P ws l Hs)))))) as K.
+  fold ws in K. unfold sides_give. cbv zeta in J.
+  assert (M : sum (own_price ws l) (all_blocks s) + sum (fun qw => snd qw * measure P (fst qw) s) ws
+    <= den l * sum (fun M => cost_at (type M)) s + sum (fun M => at_ (limit_prices l) (type M)) s).
+  { unfold all_blocks, measure. rewrite sum_flat_map.
+    rewrite (sum_ext (fun qw => snd qw * sum (on_machine P (fst qw)) s)
+               (fun qw => sum (fun M => snd qw * on_machine P (fst qw) M) s))
+      by (intros; now rewrite sum_scale).
+    rewrite <- (sum_swap (fun M qw => snd qw * on_machine P (fst qw) M)).
+    rewrite <- sum_scale, <- !sum_plus. apply sum_le. intros M HM.
+    destruct (T M HM) as (c & Hin & Hcut & Huse).
+    rewrite forallb_forall in Hc.
+    apply (machine_pays fuel P ws l Hs cost_at c M (Hc c Hin) Hcut Huse).
+    intros b Hb. apply (ivalid_blocks P s V). apply in_flat_map. eauto. }
+  lia.
+Qed.
+
+Definition proved (v : option Q) (s : schedule) : Prop :=
+  match v with Some b => (b <= inject_Z (icost_of P s))%Q | None => False end.
+
+Theorem leaf_sound sides l v s : check_leaf fuel P sides l = Some v ->
+  ivalid P s -> tidy P s -> Forall (satisfies P s) sides -> proved v s.
+Proof.
+  unfold check_leaf. intros H V T Hsides.
+  destruct (_ && _ && _) eqn:E in H; [|discriminate].
+  rewrite !andb_true_iff in E. destruct E as [[_ Hs] Hc].
+  pose proof (proj1 (signs P _ l Hs)) as D.
+  destruct (_ || _) eqn:E in H; injection H as <-; cbn [proved].
+  - apply orb_true_iff in E as [E|E].
+    + apply negb_true_iff in E. pose proof (proj1 (jobs_pay_sound _ l Hs s V)) as J. cbv zeta in J.
+      congruence.
+    + apply andb_true_iff in E as [E1 E2]. apply Z.ltb_lt in E1.
+      pose proof (leaf_pays (fun _ => 0) sides l s Hs E2 V T Hsides) as L.
+      cbv zeta in L. rewrite sum_zero in L. lia.
+  - pose proof (leaf_pays _ sides l s Hs Hc V T Hsides) as L. cbv beta zeta in L.
+    unfold Qle, inject_Z. cbn [Qnum Qden]. rewrite Z2Pos.id by assumption. unfold icost_of. lia.
+Qed.
+
+Lemma smaller_l x y s : proved x s -> proved (smaller x y) s.
+Proof.
+  destruct x as [a|], y as [b|]; cbn [proved smaller]; try tauto. intros H.
+  destruct (Qle_bool a b) eqn:E; [assumption|]. assert (b < a)%Q.
+  { apply Qnot_le_lt. rewrite <- Qle_bool_iff. congruence. }
+  eapply Qle_trans; [apply Qlt_le_weak|]; eassumption.
+Qed.
+Lemma smaller_r x y s : proved y s -> proved (smaller x y) s.
+Proof.
+  destruct x as [a|], y as [b|]; cbn [proved smaller]; try tauto. intros H.
+  destruct (Qle_bool a b) eqn:E; [|assumption]. apply Qle_bool_iff in E.
+  eapply Qle_trans; eassumption.
+Qed.
+
+Theorem tree_sound t : forall sides v s, check fuel P sides t = Some v ->
+  ivalid P s -> tidy P s -> Forall (satisfies P s) sides -> proved v s.
+Proof.
+  induction t as [l|q r below IHb above IHa]; intros sides v s H V T Hs.
+  - now apply (leaf_sound sides l).
+  - cbn [check] in H.
+    destruct (check _ _ _ below) as [x|] eqn:Eb; [|discriminate].
+    destruct (check _ _ _ above) as [y|] eqn:Ea; [|discriminate]. injection H as <-.
+    destruct (Z.le_gt_cases (measure P q s) r) as [L|G].
+    + apply smaller_l, (IHb _ _ s Eb V T). apply Forall_app. split; [assumption|].
+      constructor; [exact L|constructor].
+    + apply smaller_r, (IHa _ _ s Ea V T). apply Forall_app. split; [assumption|].
+      constructor; [unfold satisfies; cbn; lia|constructor].
+Qed.
+
+(** What a certificate proves holds for all schedules. *)
+Theorem certificate_sound t v : check fuel P [] t = Some v ->
+  match v with
+  | Some b => forall s, ivalid P s -> (b <= inject_Z (icost_of P s))%Q
+  | None => forall s, ~ ivalid P s
+  end.
+Proof.
+  intros H. destruct v as [b|]; intros s V; destruct (tidied P s Hsane V) as (s' & V' & T' & C).
+  - rewrite <- C. exact (tree_sound t [] _ s' H V' T' (Forall_nil _)).
+  - exact (tree_sound t [] _ s' H V' T' (Forall_nil _)).
+Qed.
+End Soundness.

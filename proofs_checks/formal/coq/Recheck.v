@@ -1,0 +1,57 @@
+(** The program: a problem, a schedule and a tree of prices, as files have them; and a verdict. *)
+From CMS Require Export Scale Duality Better.
+
+(** Numbers of a leaf are rational, in units of cost. *)
+Record qleaf := { qprices : list Q; qlimit_prices : list Q; qmultipliers : list Q;
+                  qproper : list (option Z) }.
+Inductive qtree :=
+| QLeaf (l : qleaf)
+| QBranch (q : quantity) (r : Z) (below above : qtree).
+
+(** Nothing need be proved of this: what comes out is checked. *)
+Definition scale_leaf (costs : Z) (l : qleaf) : leaf :=
+  let d := denominator (qprices l ++ qlimit_prices l ++ qmultipliers l) in
+  let scaled := map (fun q => numer d q * costs) in
+  {| den := d; prices := scaled (qprices l); limit_prices := scaled (qlimit_prices l);
+     multipliers := scaled (qmultipliers l); proper := qproper l |}.
+Fixpoint scale_tree (costs : Z) (t : qtree) : tree :=
+  match t with
+  | QLeaf l => Leaf (scale_leaf costs l)
+  | QBranch q r below above => Branch q r (scale_tree costs below) (scale_tree costs above)
+  end.
+
+Definition recheck (fuel : nat) (P : problem) (gs : option (list group)) (t : qtree) : verdict :=
+  let I := scale P in
+  if negb (sane I) then Rejected else
+  match check fuel I [] (scale_tree (cost_denominator P) t) with
+  | None => Rejected
+  | Some None => Infeasible
+  | Some (Some bound) =>
+      let b := in_costs P (round_up I bound) in
+      match gs with
+      | None => AtLeast b
+      | Some gs =>
+          match check_schedule I gs with
+          | None => Rejected
+          | Some cost => let c := in_costs P (inject_Z cost) in
+                         if Qle_bool c b then Optimal c else Between b c
+          end
+      end
+  end.
+
+Theorem recheck_sound fuel P gs t : means P (recheck fuel P gs t).
+Proof.
+  unfold recheck. destruct (sane (scale P)) eqn:S; cbn [negb]; [|exact I].
+  destruct (check _ _ _ _) as [v|] eqn:E; [|exact I].
+  pose proof (certificate_sound fuel (scale P) S _ v E) as K. destruct v as [bound|].
+  2:{ intros s V. apply (K s). now apply valid_iff. }
+  assert (L : at_least P (in_costs P (round_up (scale P) bound))).
+  { intros s V. rewrite cost_scale. apply in_costs_le, round_up_sound; auto. now apply valid_iff. }
+  destruct gs as [gs|]; [|exact L].
+  destruct (check_schedule _ _) as [c|] eqn:F; [|exact I].
+  destruct (schedule_sound _ gs c S F) as (s & V & C).
+  assert (A : attained P (in_costs P (inject_Z c))).
+  { exists s. split; [now apply valid_iff|]. rewrite cost_scale. now rewrite C. }
+  destruct (Qle_bool _ _) eqn:Q; split; try assumption.
+  intros t' V'. apply Qle_bool_iff in Q. eapply Qle_trans; [exact Q|]. now apply L.
+Qed.

@@ -1,0 +1,25 @@
+(** Costs are multiples of a common step: a bound may be rounded up to one. *)
+From CMS Require Export Integers.
+
+Definition gcd_of (costs : list Z) : Z := fold_right Z.gcd 0 costs.
+(** Up to a multiple of the step; where all is for nothing, there is none. *)
+Definition rounded (g : Z) (b : Q) : Q :=
+  if 0 <? g then inject_Z (cdiv (Qnum b) (g * Zpos (Qden b)) * g) else b.
+Lemma rounded_le g b c : (g | c) -> (b <= inject_Z c)%Q -> (rounded g b <= inject_Z c)%Q.
+Proof.
+  intros [k ->] H. unfold rounded. destruct (Z.ltb_spec 0 g); [|assumption].
+  rewrite <- Zle_Qle. apply Z.mul_le_mono_nonneg_r; [lia|]. apply cdiv_le; [lia|].
+  unfold Qle, inject_Z in H. simpl in H. lia.
+Qed.
+
+Lemma gcd_divides costs c : In c costs -> (gcd_of costs | c).
+Proof.
+  induction costs as [|x costs IH]; [intros []|]. unfold gcd_of. cbn [fold_right].
+  intros [->|H]; [apply Z.gcd_divide_l|]. etransitivity; [apply Z.gcd_divide_r|now apply IH].
+Qed.
+
+Lemma divides_sum {A} g (f : A -> Z) l : (forall a, In a l -> (g | f a)) -> (g | sum f l).
+Proof.
+  induction l as [|a l IH]; intros H; [apply Z.divide_0_r|]. rewrite sum_cons.
+  apply Z.divide_add_r; [apply H; now left|]. apply IH. intros x Hx. apply H. now right.
+Qed.

@@ -1,0 +1,210 @@
+"""What certificates about mixes say of one job's choices: held to the optimum with it forced.
+
+The optimum is that of the plain problem that a time-shared one is in disguise, whose blocks say who
+gets which rate; here they also say on what, and whether alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from itertools import combinations_with_replacement, product
+
+import pytest
+
+from cms import (
+    BlockPrices,
+    Configuration,
+    InvalidCertificate,
+    Job,
+    MixPrices,
+    PriceFunction,
+    Problem,
+    TimeSharedJob,
+    TimeSharedProblem,
+    solve,
+)
+from cms.certificate.one_job import Given
+from cms.mixes.one_job import shared_job
+from tests.mixes.test_prices import fitted
+from tests.property.problems import proved_optimum as optimum
+from tests.references.mixes import mixes_on, time_shared_toy
+from tests.samples import few, refusal, so_many
+
+#: Who gets which rate on which block, and whether alone.
+Output = tuple[str, Fraction, str, bool]
+
+
+def images(problem: TimeSharedProblem) -> tuple[Problem, dict[str, Output]]:
+    """The plain problem of the same schedules, and what its blocks stand for."""
+    outputs: dict[str, Output] = {}
+    shapes: dict[Configuration, None] = {}
+    for shape in problem.listed_configurations:
+        per_type = []
+        for block, count in shape.blocks.items():
+            offers: set[tuple[str, ...]] = {()}
+            for mix, rates in mixes_on(problem, block):
+                named = {
+                    f"{j} {r} {block} {len(mix)}": (j, r, block, len(mix) == 1)
+                    for j, r in rates.items()
+                }
+                outputs |= named
+                offers.add(tuple(sorted(named)))
+            per_type.append(list(combinations_with_replacement(sorted(offers), count)))
+        for choice in product(*per_type):
+            held = Counter(name for of_type in choice for offer in of_type for name in offer)
+            if held:
+                shapes[Configuration(held, shape.machine)] = None
+    jobs = [
+        Job(
+            job.name,
+            job.demand,
+            {name: rate for name, (whose, rate, _, _) in outputs.items() if whose == job.name},
+        )
+        for job in problem.jobs
+    ]
+    shapes = shapes or {Configuration({"nothing": 1}, problem.machine_types[0].name): None}
+    plain = Problem(configurations=list(shapes), jobs=jobs, machine_types=problem.machine_types)
+    return plain, outputs
+
+
+def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
+    """Whether a job gets something on this type of block, and alone if that is asked."""
+    return output[2] == block and (output[3] or not alone)
+
+
+def forced(
+    plain: Problem, outputs: dict[str, Output], name: str, must: Callable[[Output], bool]
+) -> Fraction | None:
+    """The optimum where some block of the job is as said."""
+    costs = []
+    for output, what in outputs.items():
+        if what[0] != name or not must(what):
+            continue
+        jobs = [
+            job
+            if job.name != name
+            else Job(name, max(Fraction(0), job.demand - what[1]), job.demand_function)
+            for job in plain.jobs
+        ]
+        jobs.append(Job("the one", 1, {output: 1}))
+        cost = optimum(
+            Problem(
+                configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
+            )
+        )
+        if cost is not None:
+            costs.append(cost)
+    return min(costs, default=None)
+
+
+def without(plain: Problem, outputs: dict[str, Output], name: str, block: str) -> Fraction | None:
+    """The optimum where the job has no block of a type."""
+    jobs = []
+    for job in plain.jobs:
+        table = dict(job.demand_function.items())  # type: ignore[union-attr]
+        if job.name == name:
+            table = {
+                output: gives for output, gives in table.items() if outputs[output][2] != block
+            }
+        jobs.append(Job(job.name, job.demand, table))
+    return optimum(
+        Problem(configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types)
+    )
+
+
+def require_bounds(seed: int) -> int:
+    """Ask about every job and block of a toy; return how many choices cost more than the bound."""
+    rng = random.Random(f"choices {seed}")
+    problem = time_shared_toy(rng)
+    solution = solve(problem, time_limit=None, threads=1)
+    if solution.cost is None:
+        return 0
+    plain, outputs = images(problem)
+    dearer = 0
+    certificates = [solution.certificate, fitted(problem, rng)]
+    for certificate in certificates:
+        if not isinstance(next(certificate.leaves()), MixPrices):
+            continue  # of one job a block
+        bound = certificate.bound(problem)
+        for job in problem.jobs:
+            if not job.demand:
+                continue
+            found = shared_job(problem, certificate, job.name)
+            base = found.beside.bound
+            assert base is not None
+            assert bound <= base <= solution.cost
+            for block, alone in found.alone.items():
+                asked = {
+                    "one": (
+                        found.beside.bound_if(Given({block: 1})),
+                        forced(plain, outputs, job.name, partial(is_on, block)),
+                    ),
+                    "alone": (
+                        alone.bound_if(Given({block: 1})),
+                        forced(plain, outputs, job.name, partial(is_on, block, alone=True)),
+                    ),
+                    "none": (
+                        found.beside.bound_if(Given(without=frozenset({block}))),
+                        without(plain, outputs, job.name, block),
+                    ),
+                    "only": (
+                        found.beside.bound_if(Given(without=frozenset(problem.blocks) - {block})),
+                        optimum(only(plain, outputs, job.name, block)),
+                    ),
+                }
+                for said, least in asked.values():
+                    if said is None:
+                        assert least is None
+                    else:
+                        assert said >= base
+                        assert least is None or said <= least
+                        dearer += said > bound
+    return dearer
+
+
+def only(plain: Problem, outputs: dict[str, Output], name: str, block: str) -> Problem:
+    """The problem in which the job has blocks of one type alone."""
+    jobs = []
+    for job in plain.jobs:
+        table = dict(job.demand_function.items())  # type: ignore[union-attr]
+        if job.name == name:
+            table = {
+                output: gives for output, gives in table.items() if outputs[output][2] == block
+            }
+        jobs.append(Job(job.name, job.demand, table))
+    return Problem(
+        configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
+    )
+
+
+@pytest.mark.parametrize("part", few(1, range(20)))
+def test_no_choice_costs_less_than_its_bound(part: int) -> None:
+    assert sum(require_bounds(20 * part + number) for number in range(so_many(3, 20)))
+
+
+def gpu_or_half() -> TimeSharedProblem:
+    points = {"gpu": [(4, 2)], "half": [(4, 6)]}
+    return TimeSharedProblem(
+        configurations=[Configuration({"gpu": 1}), Configuration({"half": 2})],
+        jobs=[TimeSharedJob(name, demand=1, limit=20, points=points) for name in "xy"],
+    )
+
+
+def test_what_is_not_decided_counts_for_nothing() -> None:
+    problem = gpu_or_half()
+    functions = {name: PriceFunction("1/2") for name in "xy"}
+    prices = MixPrices({"gpu": 1, "half": "1/2"}, functions=functions)
+    half = Given({"half": 1})
+    assert shared_job(problem, prices, "x").beside.bound_if(half) == Fraction(7, 6)
+    assert shared_job(problem, prices, "x", node_limit=0).beside.bound_if(half) == 1
+
+
+def test_prices_of_blocks_alone_say_nothing_of_mixes() -> None:
+    said = refusal(InvalidCertificate, shared_job, gpu_or_half(), BlockPrices(), "x")
+    assert "prove nothing about a TimeSharedProblem" in said
+    with pytest.raises(KeyError):
+        shared_job(gpu_or_half(), MixPrices(), "z")

@@ -1,0 +1,130 @@
+"""``python -m proofs_checks.formal``, and plans as theorems of Coq."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from proofs_checks.formal import program
+from proofs_checks.formal.__main__ import main
+from tests.proofs_checks.documents import INFEASIBLE, ONE_IS_TOO_FEW, SERVICES, SOLUTION, changed
+from tests.samples import spread
+
+from .test_sources import documented
+
+SCENARIOS = ("S1", "S2", "S3", "S4", "S5", "S6")
+
+
+def files(folder: Path, *documents: object) -> list[str]:
+    paths = [folder / f"{at}.json" for at in range(len(documents))]
+    for path, document in zip(paths, documents, strict=True):
+        path.write_text(json.dumps(document), encoding="utf-8")
+    return list(map(str, paths))
+
+
+def planned(scenario: str, folder: Path) -> str:
+    path = folder / f"{scenario}.json"
+    assert run(["plan", "--published", scenario, "-q", "-o", str(path)]) == 0
+    return str(path)
+
+
+@pytest.mark.parametrize("scenario", spread(3, SCENARIOS))
+def test_published_plans_and_their_theorems(
+    scenario: str, built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(scenario, tmp_path)
+    cost = json.loads(Path(plan).read_text(encoding="utf-8"))["solution"]["cost"]
+    capsys.readouterr()
+    for kind in program.KINDS:
+        assert main([plan, "--integers", kind]) == 0
+        assert f": optimal: the schedule is valid and costs {cost};" in capsys.readouterr().out
+    assert main([plan, "--theorem"]) == 0
+    proved_by_coq(capsys.readouterr().out, tmp_path, f"attained the_problem (Qmake ({cost}) 1)")
+
+
+def proved_by_coq(text: str, folder: Path, claim: str) -> None:
+    """Let Coq check a file: without axioms, and with this claim in its theorem."""
+    assert f"Theorem plan_holds : {claim}" in text
+    (folder / "Plan.v").write_text(text, encoding="utf-8")
+    command = ["coqc", "-q", "-Q", str(program.BUILD), "CMS", "Plan.v"]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "Closed under the global context"
+
+
+def test_infeasibility_is_a_theorem_and_a_false_one_is_none(
+    built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = files(tmp_path, ONE_IS_TOO_FEW, INFEASIBLE)
+    assert main(paths) == 0
+    assert capsys.readouterr().out == f"{paths[-1]}: infeasible: there is no schedule\n"
+    assert main([*paths, "--theorem"]) == 0
+    text = capsys.readouterr().out
+    proved_by_coq(text, tmp_path, "forall s, ~ valid the_problem s")
+    # With a machine more there is a schedule, and Coq does not believe the opposite.
+    false = re.sub(r"limit_of := \(Some \(1\)\)", "limit_of := (Some (2))", text)
+    assert false != text
+    with pytest.raises(AssertionError, match="while it is expected to have type"):
+        proved_by_coq(false, tmp_path, "forall s, ~ valid the_problem s")
+
+
+def test_what_the_command_says(
+    built: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = files(tmp_path, SERVICES, SOLUTION)
+    assert main(good) == 0
+    assert "optimal: the schedule is valid and costs 3" in capsys.readouterr().out
+    dear = changed(SOLUTION, "certificate", "tree", "prices", "7g", to="5/4")
+    assert main(files(tmp_path, SERVICES, dear)) == 1
+    assert "rejected: the schedule or the certificate does not hold" in capsys.readouterr().err
+    poor = changed(SOLUTION, "certificate", "tree", "prices", to={})
+    assert main(files(tmp_path, SERVICES, poor)) == 1
+    said = capsys.readouterr().err
+    assert "between 0 and 3" in said
+    assert "that no schedule costs less is not proved" in said
+    vague = changed(SOLUTION, "cost", to="three")
+    assert main(files(tmp_path, SERVICES, vague)) == 1
+    assert "the cost: 'three' is not a number" in capsys.readouterr().err
+    other = changed(SOLUTION, "problem_sha256", to="0" * 64)
+    assert main(files(tmp_path, SERVICES, other)) == 1
+    assert "about another problem" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none.json")]) == 2
+    assert "No such file" in capsys.readouterr().err
+    path = tmp_path / "text.json"
+    path.write_text("{", encoding="utf-8")
+    assert main([str(path)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert main(files(tmp_path, SERVICES)) == 1
+    assert "not 'cms-plan'" in capsys.readouterr().err
+
+
+def test_without_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(program, "BUILD", program.ROOT / "out" / "nowhere")
+    assert main(files(tmp_path, SERVICES, SOLUTION)) == 2
+    assert "'make formal' builds it, which takes Coq" in capsys.readouterr().err
+
+
+def test_proofs_are_closed(make: Callable[[str], str]) -> None:
+    """What Coq says of all theorems that the page names; 'make formal-axioms' asks the kernel."""
+    make("proofs")
+    rows = documented()
+    files = " ".join(sorted({path.stem for path, _ in rows}))
+    theorems = ", ".join(f"@{path.stem}.{name}" for path, named in rows for name in named)
+    text = f"From CMS Require {files}.\nDefinition all := ({theorems}).\nPrint Assumptions all.\n"
+    folder = program.BUILD / "assumptions"
+    folder.mkdir(exist_ok=True)
+    (folder / "Asked.v").write_text(text, encoding="utf-8")
+    command = ["coqc", "-q", "-Q", "..", "CMS", "Asked.v"]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert found.stdout.strip() == "Closed under the global context", found.stderr

@@ -1,0 +1,144 @@
+"""The words for the proved program, printed back: the same problem, schedule and tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from proofs_checks.checker import Fault, problem_sha256
+from proofs_checks.checker.problem import Problem, read_problem
+from proofs_checks.formal.__main__ import said, shortfall, words_of
+from proofs_checks.formal.grammar import (
+    problem_document,
+    read_words,
+    schedule_document,
+    tree_document,
+)
+from proofs_checks.formal.theorem import theorem
+from proofs_checks.formal.words import plan_words
+from tests.proofs_checks.both import read
+from tests.proofs_checks.documents import (
+    INFEASIBLE,
+    ONE_IS_TOO_FEW,
+    SERVICES,
+    SOLUTION,
+    Document,
+    changed,
+)
+from tests.samples import refusal, so_many
+
+from .random_plans import Random
+from .verdicts import both, second_verdict
+
+
+def names(problem: Problem) -> tuple[list[str], list[str], list[str]]:
+    return list(problem.machine_types), problem.blocks, list(problem.jobs)
+
+
+def printed_back(of: Document, line: str) -> tuple[Document, Document | None, Document]:
+    found, named = read_words(line), names(read_problem(read(of)))
+    return (
+        problem_document(found, *named),
+        None if found.groups is None else schedule_document(found, *named),
+        tree_document(found.tree, *named),
+    )
+
+
+def test_random_plans_printed_back_are_what_they_were() -> None:
+    draws, compared = Random(2), 0
+    for _ in range(so_many(150, 3000)):
+        draw = draws.plan()
+        _, line = both(draw.problem, draw.groups, draw.tree)
+        if line is None:
+            continue
+        of, schedule, tree = printed_back(draw.problem, line)
+        problem = read_problem(of)
+        assert problem_sha256(of) == problem_sha256(read(draw.problem))
+        # Written again, it is the same line: no fact is lost between.
+        assert plan_words(problem, schedule, tree) == line
+        groups = None if schedule is None else schedule["groups"]
+        original = None if draw.groups is None else [*map(read, draw.groups)], read(draw.tree)
+        assert second_verdict(problem, groups, tree) == second_verdict(problem, *original)
+        compared += 1
+    assert compared > 100
+
+
+def test_the_words_of_a_solution() -> None:
+    line = words_of(read_problem(read(SERVICES)), read(SOLUTION))
+    of, schedule, tree = printed_back(SERVICES, line)
+    assert problem_sha256(of) == SOLUTION["problem_sha256"]
+    assert schedule is not None
+    assert len(schedule["groups"]) == 3
+    assert tree["prices"] == {
+        i: str(p) for i, p in SOLUTION["certificate"]["tree"]["prices"].items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("solution", "message"),
+    [
+        (changed(SOLUTION, "problem_sha256", to="0" * 64), "about another problem"),
+        (changed(SOLUTION, "certificate", "problem_sha256", to="0" * 64), "about another problem"),
+        (changed(SOLUTION, "schedule", "groups", 0, "machine", to="b"), "'b', which the problem"),
+        (
+            changed(SOLUTION, "schedule", "groups", 0, "assignment", 0, 1, to="gpt"),
+            "'gpt', which the problem",
+        ),
+        (changed(SOLUTION, "certificate", "tree", "prices", to={"9g": 1}), "'9g'"),
+        (changed(SOLUTION, "certificate", "tree", to={}), "has no 'prices'"),
+    ],
+)
+def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None:
+    assert message in refusal(Fault, words_of, read_problem(read(SERVICES)), read(solution))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "problem", "plan", "problem 0 0 0 0 nothing leaf 0 0 0 0 0", "problem 0 0 0 0 maybe"],
+)
+def test_other_words_are_refused(line: str) -> None:
+    with pytest.raises((ValueError, StopIteration, RuntimeError)):
+        read_words(line)
+
+
+@pytest.mark.parametrize(
+    ("document", "verdict", "missing"),
+    [
+        (SOLUTION, "optimal 3", None),
+        (SOLUTION, "optimal 2", "the document says that the cost is 3"),
+        (SOLUTION, "between 2 3", "that no schedule costs less is not proved"),
+        (SOLUTION, "rejected", "nothing is proved"),
+        (SOLUTION, "infeasible", "the document says that it is optimal"),
+        ({**SOLUTION, "status": "feasible", "lower_bound": 3}, "between 2 3", "lower bound is 3"),
+        ({**SOLUTION, "status": "feasible", "lower_bound": 2}, "between 2 3", None),
+        ({**SOLUTION, "proof": "solver", "lower_bound": 2}, "between 2 3", None),
+        (SOLUTION, "at least 3", "the document says that it is optimal, and has no schedule"),
+        (INFEASIBLE, "infeasible", None),
+        (INFEASIBLE, "at least 2", "that there is no schedule is not proved"),
+        ({**INFEASIBLE, "status": "no_schedule"}, "at least 2", None),
+    ],
+)
+def test_what_is_said_beyond_what_is_proved(
+    document: Document, verdict: str, missing: str | None
+) -> None:
+    found = shortfall(document, verdict)
+    assert found is None if missing is None else missing in str(found)
+
+
+def test_verdicts_are_sentences() -> None:
+    assert said("at least 7/2") == "at least 7/2: no schedule costs less than 7/2"
+    assert said("between 2 3").startswith("between 2 and 3: the schedule is valid and costs 3;")
+
+
+def test_a_theorem_claims_what_the_verdict_says() -> None:
+    infeasible = words_of(read_problem(read(ONE_IS_TOO_FEW)), read(INFEASIBLE))
+    cases: list[tuple[Document, str, str, str]] = [
+        (SERVICES, words_of(read_problem(read(SERVICES)), read(SOLUTION)), "optimal 3",
+         "attained the_problem (Qmake (3) 1) /\\ at_least the_problem (Qmake (3) 1)"),
+        (ONE_IS_TOO_FEW, infeasible, "infeasible", "forall s, ~ valid the_problem s"),
+        (ONE_IS_TOO_FEW, infeasible, "at least -7/2", "at_least the_problem (Qmake (-7) 2)"),
+    ]  # fmt: skip
+    for _, line, verdict, claim in cases:
+        text: Any = theorem(read_words(line), verdict)
+        assert f"Theorem plan_holds : {claim}." in text

@@ -1,0 +1,229 @@
+"""Tidied schedules: never dearer, never less proved, never more layouts, never less even."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from cms import (
+    Configuration,
+    InvalidOption,
+    Job,
+    MachineGroup,
+    Mix,
+    Problem,
+    Schedule,
+    Solution,
+    check,
+    growth,
+    load_instance,
+    solve,
+    tidy,
+)
+from cms.fleet import Scenario
+from cms.shortages.growth import with_schedule
+from cms.shortages.variants import PARTS, at_share
+from cms.tidying.evening import evened, least_share
+from cms.tidying.layouts import fewer_layouts
+from tests.property.problems import huge, problems, share
+from tests.references.mixes import time_shared_toy
+from tests.samples import PAIR, few, halves, refusal
+
+
+def used(schedule: Schedule) -> tuple[Counter[Configuration], Counter[tuple[str, Any]]]:
+    """The machines of each configuration, and the blocks of each content."""
+    machines: Counter[Configuration] = Counter()
+    blocks: Counter[tuple[str, Any]] = Counter()
+    for group in schedule.groups:
+        machines[group.configuration] += group.count
+        for pair, count in group.assignment.items():
+            blocks[pair] += count * group.count
+    return machines, blocks
+
+
+def require_tidy(problem: Problem, solution: Solution) -> Solution:
+    """All that is promised of a tidied solution."""
+    tidied = tidy(problem, solution)
+    before, after = solution.schedule, tidied.schedule
+    assert not check(problem, after)
+    assert (after.cost(problem), tidied.cost) == (before.cost(problem), solution.cost)
+    assert tidied.certificate is solution.certificate
+    assert (tidied.status, tidied.proof) == (solution.status, solution.proof)
+    assert (tidied.lower_bound, tidied.history) == (solution.lower_bound, solution.history)
+    assert len(after.groups) <= len(before.groups)
+    assert len({(g.configuration, frozenset(g.assignment.items())) for g in after.groups}) == len(
+        after.groups
+    )
+    (machines, blocks), (others, shifted) = used(before), used(after)
+    assert machines == others
+    of_type = Counter[str](), Counter[str]()
+    for counts, total in zip((blocks, shifted), of_type, strict=True):
+        for (block, _), count in counts.items():
+            total[block] += count
+    assert of_type[0] == of_type[1]
+    assert tidy(problem, solution).schedule == after
+    return tidied
+
+
+@share(1)
+@given(problems())
+def test_tidying_loses_nothing(problem: Problem) -> None:
+    solution = solve(problem, time_limit=None, threads=1)
+    if solution.cost is None:
+        assert tidy(problem, solution) is solution
+        return
+    tidied = require_tidy(problem, solution)
+    least = least_share(problem, solution.schedule)
+    now = least_share(problem, tidied.schedule)
+    assert (least is None) == (now is None)
+    assert least is None or now is None or now >= least
+
+
+@share(4)
+@given(huge("listed"))
+def test_nor_does_it_with_demands_beyond_63_bits(problem: Problem) -> None:
+    solution = solve(problem, time_limit=None, threads=1)
+    if solution.cost is not None:
+        require_tidy(problem, solution)
+
+
+@pytest.mark.parametrize("seed", few(5, range(60)))
+def test_nor_where_jobs_share_blocks(seed: int) -> None:
+    problem = time_shared_toy(random.Random(f"tidy {seed}"))
+    solution = solve(problem, time_limit=None, threads=1)
+    if solution.cost is None:
+        return
+    tidied = tidy(problem, solution)
+    assert not check(problem, tidied.schedule)
+    assert tidied.cost == tidied.schedule.cost(problem) == solution.cost
+    assert used(tidied.schedule) == used(solution.schedule)
+    assert len(tidied.schedule.groups) <= len(solution.schedule.groups)
+
+
+def published(name: str) -> Problem:
+    scenario = load_instance(name)
+    assert isinstance(scenario, Scenario)
+    return scenario.as_problem().problem
+
+
+@pytest.mark.parametrize(("name", "times", "most"), [("S5", 1, 8), ("S6", 1, 9), ("S5", 1000, 17)])
+def test_published_plans_have_fewer_layouts(name: str, times: int, most: int) -> None:
+    """As measured: 10, 15 and 23 before."""
+    problem = at_share(published(name), times * PARTS)
+    solution = solve(problem, time_limit=None, threads=1)
+    tidied = require_tidy(problem, solution)
+    assert len(tidied.schedule.groups) <= most < len(solution.schedule.groups)
+
+
+def test_what_all_demands_can_grow_by_stays() -> None:
+    problem = published("S4")
+    solution = solve(problem, time_limit=None, threads=1)
+    grown = growth(problem, solution.schedule, certificate=solution.certificate, time_limit=None)
+    assert grown.share is not None
+    tidied = require_tidy(problem, with_schedule(problem, solution, grown.schedule))
+    reached = least_share(problem, tidied.schedule)
+    assert reached is not None
+    assert reached >= grown.share > 1
+
+
+def fewest_by_enumeration(counts: tuple[int, int], machines: int) -> int:
+    """The fewest kinds of pairs of halves that use up so many halves of x and of y."""
+    kinds = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)]
+    best = machines
+    for often in product(range(machines + 1), repeat=len(kinds)):
+        if sum(often) == machines and all(
+            sum(n * kind[at] for n, kind in zip(often, kinds, strict=True)) == counts[at]
+            for at in (0, 1)
+        ):
+            best = min(best, sum(n > 0 for n in often))
+    return best
+
+
+def test_the_fewest_layouts_of_two_jobs_on_pairs_are_found() -> None:
+    names = "xy"
+    for x, y in product(range(7), repeat=2):
+        machines = -(-(x + y) // 2)
+        given_blocks = {("half", name): n for name, n in zip(names, (x, y), strict=True) if n}
+        schedule = Schedule.from_counts(halves(*names), {PAIR: machines}, given_blocks)
+        assert len(fewer_layouts(schedule).groups) == fewest_by_enumeration((x, y), machines)
+
+
+def test_what_would_take_long_is_left_as_it_is() -> None:
+    names = [f"j{number}" for number in range(40)]
+    problem = halves(*names, demand=7)
+    solution = solve(problem, time_limit=None)
+    assert fewer_layouts(solution.schedule, effort=50) is solution.schedule
+    assert evened(problem, solution.schedule, effort=10) is solution.schedule
+    many = Schedule(MachineGroup(PAIR, {("half", name): 2}, 1) for name in names)
+    assert fewer_layouts(many, effort=400 * len(names) - 1) is many
+
+
+def uneven() -> tuple[Problem, Schedule]:
+    """Of two GPUs x has six sevenths and two sevenths are idle; y can make use of a whole one."""
+    seven = Configuration({"1g": 7})
+    problem = Problem(configurations=seven, jobs=[Job("x", 3, {"1g": 1}), Job("y", 3, {"1g": 1})])
+    return problem, Schedule(
+        [MachineGroup(seven, {("1g", "x"): 3, ("1g", "y"): 1}, 1),
+         MachineGroup(seven, {("1g", "x"): 6, ("1g", "y"): 1}, 2)]
+    )  # fmt: skip
+
+
+def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
+    problem, schedule = uneven()
+    assert least_share(problem, schedule) == 1
+    even = evened(problem, schedule)
+    # x had 15 and y 3: of 18 in use the nearest to half that two machines at a time can reach
+    assert least_share(problem, even) == 3
+    assert {job: n for (_, job), n in used(even)[1].items()} == {"x": 9, "y": 9}
+    assert not check(problem, even)
+
+
+def test_an_exchange_helps_where_a_gift_does_not() -> None:
+    both = Configuration({"big": 1, "small": 1})
+    problem = Problem(
+        configurations=both,
+        jobs=[Job("x", 2, {"big": 4, "small": 3}), Job("y", 2, {"big": 4, "small": 2})],
+    )
+    schedule = Schedule([MachineGroup(both, {("big", "x"): 1, ("small", "y"): 1}, 1)])
+    even = evened(problem, schedule)
+    assert dict(even.groups[0].assignment) == {("big", "y"): 1, ("small", "x"): 1}
+    assert least_share(problem, even) == Fraction(3, 2)
+
+
+def test_an_idle_block_stays_idle() -> None:
+    problem = halves("x")
+    schedule = Schedule([MachineGroup(PAIR, {("half", "x"): 1}, 1)])
+    assert evened(problem, schedule) is schedule
+
+
+def test_no_demand_has_no_share() -> None:
+    problem = halves("x", demand=0)
+    assert least_share(problem, Schedule()) is None
+    assert evened(problem, Schedule()) == Schedule()
+    solution = solve(problem)
+    assert tidy(problem, solution).schedule == solution.schedule
+
+
+def test_a_mix_is_one_content() -> None:
+    mix = Mix({"x": 1, "y": 2})
+    apart = Schedule(
+        MachineGroup(PAIR, given_blocks, count)
+        for given_blocks, count in (
+            ({("half", mix): 2}, 1),
+            ({("half", mix): 1, ("half", Mix({"x": 1})): 1}, 1),
+            ({("half", Mix({"x": 1})): 2}, 1),
+        )
+    )
+    (group,) = fewer_layouts(apart).groups
+    assert group == (PAIR, {("half", mix): 1, ("half", Mix({"x": 1})): 1}, 3)
+
+
+def test_the_answer_to_another_problem_is_not_tidied() -> None:
+    said = refusal(InvalidOption, tidy, halves("x"), solve(halves("y")))
+    assert said == "solution is of another problem; give the answer to this one"
