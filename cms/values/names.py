@@ -62,8 +62,8 @@ class NumberedNames(Sequence[str]):
                     return number
         raise ValueError(f"{name!r} is not one of {self._prefix}0 ... {self._prefix}{self._n - 1}")
 
-    def lines(self) -> Iterator[bytes]:
-        """Iterate over the names in UTF-8, each followed by a line end, many at a time.
+    def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """Iterate over some names in UTF-8, each followed by a line end, many at a time.
 
         Examples
         --------
