@@ -96,7 +96,7 @@ class Problem:
     blocks: list[str]
     machine_types: dict[str, MachineType]
     configurations: list[Listed | Bounded]
-    jobs: dict[str, Job]
+    jobs: Mapping[str, Job]
     sharing: Sharing | None = None  # None: a block serves one job
 
     @property
