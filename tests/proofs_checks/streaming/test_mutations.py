@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +14,12 @@ import numpy as np
 import pytest
 
 from proofs_checks import checker
+from proofs_checks.checker.certificate import least_bound, read_leaves
 from proofs_checks.streaming import check_folders
 from proofs_checks.streaming.__main__ import main
+from proofs_checks.streaming.check import read_document
+from proofs_checks.streaming.problem import read_folder
+from proofs_checks.streaming.totals import Totals
 from tests.proofs_checks.documents import Document, group, problem, solution
 from tests.proofs_checks.streaming.folders import (
     LEAF,
@@ -26,6 +32,7 @@ from tests.proofs_checks.streaming.folders import (
     write_plan,
     write_problem,
 )
+from tests.source_tree import ROOT
 
 # Prices of 1/2 a block: each job takes one of a or one of b, the last two 2^62 and 2^63 of them.
 N = LEAF + 40
@@ -125,6 +132,36 @@ def test_what_is_right_is_accepted(written: Folders, capsys: pytest.CaptureFixtu
     assert second.endswith(f"every schedule costs at least {BOUND}")
     assert "from 0 to 0 were read; not checked: the files of the others, whether all" in third
     assert "and the lower bound" in third
+
+
+def test_it_runs_as_a_command(written: Folders) -> None:
+    command = [sys.executable, "-W", "error", "-m", "proofs_checks.streaming"]
+    run = subprocess.run(
+        [*command, *map(str, written)], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "the schedule is valid" in run.stdout
+
+
+def test_a_branch_on_jobs_of_several_shards_proves_what_it_proves_of_the_document(
+    written: Folders,
+) -> None:
+    leaf = {"prices": {"a": "1/2", "b": "1/4"}, "proper": {"a": 10**20}}
+
+    def branch(job: int, below: Document, above: Document) -> Document:
+        quantity = {"blocks_of_job": {"block": "a", "job": f"j{job}"}}
+        return {"branch": quantity, "at_most": 3, "below": below, "above": above}
+
+    one, other = ({**leaf, "multipliers": [of, "1/5"]} for of in ("1/3", "1/7"))
+    tree = branch(7, branch(LEAF + 1, one, other), branch(J, other, one))
+    folder = read_folder(written.fleet, read_document(written.fleet / "problem.json"))
+    leaves = read_leaves(checker.parse_document(json.dumps(tree)), folder.head)
+    totals = Totals(folder, leaves)
+    for shard in folder.shards:
+        totals.add(shard, folder.rows(shard))
+    assert least_bound(leaves, folder.head, totals) == checker.certificate_bound(OF, tree)
+    assert totals.use("a") == N - 2 + LONG // 2
+    assert (totals.wanted, totals.unserved()) == ({"a", "b"}, False)
 
 
 def machines(change: int) -> Callable[[Folders], None]:
