@@ -96,7 +96,7 @@ class Problem:
     blocks: list[str]
     machine_types: dict[str, MachineType]
     configurations: list[Listed | Bounded]
-    jobs: dict[str, Job]
+    jobs: Mapping[str, Job]
     sharing: Sharing | None = None  # None: a block serves one job
 
     @property
@@ -271,10 +271,9 @@ def _machines(problem: Problem, **more: object) -> bytes:
     )
 
 
-def leaf_sha256(names: Iterable[str], table: bytes | bytearray, too_long: str) -> bytes:
-    """Hash consecutive jobs: their names, their rows, and the rows beyond 64 bits once more."""
-    text = "".join(f"{name}\n" for name in names) + "\n"
-    return hashlib.sha256(text.encode() + table + too_long.encode()).digest()
+def leaf_sha256(names: bytes, table: bytes, too_long: str) -> bytes:
+    """Hash consecutive jobs: lines of names, rows, and lines of the rows beyond 64 bits."""
+    return hashlib.sha256(names + b"\n" + table + too_long.encode()).digest()
 
 
 def fingerprint_of(problem: Problem, leaves: Iterable[bytes]) -> str:
@@ -290,6 +289,7 @@ def _leaves(problem: Problem) -> Iterator[bytes]:
     pack = Struct(f"<{len(order) + 2}q").pack
     jobs = iter(enumerate(problem.jobs.items()))
     while leaf := list(islice(jobs, LEAF)):
+        names = "".join(f"{name}\n" for _, (name, _) in leaf)
         table, too_long = bytearray(), ""
         for index, (_, job) in leaf:
             scale, demand, supply = job.row
@@ -298,7 +298,7 @@ def _leaves(problem: Problem) -> Iterator[bytes]:
                 too_long += ":".join(map(str, [index, *integers])) + "\n"
                 integers = [0] * len(integers)
             table += pack(*integers)
-        yield leaf_sha256((name for _, (name, _) in leaf), table, too_long)
+        yield leaf_sha256(names.encode(), bytes(table), too_long)
 
 
 def fingerprint(problem: Problem) -> str:
