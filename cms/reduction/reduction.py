@@ -85,7 +85,7 @@ class Reduction:
             index = self.original.block_index
             columns = tuple(index[block] for block in self.problem.blocks)
             widened = Widened(schedule.counts, columns, len(index))
-            return ShardedSchedule({origin.get(c, c): n for c, n in names}, widened)
+            return ShardedSchedule({origin.get(c, c): n for c, n in names}, widened, self.original)
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(

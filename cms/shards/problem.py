@@ -235,6 +235,21 @@ class ShardedProblem(MachineProblem):
         """Return this problem: every block serves one job."""
         return self
 
+    def stated_sha256(self) -> str:
+        """Return the SHA-256 that whoever wrote the shards states; nothing is read.
+
+        Raises
+        ------
+        InvalidProblem
+            If nobody stated it.
+        """
+        leaves: list[bytes] = []
+        for shard in self.shards:
+            if shard.leaves is None:
+                raise InvalidProblem(f"{shard.name} has no leaves stated")
+            leaves += shard.leaves
+        return digest(self, leaves)
+
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``.
 

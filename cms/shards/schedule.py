@@ -34,6 +34,8 @@ class ShardedSchedule:
         How many there are of each configuration, in the order in which their blocks are handed out.
     counts : Counts, optional
         How many blocks of each type every job gets; None for no jobs at all.
+    problem : ShardedProblem, optional
+        Whose jobs these are: whoever writes the schedule evaluates its counts there.
 
     Notes
     -----
@@ -57,15 +59,20 @@ class ShardedSchedule:
     2
     """
 
-    __slots__ = ("_machines", "counts")
+    __slots__ = ("_machines", "counts", "problem")
     _machines: tuple[tuple[Configuration, int], ...]
     counts: Counts | None
+    problem: ShardedProblem | None
 
     def __init__(
-        self, machines: Mapping[Configuration, int] = _NO_MACHINES, counts: Counts | None = None
+        self,
+        machines: Mapping[Configuration, int] = _NO_MACHINES,
+        counts: Counts | None = None,
+        problem: ShardedProblem | None = None,
     ) -> None:
         object.__setattr__(self, "_machines", tuple(machines.items()))
         object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "problem", problem)
 
     @classmethod
     def of(cls, schedule: Schedule, problem: ShardedProblem) -> ShardedSchedule:
@@ -89,7 +96,7 @@ class ShardedSchedule:
         np.add.at(table, (jobs[columns.entry_content], blocks[columns.entry_block]), given)
         if not table.size or table.max() < 2**63:
             table = table.astype(np.int64)
-        return cls(schedule.machines, CountsInMemory(table))
+        return cls(schedule.machines, CountsInMemory(table), problem)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be set")
@@ -98,7 +105,7 @@ class ShardedSchedule:
         raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedSchedule, (self.machines, self.counts)
+        return ShardedSchedule, (self.machines, self.counts, self.problem)
 
     @property
     def machines(self) -> dict[Configuration, int]:
@@ -126,6 +133,7 @@ class ShardedSchedule:
         return ShardedSchedule(
             {Configuration(c.blocks, c.machine): int(n) for c, n in self.machines.items()},
             self.counts,
+            self.problem,
         )
 
     def excerpt(self, most: int) -> Excerpt:

@@ -69,11 +69,14 @@ class NumberedNames(Sequence[str]):
         --------
         >>> b"".join(NumberedNames("j", 11).lines())[-10:]
         b'j8\\nj9\\nj10\\n'
+        >>> b"".join(NumberedNames("j", 99).lines(9, 11))
+        b'j9\\nj10\\n'
         """
         prefix = np.frombuffer(self._prefix.encode(), dtype=np.uint8)
-        first, digits = 0, 1
-        while first < self._n:
-            after = min(self._n, 10**digits)
+        last = self._n if end is None else min(end, self._n)
+        first, digits = begin, len(str(begin))
+        while first < last:
+            after = min(last, 10**digits)
             for start in range(first, after, _NAMES_AT_ONCE):
                 numbers = np.arange(start, min(start + _NAMES_AT_ONCE, after))
                 text = np.empty((len(numbers), len(prefix) + digits + 1), dtype=np.uint8)

@@ -213,9 +213,7 @@ def test_a_box_around_the_mixture_has_a_schedule_at_the_bound(exponent: int) -> 
     jobs = sharded_jobs.listed(search.jobs)
     answer = close(shapes, jobs, task, Unlimited(), nodes=500, effort=2.0)
     assert answer.found is not None
-    assert serves(jobs, shapes, answer.found) == -(
-        -(10**exponent) // 14
-    )
+    assert serves(jobs, shapes, answer.found) == -(-(10**exponent) // 14)
 
 
 # --- numbers that leave the solver's range --------------------------------------------------------
