@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from fractions import Fraction
+from functools import cache
 from math import lcm
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,17 @@ Row = tuple[int, int, list[int]]
 
 def rows_of(document: Document) -> list[Row]:
     """q, q·d and the q·f in the order of ``blocks``."""
-    rows = []
-    for job in document["jobs"]:
-        function = job["demand_function"]
-        supplies = (function.get(block, 0) for block in document["blocks"])
-        numbers = [Fraction(number) for number in (job["demand"], *supplies)]
-        q = lcm(*(number.denominator for number in numbers))
-        demand, *supply = (int(number * q) for number in numbers)
-        rows.append((q, demand, supply))
-    return rows
+    blocks = document["blocks"]
+    tables = ((job["demand"], job["demand_function"]) for job in document["jobs"])
+    return [_row(demand, *(table.get(block, 0) for block in blocks)) for demand, table in tables]
+
+
+@cache
+def _row(*values: Any) -> Row:
+    numbers = [Fraction(value) for value in values]
+    q = lcm(*(number.denominator for number in numbers))
+    demand, *supply = (int(number * q) for number in numbers)
+    return q, demand, supply
 
 
 def leaf_of(rows: list[Row], blocks: list[str], first: int) -> bytes:
