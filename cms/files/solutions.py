@@ -121,6 +121,16 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
     return document if shortage is None else document | {"shortage": shortage_to_json(shortage)}
 
 
+def solution_summary(solution: Solution) -> dict[str, Any]:
+    """Return the document of a solution in shards without the blocks of its jobs."""
+    schedule: Any = solution.schedule
+    machines = [
+        {"machine": shape.machine, "configuration": dict(shape.blocks), "count": number}
+        for shape, number in schedule.machines.items()
+    ]
+    return _document(solution, {"machines": machines})
+
+
 def _document(solution: Solution, schedule: dict[str, Any] | None) -> dict[str, Any]:
     """Put all parts of a solution in their order."""
     return {

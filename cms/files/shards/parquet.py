@@ -16,9 +16,10 @@ from ...problem.problem import Problem
 from ...values.names import nearest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-    from ..source import StrPath
 
 #: Rows that are read at once.
 _ROWS = 2**17
@@ -28,7 +29,7 @@ _EXACT_FLOATS = 2**53
 
 
 def parquet_chunks(
-    paths: Iterable[StrPath], problem: Problem
+    paths: Iterable[str | Path], problem: Problem
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Yield the jobs of Parquet files, one file after the other, as :func:`cms.pack` takes them.
 
@@ -85,7 +86,7 @@ def parquet_chunks(
                 yield columns[0], _side_by_side(columns[1:], len(columns[0]))
 
 
-def _refuse_columns(path: StrPath, found: list[str], wanted: list[str]) -> None:
+def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
     if "name" in found:
         raise FileError(
             path,
@@ -110,7 +111,7 @@ def _refuse_columns(path: StrPath, found: list[str], wanted: list[str]) -> None:
             )
 
 
-def _values(path: StrPath, name: str, column: Any) -> NDArray[Any]:
+def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
     """Return a column as numbers, or as exact objects where those are no plain ones."""
     from pyarrow import types
 
@@ -155,7 +156,9 @@ def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
     whole = [column for column in columns if column.dtype.kind in "iu"]
     small = all(int(column.max(initial=0)) <= _EXACT_FLOATS for column in whole)
     floats = all(column.dtype.kind in "iu" or column.dtype == np.float64 for column in columns)
-    unsigned = any(column.dtype == np.uint64 and int(column.max(initial=0)) >= 2**63 for column in whole)
+    unsigned = any(
+        column.dtype == np.uint64 and int(column.max(initial=0)) >= 2**63 for column in whole
+    )
     if len(kinds) == 1 or (len(whole) == len(columns) and not unsigned) or (floats and small):
         return np.stack(columns, axis=1)
     table = np.empty((n, len(columns)), dtype=object)
