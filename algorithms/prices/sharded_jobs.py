@@ -117,7 +117,8 @@ class ShardedJobs:
             else problem
         )
         histogram, self.longest = np.zeros(64, dtype=np.int64), 0
-        for bits, longest in self.in_shards.map(_sizes, what="looking", stopped=stopped).values():
+        found = self.in_shards.map(_sizes, what="looking at the jobs", stopped=stopped)
+        for bits, longest in found.values():
             histogram += bits
             self.longest = max(self.longest, longest)
         self.grid_bits = grid_bits_of(len(self), histogram.tolist())
@@ -379,7 +380,9 @@ def _undecided(
             mine = piece.undecided[order[(ends[at - 1] if at else 0) : ends[at]]]
             entry = found.setdefault((group, differences), [0, []])
             entry[0] += len(mine)
-            last = [(loaded.first + begin + j, piece.options[j].tolist()) for j in mine[-LAST:]]
+            last = [
+                (loaded.first + begin + j, piece.options[j].tolist()) for j in mine[-LAST:].tolist()
+            ]
             entry[1] = [*entry[1], *last][-LAST:]
     return [[group, diff, *entry] for (group, diff), entry in sorted(found.items())]
 

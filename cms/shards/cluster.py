@@ -179,7 +179,8 @@ class Cluster:
                 if stopped():
                     raise Stopped
                 try:
-                    done, left = wait(left, timeout=_LOOK, return_when="FIRST_COMPLETED")
+                    with self._client.as_current():
+                        done, left = wait(left, timeout=_LOOK, return_when="FIRST_COMPLETED")
                 except TimeoutError:
                     continue
                 for future in done:

@@ -211,7 +211,9 @@ class ShardedProblem(MachineProblem):
 
     def all_servable(self, blocks: Sequence[int]) -> bool:
         """Whether every job wants nothing, or gets something from one of these blocks."""
-        answers = self.map(_servable, lambda number: (list(blocks),), what="looking", checking=True)
+        answers = self.map(
+            _servable, lambda number: (list(blocks),), what="looking at the jobs", checking=True
+        )
         return all(answers.values())
 
     def _facts(
@@ -222,7 +224,7 @@ class ShardedProblem(MachineProblem):
             serving = np.zeros(len(self.blocks), dtype=np.bool_)
             useful, wants = [0] * len(self.blocks), False
             for serves, needed, wanting in self.map(
-                _looked_at, what="looking", checking=True, stopped=stopped
+                _looked_at, what="looking at the jobs", checking=True, stopped=stopped
             ).values():
                 serving |= np.array(serves, dtype=np.bool_)
                 useful = [a + b for a, b in zip(useful, needed, strict=True)]

@@ -213,9 +213,14 @@ def sharded_faults(problem: ShardedProblem, schedule: ShardedSchedule) -> Iterat
     yield from machine_faults(problem, Schedule(groups).columns)
     load = [0] * len(problem.blocks)
     counts: Any = Nothing(len(load)) if schedule.counts is None else schedule.counts
+    try:
+        cuts = [counts.cut(number, shard) for number, shard in enumerate(problem.shards)]
+    except InvalidSchedule as fault:
+        yield Violation("blocks", "the schedule", str(fault), "counts of all shards")
+        return
     found = problem.map(
         _served_there,
-        lambda number: (counts.cut(number, problem.shards[number]),),
+        lambda number: (cuts[number],),
         what="checking the schedule",
         checking=True,
     )

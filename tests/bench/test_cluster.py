@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
-from bench.cluster import cluster, refuse_other_code
+from bench.cluster import cluster
 from bench.results import ResultsError
 from bench.row import Outcome, RunRow
+from cms.errors import ClusterError
 from cms.running.code import code_digest
+from cms.shards.cluster import refuse_other_code
 
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")
@@ -82,14 +84,14 @@ def test_a_worker_without_bench_is_refused_before_any_run(
 
 
 def test_other_code_on_a_worker_is_refused() -> None:
-    with pytest.raises(ResultsError, match="worker tcp://b:1 has other code than is here"):
+    with pytest.raises(ClusterError, match="worker tcp://b:1 has other code than is here"):
         refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
 
 
 def test_an_address_where_nobody_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.cluster._PATIENCE", "0.1s")
+    monkeypatch.setattr("cms.shards.cluster.PATIENCE", "0.1s")
     with (
-        pytest.raises(ResultsError, match="--dask tcp://127.0.0.1:1: no scheduler answers there"),
+        pytest.raises(ResultsError, match="--dask: tcp://127.0.0.1:1: no scheduler answers there"),
         cluster("tcp://127.0.0.1:1"),
     ):
         pytest.fail("nobody is there")

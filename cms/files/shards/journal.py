@@ -53,7 +53,6 @@ class Journal:
                 self._read(head)
             else:
                 self._path.write_text(json.dumps(head) + "\n")
-            self._file = self._path.open("a", encoding="ascii")
         except OSError as fault:
             raise FileError(
                 str(self._path), f"cannot be used: {fault.strerror or fault}", fix="name another"
@@ -114,16 +113,16 @@ class Journal:
                 yield number, self._known[keys[number]]
         if not left:
             return
-        for number, value in self._engine.map(
-            function, left, arguments, what=what, stopped=stopped
-        ):
-            line = json.dumps([keys[number], value], separators=(",", ":"))
-            self._file.write(line + "\n")
-            self._file.flush()
-            self.worked_out += 1
-            # As it will be read: tuples are lists.
-            self._known[keys[number]] = json.loads(line)[1]
-            yield number, self._known[keys[number]]
+        found = self._engine.map(function, left, arguments, what=what, stopped=stopped)
+        with self._path.open("a", encoding="ascii") as file:
+            for number, value in found:
+                line = json.dumps([keys[number], value], separators=(",", ":"))
+                file.write(line + "\n")
+                file.flush()
+                self.worked_out += 1
+                # As it will be read: tuples are lists.
+                self._known[keys[number]] = json.loads(line)[1]
+                yield number, self._known[keys[number]]
 
 
 def _key(function: Callable[..., Any], shard: Any, number: int, arguments: Any) -> str:

@@ -1,0 +1,121 @@
+"""A search that is cut off goes on from its journal, with the same bytes in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from algorithms.prices import jobs
+from cms import FileError, open_problem, solve, write_solution
+from tests.shards.folders import bytes_of, fleet
+
+
+@pytest.fixture(autouse=True)
+def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_LISTED", 0)
+
+
+def told(folder: Path) -> dict[str, Any]:
+    """A solution folder without what a clock says."""
+    files: dict[str, Any] = dict(bytes_of(folder))
+    document = json.loads(files.pop("solution.json"))
+    del document["seconds"]
+    for line in document["history"]:
+        del line["seconds"]
+    return {**files, "solution": document}
+
+
+def test_nothing_is_worked_out_twice_and_the_bytes_are_the_same(tmp_path: Path) -> None:
+    problem = fleet(tmp_path / "fleet", 140_000)
+    write_solution(solve(problem, time_limit=None), tmp_path / "plain")
+    first = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
+    write_solution(solve(first, time_limit=None), tmp_path / "first")
+    engine: Any = first.engine
+    assert engine.worked_out > 0
+    again = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
+    write_solution(solve(again, time_limit=None), tmp_path / "again")
+    engine = again.engine
+    assert (engine.worked_out, engine.found) == (0, first.engine.worked_out)  # type: ignore[attr-defined]
+    assert told(tmp_path / "plain") == told(tmp_path / "first") == told(tmp_path / "again")
+
+
+def test_a_torn_line_is_forgotten_and_another_problem_s_journal_refused(tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet", 70_000)
+    one = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
+    solve(one, time_limit=None)
+    path = tmp_path / "run" / "journal.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    two = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
+    solve(two, time_limit=None)
+    engine: Any = two.engine
+    assert engine.worked_out == 1
+    assert path.read_bytes() == whole
+    fleet(tmp_path / "other", 65_000)
+    with pytest.raises(FileError, match="is not the journal of this problem"):
+        open_problem(tmp_path / "other", journal=tmp_path / "run")
+
+
+CLIENT = """
+import sys
+from algorithms.prices import jobs
+jobs.MOST_LISTED = 0
+from cms import open_problem, solve, write_solution
+problem = open_problem(sys.argv[1], journal=sys.argv[2])
+write_solution(solve(problem, time_limit=None, threads=1), sys.argv[3])
+"""
+
+
+def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet", 140_000)
+    journal = tmp_path / "run" / "journal.jsonl"
+    command = [sys.executable, "-c", CLIENT, tmp_path / "fleet", tmp_path / "run"]
+    lines = 0
+    for number in range(4):
+        process = subprocess.Popen([*command, tmp_path / f"killed{number}"])
+        while process.poll() is None and (
+            not journal.exists() or journal.read_bytes().count(b"\n") < lines + 3
+        ):
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+        lines = max(1, journal.read_bytes().count(b"\n"))
+    subprocess.run([*command, tmp_path / "plan"], check=True)
+    plain = open_problem(tmp_path / "fleet")
+    write_solution(solve(plain, time_limit=None), tmp_path / "plain")
+    assert told(tmp_path / "plan") == told(tmp_path / "plain")
+
+
+def test_ctrl_c_in_a_pass_ends_with_what_is_known(tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet", 140_000)
+    slow = CLIENT.replace(
+        "problem = open", "import cms.shards.engine as e\nimport time\n"
+        "real = e.Here.map\n"
+        "def slowly(self, *a, **w):\n"
+        "    for found in real(self, *a, **w):\n"
+        "        time.sleep(0.3 if w['what'] == 'pricing' else 0)\n"
+        "        yield found\n"
+        "e.Here.map = slowly\nprint('ready', flush=True)\nproblem = open"
+    )  # fmt: skip
+    journal = tmp_path / "run" / "journal.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-c", slow, tmp_path / "fleet", tmp_path / "run", tmp_path / "plan"],
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()
+        while not journal.exists() or journal.read_bytes().count(b"\n") < 8:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait() == 0
+    found = told(tmp_path / "plan")["solution"]
+    assert found["stop_reason"] == "interrupted"
+    assert found["lower_bound"] >= 0
