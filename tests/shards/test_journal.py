@@ -77,10 +77,10 @@ write_solution(solve(problem, time_limit=None, threads=1), sys.argv[3])
 def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     fleet(tmp_path / "fleet", 140_000)
     journal = tmp_path / "run" / "journal.jsonl"
-    command = [sys.executable, "-c", CLIENT, tmp_path / "fleet", tmp_path / "run"]
+    command = [sys.executable, "-c", CLIENT, str(tmp_path / "fleet"), str(tmp_path / "run")]
     lines = 0
     for number in range(4):
-        process = subprocess.Popen([*command, tmp_path / f"killed{number}"])
+        process = subprocess.Popen([*command, str(tmp_path / f"killed{number}")])
         while process.poll() is None and (
             not journal.exists() or journal.read_bytes().count(b"\n") < lines + 3
         ):
@@ -88,7 +88,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         lines = max(1, journal.read_bytes().count(b"\n"))
-    subprocess.run([*command, tmp_path / "plan"], check=True)
+    subprocess.run([*command, str(tmp_path / "plan")], check=True)
     plain = open_problem(tmp_path / "fleet")
     write_solution(solve(plain, time_limit=None), tmp_path / "plain")
     assert told(tmp_path / "plan") == told(tmp_path / "plain")
