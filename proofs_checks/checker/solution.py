@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from .certificate import tree_bound
 from .problem import Problem, fingerprint, read_problem
@@ -20,7 +21,7 @@ from .reading import (
     show,
     table_over,
 )
-from .schedule import read_schedule, schedule_faults
+from .schedule import Group, read_schedule, schedule_faults
 from .usable import round_up
 
 _SOLUTION = (
@@ -128,7 +129,34 @@ def _shortage_faults(value: object, problem: Problem, status: str) -> list[str]:
     return [sentence for holds, sentence in rules if not holds]
 
 
-def examine(problem: Problem, document: object) -> tuple[list[str], str]:
+class Proved(NamedTuple):
+    """What a schedule and a certificate prove."""
+
+    faults: list[str]  # of the schedule; the rest counts only where there are none
+    cost: Fraction | None  # of the schedule
+    least: Fraction | None  # no schedule costs less; None: there is no schedule
+    bound: Fraction | None  # the same before it was rounded up
+
+
+#: What proves: from the problem, the groups of the schedule (None: there is none) and the tree.
+Prover = Callable[[Problem, Sequence[Group] | None, object], Proved]
+
+
+def recomputed(problem: Problem, groups: Sequence[Group] | None, tree: object) -> Proved:
+    """What this checker finds."""
+    cost = None
+    if groups is not None:
+        faults = schedule_faults(problem, groups)
+        if faults:
+            return Proved(faults, None, None, None)
+        cost = sum((problem.machine_types[g.machine].cost * g.count for g in groups), ZERO)
+    bound = tree_bound(tree, problem)
+    return Proved([], cost, None if bound is None else round_up(problem, bound), bound)
+
+
+def examine(
+    problem: Problem, document: object, prove: Prover = recomputed
+) -> tuple[list[str], str]:
     """List what is wrong with a solution document, and say what it establishes otherwise."""
     check_head(document, "solution")
     fields = record(document, "the solution", _SOLUTION, "shortage")
@@ -146,19 +174,18 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
     lower_bound = number(fields["lower_bound"], "lower_bound", signed=True)
 
     groups = read_schedule(fields["schedule"], problem)
-    found: tuple[Fraction | int | None, ...] = (None, None, None)  # machines, cost, gap
     has_schedule = status in ("optimal", "feasible")
-    if has_schedule:
-        faults = schedule_faults(problem, groups)
-        if faults:
-            return faults, ""
-        true_cost = sum((problem.machine_types[g.machine].cost * g.count for g in groups), ZERO)
-        found = (sum(g.count for g in groups), true_cost, true_cost - lower_bound)
-    elif groups:
+    if groups and not has_schedule:
         return [f"the status is {status}, but there is a schedule"], ""
-
-    bound = tree_bound(certificate["tree"], problem)
-    proven = None if bound is None else round_up(problem, bound)
+    faults, true_cost, proven, bound = prove(
+        problem, groups if has_schedule else None, certificate["tree"]
+    )
+    if faults:
+        return faults, ""
+    # machines, cost, gap
+    found: tuple[Fraction | int | None, ...] = (None, None, None)
+    if true_cost is not None:
+        found = (sum(g.count for g in groups), true_cost, true_cost - lower_bound)
     sha256 = fingerprint(problem)
     rules = [
         (fields["problem_sha256"] == sha256, f"the problem_sha256 is not this problem's, {sha256}"),
@@ -190,11 +217,11 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
             f"the stop_reason is proved, but the proof is {show(proof)}",
         ),
         (
-            not has_schedule or bound is not None,
+            not has_schedule or proven is not None,
             "the certificate proves that there is no schedule, but there is one",
         ),
         (
-            (status, proof) != ("infeasible", "checked") or bound is None,
+            (status, proof) != ("infeasible", "checked") or proven is None,
             "the certificate does not prove that there is no schedule",
         ),
         (
@@ -212,7 +239,7 @@ def examine(problem: Problem, document: object) -> tuple[list[str], str]:
     if "shortage" in fields:
         faults += _shortage_faults(fields["shortage"], problem, status)
     # Where there is no schedule, every bound holds, and the last need not be the highest.
-    faults += _history_faults(fields["history"], cost, None if bound is None else lower_bound)
+    faults += _history_faults(fields["history"], cost, None if proven is None else lower_bound)
 
     at_least = f"the certificate proves that every schedule costs at least {show(proven)}"
     if status == "infeasible" and proof == "checked":

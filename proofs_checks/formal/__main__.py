@@ -12,7 +12,8 @@ from typing import Any
 
 from proofs_checks.checker.interference import is_beside
 from proofs_checks.checker.problem import Problem, fingerprint, problem_sha256, read_problem
-from proofs_checks.checker.reading import Fault, as_a, check_head, number, parse_document, record
+from proofs_checks.checker.reading import Fault, as_a, check_head, parse_document, record
+from proofs_checks.checker.solution import Proved, examine
 
 from .grammar import problem_document, read_words
 from .program import KINDS, NotBuilt, verdicts
@@ -57,16 +58,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     paths = [options.problem, *([options.solution] if options.solution else [])]
-    try:
-        documents = [parse_document(path.read_text(encoding="utf-8-sig")) for path in paths]
-    except (OSError, ValueError) as fault:
-        print(f"{paths[-1]}: {fault}", file=sys.stderr)
-        return 2
+    documents = []
+    for path in paths:
+        try:
+            documents.append(parse_document(path.read_text(encoding="utf-8-sig")))
+        except (OSError, ValueError) as fault:
+            print(f"{path}: {fault}", file=sys.stderr)
+            return 2
     try:
         problem, solution = _parts(documents)
         line = words_of(problem, solution)
         verdict = verdicts([line], options.integers)[0]
-        missing = shortfall(solution, verdict)
+        missing, _ = examine(problem, solution, lambda *_: proved(verdict))
     except NotBuilt as fault:
         print(fault, file=sys.stderr)
         return 2
@@ -80,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(theorem(read_words(line), verdict))
     else:
         print(f"{paths[-1]}: {said(verdict)}", file=sys.stderr if missing else sys.stdout)
-    if missing:
-        print(f"{paths[-1]}: {missing}", file=sys.stderr)
+    for sentence in missing:
+        print(f"{paths[-1]}: {sentence}", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -102,51 +105,36 @@ def words_of(problem: Problem, solution: dict[str, Any]) -> str:
     Raises
     ------
     Fault
-        If that digest differs, the solution is about another problem, or a name is unknown.
+        If that digest differs, or a name is unknown.
     """
-    sha256 = fingerprint(problem)
     certificate = record(solution.get("certificate"), "the certificate", "problem_sha256 tree")
-    for digest in (solution.get("problem_sha256"), certificate["problem_sha256"]):
-        if digest != sha256:
-            raise Fault(f"the solution is about another problem; this one's SHA-256 is {sha256}")
     there = solution.get("status") in ("optimal", "feasible")
     line = plan_words(problem, solution.get("schedule") if there else None, certificate["tree"])
     names = list(problem.machine_types), problem.blocks, list(problem.jobs)
-    if problem_sha256(problem_document(read_words(line), *names)) != sha256:
+    if problem_sha256(problem_document(read_words(line), *names)) != fingerprint(problem):
         raise Fault("the words for the program are not those of the problem: please report it")
     return line
 
 
+def _kind_and_numbers(verdict: str) -> tuple[str, list[str]]:
+    kind, *numbers = verdict.replace("at least", "at-least").split()
+    return kind.replace("-", " "), numbers
+
+
 def said(verdict: str) -> str:
     """Say in a sentence what a verdict means."""
-    kind, *numbers = verdict.replace("at least", "at-least").split()
-    return _MEANING[kind.replace("-", " ")].format(*numbers)
+    kind, numbers = _kind_and_numbers(verdict)
+    return _MEANING[kind].format(*numbers)
 
 
-def shortfall(solution: dict[str, Any], verdict: str) -> str | None:
-    """What a solution says that the verdict does not; None if the verdict says it all.
-
-    A solver's word is not held against anything: what is proved beside it is.
-    """
-    if verdict == "rejected":
-        return "nothing is proved"
-    kind, *numbers = verdict.replace("at least", "at-least").split()
+def proved(verdict: str) -> Proved:
+    """What a verdict says, for the second checker to hold a document's claims against."""
+    kind, numbers = _kind_and_numbers(verdict)
+    if kind == "rejected":
+        return Proved(["nothing is proved"], None, None, None)
     found = [Fraction(text) for text in numbers]
-    status, proof = solution.get("status"), solution.get("proof")
-    if kind == "infeasible":
-        return None if status == "infeasible" else f"the document says that it is {status}"
-    if status == "infeasible" and proof == "checked":
-        return "that there is no schedule is not proved"
-    if status in ("optimal", "feasible") and kind == "at-least":
-        return f"the document says that it is {status}, and has no schedule"
-    if status == "optimal" and proof == "checked" and kind != "optimal":
-        return "that no schedule costs less is not proved"
-    if kind != "at-least" and number(solution.get("cost"), "the cost") != found[-1]:
-        return f"the document says that the cost is {solution['cost']}"
-    claimed = number(solution.get("lower_bound"), "the lower_bound", signed=True)
-    if claimed > found[0]:
-        return f"the document says that the lower bound is {claimed}"
-    return None
+    least = found[0] if found else None
+    return Proved([], None if kind == "at least" or not found else found[-1], least, least)
 
 
 if __name__ == "__main__":

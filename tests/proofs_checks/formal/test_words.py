@@ -8,7 +8,8 @@ import pytest
 
 from proofs_checks.checker import Fault, problem_sha256
 from proofs_checks.checker.problem import Problem, read_problem
-from proofs_checks.formal.__main__ import said, shortfall, words_of
+from proofs_checks.checker.solution import examine
+from proofs_checks.formal.__main__ import proved, said, words_of
 from proofs_checks.formal.grammar import (
     problem_document,
     read_words,
@@ -19,6 +20,8 @@ from proofs_checks.formal.theorem import theorem
 from proofs_checks.formal.words import plan_words
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import (
+    BY_WORD,
+    FEASIBLE,
     INFEASIBLE,
     ONE_IS_TOO_FEW,
     SERVICES,
@@ -78,8 +81,7 @@ def test_the_words_of_a_solution() -> None:
 @pytest.mark.parametrize(
     ("solution", "message"),
     [
-        (changed(SOLUTION, "problem_sha256", to="0" * 64), "about another problem"),
-        (changed(SOLUTION, "certificate", "problem_sha256", to="0" * 64), "about another problem"),
+        (changed(SOLUTION, "certificate", "tree", to=...), "has no 'tree'"),
         (changed(SOLUTION, "schedule", "groups", 0, "machine", to="b"), "'b', which the problem"),
         (
             changed(SOLUTION, "schedule", "groups", 0, "assignment", 0, 1, to="gpt"),
@@ -106,24 +108,37 @@ def test_other_words_are_refused(line: str) -> None:
     ("document", "verdict", "missing"),
     [
         (SOLUTION, "optimal 3", None),
-        (SOLUTION, "optimal 2", "the document says that the cost is 3"),
-        (SOLUTION, "between 2 3", "that no schedule costs less is not proved"),
+        (SOLUTION, "optimal 2", "recomputed, they are 3, 2, -1"),
+        (SOLUTION, "between 2 3", "the lower_bound is 3; the certificate proves 2"),
         (SOLUTION, "rejected", "nothing is proved"),
-        (SOLUTION, "infeasible", "the document says that it is optimal"),
-        ({**SOLUTION, "status": "feasible", "lower_bound": 3}, "between 2 3", "lower bound is 3"),
-        ({**SOLUTION, "status": "feasible", "lower_bound": 2}, "between 2 3", None),
-        ({**SOLUTION, "proof": "solver", "lower_bound": 2}, "between 2 3", None),
-        (SOLUTION, "at least 3", "the document says that it is optimal, and has no schedule"),
+        (SOLUTION, "infeasible", "that there is no schedule, but there is one"),
+        ({**SOLUTION, "lower_bound": 2, "gap": 1}, "between 2 3", "is not the cost 3"),
+        ({**SOLUTION, "machine_count": 4}, "optimal 3", "machine_count, cost and gap are 4, 3"),
+        ({**SOLUTION, "gap": 1}, "optimal 3", "machine_count, cost and gap are 3, 3 and 1"),
+        ({**SOLUTION, "proof": "none"}, "between 2 3", "has the proof 'none'"),
+        ({**SOLUTION, "proof": "Checked"}, "optimal 3", "has the proof 'Checked'"),
+        ({**SOLUTION, "status": "best"}, "at least 3", "the status is 'best'"),
+        ({**SOLUTION, **FEASIBLE, "lower_bound": 3, "gap": 0}, "between 2 3", "proves 2"),
+        ({**SOLUTION, **FEASIBLE, "lower_bound": 2, "gap": 1}, "between 2 3", None),
+        (BY_WORD, "between 2 3", None),
+        ({**BY_WORD, "claimed_bound": None}, "between 2 3", "claimed_bound None is not the cost"),
+        (SOLUTION, "at least 3", "recomputed, they are None"),
         (INFEASIBLE, "infeasible", None),
-        (INFEASIBLE, "at least 2", "that there is no schedule is not proved"),
-        ({**INFEASIBLE, "status": "no_schedule"}, "at least 2", None),
+        (INFEASIBLE, "at least 2", "does not prove that there is no schedule"),
+        ({**INFEASIBLE, "proof": "none"}, "at least 2", "has the proof 'none'"),
+        ({**INFEASIBLE, **FEASIBLE, "status": "no_schedule"}, "at least 2", None),
+        ({**INFEASIBLE, **FEASIBLE, "status": "no_schedule"}, "infeasible", None),
     ],
 )
 def test_what_is_said_beyond_what_is_proved(
     document: Document, verdict: str, missing: str | None
 ) -> None:
-    found = shortfall(document, verdict)
-    assert found is None if missing is None else missing in str(found)
+    of = ONE_IS_TOO_FEW if document["machine_count"] is None else SERVICES
+    try:
+        found, _ = examine(read_problem(read(of)), read(document), lambda *_: proved(verdict))
+    except Fault as fault:
+        found = [str(fault)]
+    assert found == [] if missing is None else missing in "\n".join(found)
 
 
 def test_verdicts_are_sentences() -> None:
