@@ -12,7 +12,8 @@ from typing import Any
 
 from proofs_checks.checker.interference import is_beside
 from proofs_checks.checker.problem import Problem, fingerprint, problem_sha256, read_problem
-from proofs_checks.checker.reading import Fault, as_a, check_head, parse_document, record
+from proofs_checks.checker.reading import Fault, check_head, parse_document
+from proofs_checks.checker.schedule import Group
 from proofs_checks.checker.solution import Proved, examine
 
 from .grammar import problem_document, read_words
@@ -65,11 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (OSError, ValueError) as fault:
             print(f"{path}: {fault}", file=sys.stderr)
             return 2
-    try:
-        problem, solution = _parts(documents)
-        line = words_of(problem, solution)
+    line = verdict = ""
+
+    def prove(problem: Problem, groups: Sequence[Group] | None, tree: object) -> Proved:
+        nonlocal line, verdict
+        line = words_of(problem, groups, tree)
         verdict = verdicts([line], options.integers)[0]
-        missing, _ = examine(problem, solution, lambda *_: proved(verdict))
+        return proved(verdict)
+
+    try:
+        missing, _ = examine(*_parts(documents), prove)
     except NotBuilt as fault:
         print(fault, file=sys.stderr)
         return 2
@@ -79,37 +85,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as fault:
         print(f"{paths[-1]}: {fault}", file=sys.stderr)
         return 1
-    if options.theorem and verdict != "rejected":
+    if options.theorem and verdict not in ("", "rejected"):
         print(theorem(read_words(line), verdict))
-    else:
+    elif verdict:
         print(f"{paths[-1]}: {said(verdict)}", file=sys.stderr if missing else sys.stdout)
     for sentence in missing:
         print(f"{paths[-1]}: {sentence}", file=sys.stderr)
     return 1 if missing else 0
 
 
-def _parts(documents: list[Any]) -> tuple[Problem, dict[str, Any]]:
+def _parts(documents: list[Any]) -> tuple[Problem, object]:
     if len(documents) == 1:
         plan = documents[0]
         check_head(plan, "plan")
         if is_beside(plan):
             raise Fault("the plan counts with interference; the proved checker does not know it")
         documents = [plan.get("problem"), plan.get("solution")]
-    check_head(documents[1], "solution")
-    return read_problem(documents[0]), as_a(dict, documents[1], "the solution")
+    return read_problem(documents[0]), documents[1]
 
 
-def words_of(problem: Problem, solution: dict[str, Any]) -> str:
-    """The words of a solution, if a problem made of them again has the same digest.
+def words_of(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
+    """The words of a plan, if a problem made of them again has the same digest.
 
     Raises
     ------
     Fault
         If that digest differs, or a name is unknown.
     """
-    certificate = record(solution.get("certificate"), "the certificate", "problem_sha256 tree")
-    there = solution.get("status") in ("optimal", "feasible")
-    line = plan_words(problem, solution.get("schedule") if there else None, certificate["tree"])
+    line = plan_words(problem, groups, tree)
     names = list(problem.machine_types), problem.blocks, list(problem.jobs)
     if problem_sha256(problem_document(read_words(line), *names)) != fingerprint(problem):
         raise Fault("the words for the program are not those of the problem: please report it")

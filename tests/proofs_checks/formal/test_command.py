@@ -13,7 +13,14 @@ import pytest
 from cms.cli.app import run
 from proofs_checks.formal import program
 from proofs_checks.formal.__main__ import main
-from tests.proofs_checks.documents import INFEASIBLE, ONE_IS_TOO_FEW, SERVICES, SOLUTION, changed
+from tests.proofs_checks.documents import (
+    INFEASIBLE,
+    ONE_IS_TOO_FEW,
+    SERVICES,
+    SOLUTION,
+    Document,
+    changed,
+)
 from tests.samples import spread
 
 from .test_sources import documented
@@ -94,6 +101,27 @@ def test_what_the_command_says(
     other = changed(SOLUTION, "problem_sha256", to="0" * 64)
     assert main(files(tmp_path, SERVICES, other)) == 1
     assert "the problem_sha256 is not this problem's" in capsys.readouterr().err
+
+
+def test_what_is_refused_before_anything_is_proved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = dict.fromkeys(("1g", "2g", "3g", "4g", "7g"), 1)
+    tree: Document = {"prices": {}, "multipliers": ["1"] * 3}
+    for above in (2, 1, 0):
+        leaf = {"prices": {}, "multipliers": ["1"] * (above + 1)}
+        content = {"machines_with": {"blocks": named}}
+        tree = {"branch": content, "at_most": 9, "below": tree, "above": leaf}
+    for solution, message in [
+        (changed(SOLUTION, "certificate", "tree", to=tree), "name 15 blocks above a leaf"),
+        ({**SOLUTION, "status": "best"}, "the status is 'best'"),
+        ({**SOLUTION, "status": "no_schedule"}, "there is a schedule"),
+        ({**SOLUTION, "best": True}, "the unknown key 'best'"),
+    ]:
+        assert main(files(tmp_path, SERVICES, solution)) == 1
+        found = capsys.readouterr()
+        assert (found.out, found.err.count("\n")) == ("", 1)
+        assert message in found.err
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
