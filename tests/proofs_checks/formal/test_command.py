@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run
+from proofs_checks.checker.__main__ import main as second_checker
 from proofs_checks.formal import program
 from proofs_checks.formal.__main__ import main
+from tests.families import FAMILIES
 from tests.proofs_checks.documents import (
     INFEASIBLE,
     ONE_IS_TOO_FEW,
@@ -21,6 +23,7 @@ from tests.proofs_checks.documents import (
     Document,
     changed,
 )
+from tests.property.test_solution_mutants import mutants
 from tests.samples import spread
 
 from .test_sources import documented
@@ -101,6 +104,19 @@ def test_what_the_command_says(
     other = changed(SOLUTION, "problem_sha256", to="0" * 64)
     assert main(files(tmp_path, SERVICES, other)) == 1
     assert "the problem_sha256 is not this problem's" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("family", spread(3, FAMILIES))
+def test_false_claims_are_refused_as_by_the_second_checker(
+    family: str, built: None, tmp_path: Path
+) -> None:
+    passed = 0
+    for name, *documents in mutants(family, range(2)):
+        paths = files(tmp_path, *documents)
+        code = main(paths)
+        assert code == second_checker(paths), (name, documents)
+        passed += not code
+    assert passed
 
 
 def test_what_is_refused_before_anything_is_proved(
