@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim, Support
     from cms.plugin.guarantee import Guarantee
     from cms.problem.problem import Problem
+    from cms.shards.problem import ShardedProblem
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,23 @@ class Auto:
     def __init__(self) -> None:
         self._method, self._options = PriceAndBranch(), PriceAndBranchOptions()
 
-    def support(self, problem: Problem | TimeSharedProblem, options: AutoOptions) -> Support:
+    def support(
+        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: AutoOptions
+    ) -> Support:
         """Ask the method."""
         return self._method.support(problem, self._options)
 
     def guarantee(
-        self, problem: Problem | TimeSharedProblem, options: AutoOptions
+        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: AutoOptions
     ) -> Guarantee | None:
         """Ask the method."""
         return self._method.guarantee(problem, self._options)
 
     def run(
-        self, problem: Problem | TimeSharedProblem, options: AutoOptions, budget: Budget
+        self,
+        problem: Problem | ShardedProblem | TimeSharedProblem,
+        options: AutoOptions,
+        budget: Budget,
     ) -> Iterator[Claim]:
         """Yield the method's claims."""
         return self._method.run(problem, self._options, budget)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import re
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
-from importlib.util import find_spec
 from pathlib import Path
 
 from cms.plugin.registry import OWN_DISTRIBUTION
+from cms.running.code import code_digest
 
 _DISTRIBUTIONS = (
     "configurable-machines", "numpy", "scipy", "ortools", "numba", "PySCIPOpt", "gurobipy",
     "distributed",
 )  # fmt: skip
-_UNDER_TEST = ("cms", "algorithms", "instances")
-#: What is no source: compiled files, which come and go.
-_COMPILED = ("*.pyc", "*.nbi", "*.nbc")
 
 
 def forget_peak() -> None:
@@ -130,24 +126,3 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-@cache
-def code_digest() -> str:
-    """Return a digest of the files under test, code and data alike: 12 hexadecimal digits.
-
-    Examples
-    --------
-    >>> len(code_digest())
-    12
-    """
-    digest = hashlib.sha256()
-    for package in _UNDER_TEST:
-        spec = find_spec(package)
-        for place in (spec.submodule_search_locations or []) if spec else []:
-            root = Path(place)
-            for path in sorted(root.rglob("*")):
-                if not path.is_file() or any(path.match(pattern) for pattern in _COMPILED):
-                    continue
-                digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]

@@ -13,11 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cms.running.code import code_digest
 from cms.running.interrupt import CtrlC
 from cms.solving.arguments import available_cores
 
 from .cluster import cluster
-from .environment import code_digest, provider
+from .environment import provider
 from .execution import execute, missing
 from .plots import draw
 from .processes import end_all

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from .errors import (
         AlgorithmError,
+        ClusterError,
         CmsError,
         FileError,
         GuaranteeBreached,
@@ -44,7 +45,15 @@ if TYPE_CHECKING:
         UnknownMethod,
         UnsupportedProblem,
     )
-    from .files import read_problem, read_solution, write_problem, write_program, write_solution
+    from .files import (
+        open_problem,
+        pack,
+        read_problem,
+        read_solution,
+        write_problem,
+        write_program,
+        write_solution,
+    )
     from .mixes.frames import Frame, FrameRule
     from .mixes.functions import PriceFunction
     from .mixes.model import Point, TimeSharedJob
@@ -70,6 +79,9 @@ if TYPE_CHECKING:
     from .schedule.contents import Mix
     from .schedule.faults import Violation
     from .schedule.schedule import Excerpt, MachineGroup, Schedule
+    from .shards.cluster import cluster
+    from .shards.problem import ShardedProblem
+    from .shards.schedule import ShardedSchedule
     from .shortages.growth import Growth, growth
     from .shortages.shortage import Shortage, shortage
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
@@ -153,8 +165,15 @@ __all__ = [
     "write_program",
     "read_solution",
     "write_solution",
+    "open_problem",
+    "pack",
+    # beyond one machine
+    "ShardedProblem",
+    "ShardedSchedule",
+    "cluster",
     # errors
     "CmsError",
+    "ClusterError",
     "InvalidProblem",
     "InvalidSchedule",
     "InvalidCertificate",
@@ -179,6 +198,7 @@ _NAMES = {
     ),
     "errors": (
         "AlgorithmError",
+        "ClusterError",
         "CmsError",
         "FileError",
         "GuaranteeBreached",
@@ -190,6 +210,8 @@ _NAMES = {
         "UnsupportedProblem",
     ),
     "files": (
+        "open_problem",
+        "pack",
         "read_problem",
         "read_solution",
         "write_problem",
@@ -223,6 +245,9 @@ _NAMES = {
     "schedule.schedule": ("Excerpt", "MachineGroup", "Schedule"),
     "shortages.shortage": ("Shortage", "shortage"),
     "shortages.growth": ("Growth", "growth"),
+    "shards.cluster": ("cluster",),
+    "shards.problem": ("ShardedProblem",),
+    "shards.schedule": ("ShardedSchedule",),
     "solving.solution": ("Incumbent", "Proof", "Solution", "Status", "StopReason"),
     "solving.solve": ("solve",),
     "tidying.tidy": ("tidy",),

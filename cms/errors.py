@@ -68,6 +68,10 @@ class UnsupportedProblem(CmsError, ValueError):
     """The method cannot take this problem; the message is the algorithm's own reason."""
 
 
+class ClusterError(CmsError, RuntimeError):
+    """A cluster cannot be used, or cannot go on; the message says why and what to do."""
+
+
 class AlgorithmError(CmsError, RuntimeError):
     """An algorithm made a claim that does not hold, or failed while it ran.
 

@@ -20,7 +20,7 @@ import cms.knapsack.compiled
 import cms.knapsack.pricing
 import cms.problem.images
 from cms.knapsack.kinds import kinds
-from cms.knapsack.pricing import Pricing, cheapest_option, largest_price, price_jobs
+from cms.knapsack.pricing import Pricing, cheapest_option, price_jobs
 from cms.problem.images import SAFE
 from cms.problem.rows import Rows
 from proofs_checks.checker import cheapest_option as second_opinion
@@ -244,23 +244,6 @@ def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(seed: int) -> No
     both_ways(as_rows([(2**46 + 1, fs) for fs in blocks], 4), [2**20 + 7 * i for i in range(4)])
     both_ways(as_rows([(2**60, [f >> 5 for f in fs]) for fs in blocks], 4), [5, 6, 7, 8])
     both_ways(as_rows([(d, [2**40 * f for f in fs]) for d, fs in raw], 4), [3, 4, 5, 2**21])
-
-
-def test_at_the_largest_price_compiled_code_prices_all_but_a_few_rows() -> None:
-    rng = np.random.default_rng(2)
-    demand = rng.integers(1, 10**6, 5_000)
-    supply = rng.integers(1, 10**5, (5_000, 3))
-    demand[:4] = 10**15  # 10^10 blocks and more
-    rows = Rows(demand, supply, np.ones(5_000, dtype=np.int64), {})
-    largest = largest_price(rows)
-    assert largest.bit_length() >= 40
-    kernel = cms.knapsack.compiled.Kernel([largest] * 3, 1, None)
-    marks = np.zeros(5_000, dtype=np.int8)
-    kernel.price(rows.demands, rows.supplies, None, marks, None)
-    by_hand = np.flatnonzero(marks)
-    assert by_hand[:4].tolist() == [0, 1, 2, 3]
-    assert len(by_hand) <= 5
-    assert largest_price(Rows.from_fractions([], 2)) == SAFE - 1
 
 
 # --- weights, parts and threads -------------------------------------------------------------------

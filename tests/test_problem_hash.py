@@ -163,20 +163,24 @@ def sha256_by_definition(problem: Problem) -> str:
             shapes.append({"machine": shape.machine, "sizes": sizes, **bounds})
     types = [{"name": m.name, "cost": str(m.cost), "limit": m.limit} for m in problem.machine_types]
     head = {"blocks": blocks, "configurations": shapes, "machine_types": types}
-    text = "cms-problem-1\n" + json.dumps(head, separators=(",", ":"), sort_keys=True) + "\n"
-    data = text.encode() + "".join(job.name + "\n" for job in problem.jobs).encode() + b"\n"
-    late = ""
-    for j, job in enumerate(problem.jobs):
-        assert isinstance(job.demand_function, DemandFunction)
-        numbers = [job.demand, *(job.demand_function(block) for block in blocks)]
-        q = lcm(*(number.denominator for number in numbers))
-        row = [q, *(int(q * number) for number in numbers)]
-        if max(row) < 2**63:
-            data += struct.pack(f"<{len(row)}q", *row)
-        else:
-            data += bytes(8 * len(row))
-            late += ":".join(map(str, [j, *row])) + "\n"
-    return hashlib.sha256(data + late.encode()).hexdigest()
+    text = "cms-problem-2\n" + json.dumps(head, separators=(",", ":"), sort_keys=True) + "\n"
+    data = text.encode()
+    for begin in range(0, problem.n_jobs, 65_536):
+        mine = problem.jobs[begin : begin + 65_536]
+        names, table, late = "", b"", ""
+        for j, job in enumerate(mine, begin):
+            assert isinstance(job.demand_function, DemandFunction)
+            numbers = [job.demand, *(job.demand_function(block) for block in blocks)]
+            q = lcm(*(number.denominator for number in numbers))
+            row = [q, *(int(q * number) for number in numbers)]
+            names += job.name + "\n"
+            if max(row) < 2**63:
+                table += struct.pack(f"<{len(row)}q", *row)
+            else:
+                table += bytes(8 * len(row))
+                late += ":".join(map(str, [j, *row])) + "\n"
+        data += hashlib.sha256(names.encode() + b"\n" + table + late.encode()).digest()
+    return hashlib.sha256(data).hexdigest()
 
 
 @given(problems())

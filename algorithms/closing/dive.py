@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..prices.jobs import Jobs
     from ..prices.region import Region
+    from ..prices.sharded_jobs import AnyJobs
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -73,7 +73,7 @@ class Dive:
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: AnyJobs,
         region: Region,
         rows: dict[Row, None],
         start: Undecided,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..prices.jobs import Jobs
     from ..prices.region import Region, Row
+    from ..prices.sharded_jobs import AnyJobs
     from .covers import Covered
     from .dive import LookedFor
     from .undecided import Undecided
@@ -43,7 +43,7 @@ class Diver:
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
     region : Region
         Of the price search, without branches: its rows are contents to begin with.
     budget : Budget
@@ -54,7 +54,7 @@ class Diver:
         The contents of machines that dives ended with.
     """
 
-    def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
+    def __init__(self, jobs: AnyJobs, region: Region, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, region, budget
         self._rows: dict[Row, None] = {}
         self.used: dict[Row, None] = {}

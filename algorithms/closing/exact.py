@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
+    from ..prices.sharded_jobs import AnyJobs
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
@@ -30,7 +30,7 @@ _OPTIONS_A_BLOCK = 10
 
 def every_option(
     shapes: Shapes,
-    jobs: Jobs,
+    jobs: AnyJobs,
     point: PricePoint,
     least: Fraction,
     target: Fraction,
@@ -42,7 +42,7 @@ def every_option(
     ----------
     shapes : Shapes
         Complete ones.
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
     point : PricePoint
         Prices without branches; the better, the fewer options are left.
     least : Fraction
@@ -56,6 +56,8 @@ def every_option(
     -------
     Task, or None if there are too many options for it to be a good one
     """
+    if len(jobs) > _MOST_OPTIONS:
+        return None  # of each kind there is an option
     slack = target - point.bound
     near = NearOptions(jobs, point)
     free: dict[int, list[tuple[int, ...]]] = {}
@@ -74,13 +76,13 @@ def every_option(
 
 
 def every_block(
-    jobs: Jobs, least: Fraction, target: Fraction | None, *, outer: bool = False
+    jobs: AnyJobs, least: Fraction, target: Fraction | None, *, outer: bool = False
 ) -> Task:
     """Choose blocks for every job and machines: the compact program (theory 1.2).
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
     least : Fraction
         A lower bound on the cost.
     target : Fraction or None

@@ -13,8 +13,8 @@ from .options import minimal_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
+    from ..prices.sharded_jobs import AnyJobs
 
 
 class NearOptions:
@@ -22,11 +22,11 @@ class NearOptions:
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
     point : PricePoint
     """
 
-    def __init__(self, jobs: Jobs, point: PricePoint) -> None:
+    def __init__(self, jobs: AnyJobs, point: PricePoint) -> None:
         self._jobs = jobs
         self.prices, self.denominator = common_denominator(point.vector.prices)
 

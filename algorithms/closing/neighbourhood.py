@@ -117,7 +117,7 @@ class Neighbourhood:
         boxed = {box.kind for box in boxes}
         free: dict[int, list[tuple[int, ...]]] = {}
         size = 0
-        for kind in self._random.permutation(len(self._jobs))[: rung.kinds].tolist():
+        for kind in self._drawn(rung.kinds):
             if budget.stopped:
                 return None, 0
             if kind not in boxed and size < rung.size:
@@ -134,6 +134,12 @@ class Neighbourhood:
         )
         answer = close(self._shapes, self._jobs, task, budget, nodes=rung.nodes)
         return answer.found, len(free)
+
+    def _drawn(self, most: int) -> list[int]:
+        """Draw kinds that become free, all equally likely and in any order."""
+        n = len(self._jobs)
+        drawn: list[int] = self._random.choice(n, min(most, n), replace=False).tolist()
+        return drawn
 
     def look_widely(
         self, alternatives: int, *, least: Fraction, target: Fraction, budget: Budget

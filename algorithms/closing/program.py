@@ -12,9 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
-from ..prices.choices import Choices, choices_of
+from ..prices.choices import choices_of
+from ..prices.rule import AnyChoices
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .machine_variables import MachineVariables, within_limits
 from .rounding import Box
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.rows import Row
     from cms.schedule.schedule import Schedule
+    from cms.shards.schedule import ShardedSchedule
 
     from ..prices.jobs import Jobs
+    from ..prices.sharded_jobs import AnyJobs, ShardedJobs
     from .shapes import Shapes
 
 Option = tuple[int, ...]
@@ -43,7 +46,7 @@ class Found(NamedTuple):
 
     cost: Fraction
     machines: tuple[int, ...]
-    choices: Choices
+    choices: AnyChoices
 
 
 class Answer(NamedTuple):
@@ -66,7 +69,7 @@ class Task:
 
     Parameters
     ----------
-    fixed : Choices
+    fixed : Choices or Ruled
         Of the jobs that keep their options.
     free : Mapping[int, list of options]
         All jobs of these kinds choose among the kind's options.
@@ -86,7 +89,7 @@ class Task:
         program holds for the task.
     """
 
-    fixed: Choices
+    fixed: AnyChoices
     free: Mapping[int, Sequence[Option]]
     boxes: Sequence[Box]
     least: Fraction
@@ -107,7 +110,7 @@ class _Model:
     """A program being built, with the variables that its answer is read from."""
 
     shapes: Shapes
-    jobs: Jobs
+    jobs: AnyJobs
     task: Task
     program: Program = field(default_factory=Program)
     lows: list[int] = field(default_factory=list)
@@ -225,7 +228,7 @@ class _Model:
         return Answer(outcome.status, self.read(outcome.values), bound, exact)
 
 
-def _built(shapes: Shapes, jobs: Jobs, task: Task) -> _Model | None:
+def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
     """Build a task's program; None if its numbers leave the solver's range."""
     model = _Model(shapes, jobs, task)
     try:
@@ -237,7 +240,7 @@ def _built(shapes: Shapes, jobs: Jobs, task: Task) -> _Model | None:
 
 def close(
     shapes: Shapes,
-    jobs: Jobs,
+    jobs: AnyJobs,
     task: Task,
     budget: Budget,
     *,
@@ -273,7 +276,7 @@ def close(
 
 
 def improvements(
-    shapes: Shapes, jobs: Jobs, task: Task, budget: Budget, settings: Settings
+    shapes: Shapes, jobs: AnyJobs, task: Task, budget: Budget, settings: Settings
 ) -> Generator[Found | Answer, None, None]:
     """Decide a task with CP-SAT alone, without limits but the budget's.
 
@@ -294,7 +297,11 @@ def improvements(
                     yield found
 
 
-def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Schedule:
+@overload
+def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Schedule: ...
+@overload
+def schedule_of(shapes: Shapes, jobs: ShardedJobs, found: Found) -> Schedule | ShardedSchedule: ...
+def schedule_of(shapes: Shapes, jobs: AnyJobs, found: Found) -> Schedule | ShardedSchedule:
     """Build the schedule of an answer."""
     totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
     return found.choices.schedule(jobs, totals)

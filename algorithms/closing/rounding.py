@@ -1,15 +1,18 @@
 """From the fractional schedule to one option a job: error diffusion (theory 6.6).
 
 Only few groups of kinds take a share of more than one pass, and in these only the jobs whose
-options differ are undecided. Each takes one of its options so that what all of them take together
-stays near the mixture: the error of one choice is carried to the next. Where a job's options are
-far apart (thousands of blocks of one type, or of another) none of them would do; such a job is left
-for the integer program, with a *box* around its mixture.
+options differ are undecided. Those of a group whose options differ in the same way are a *pool*:
+which of them takes which pass's option changes nothing in what all take together. Each takes one of
+its options so that this stays near the mixture: the error of one pool is carried to the next. Where
+a job's options are far apart (thousands of blocks of one type, or of another) none of them would
+do; such a job is left for the integer program, with a *box* around its mixture.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import accumulate
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +21,8 @@ import numpy as np
 from cms.knapsack.pricing import common_denominator
 
 from ..prices.choices import Choices
+from ..prices.rule import AnyChoices, Rule, Ruled
+from ..prices.sharded_jobs import Pool, ShardedJobs
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
@@ -45,7 +50,7 @@ class Box(NamedTuple):
 class Rounded(NamedTuple):
     """Every job has an option in ``choices``, or is in a box."""
 
-    choices: Choices
+    choices: AnyChoices
     boxes: tuple[Box, ...]
 
 
@@ -61,23 +66,105 @@ def rounded(
     mixture : Fractional
         Of that search.
     seed : int
-        The order in which undecided jobs are gone through.
+        The order in which pools are gone through.
     most_boxes : int, optional
         Further jobs are rounded.
+
+    Raises
+    ------
+    Stopped
+        If there is no table of options, and the run is to end.
     """
-    return _Rounding(search, seed, most_boxes).run(mixture)
+    diffusion = _Diffusion(len(search.region.blocks), seed, most_boxes)
+    if isinstance(search.jobs, ShardedJobs):
+        return _rule(search, search.jobs, mixture, diffusion)
+    return _Listed(search, diffusion).run(mixture)
 
 
-class _Rounding:
-    def __init__(self, search: PriceSearch, seed: int, most_boxes: int) -> None:
-        self._search, self._most_boxes = search, most_boxes
-        self._random = np.random.default_rng(seed)
+class _Split(NamedTuple):
+    """How a pool's jobs are split, in their order.
+
+    Attributes
+    ----------
+    ends : tuple of int
+        For each pass, the place after the last job that takes its option.
+    own : list of (kind, jobs, option)
+        The last jobs, if they take what is said here.
+    boxed : list of int
+        The kinds of the last jobs, if they are in boxes.
+    """
+
+    ends: tuple[int, ...]
+    own: list[tuple[int, int, tuple[int, ...]]]
+    boxed: list[int]
+
+
+class _Diffusion:
+    """Splits pools one after the other; what the load lacks so far is carried on."""
+
+    def __init__(self, n_blocks: int, seed: int, most_boxes: int) -> None:
+        self.most_boxes = most_boxes
+        self.random = np.random.default_rng(seed)
+        self.boxes: list[Box] = []
+        self._error = np.zeros(n_blocks)
         # Numbers of any size become floats in this unit.
+        self.unit = 1
+
+    def split(
+        self,
+        amount: int,
+        differences: NDArray[Any],
+        weights: list[Fraction],
+        last: Callable[[int], list[tuple[int, NDArray[Any]]]],
+    ) -> _Split:
+        """Split a pool: whole parts first, then one by one, erring least.
+
+        Parameters
+        ----------
+        amount : int
+        differences : ndarray of shape (T, k)
+        weights : list of Fractions
+            Of the T passes.
+        last : callable
+            Returns so many of the last jobs: their kinds, and their options of the T passes.
+        """
+        split = [floor(weight * amount) for weight in weights]
+        left = amount - sum(split)
+        parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]
+        far = int((differences.max(axis=0) - differences.min(axis=0)).max()) > _FAR
+        own: list[tuple[int, int, tuple[int, ...]]] = []
+        boxed: list[int] = []
+        if far and left and len(self.boxes) + left <= self.most_boxes:
+            for kind, options in last(left):
+                boxed.append(kind)
+                self.boxes.append(Box(kind, *_box(options, [part / left for part in parts])))
+        elif far and not self.most_boxes and 0 < left <= MOST_BOXES:
+            # Nothing is left to a program, and the jobs are few: their mixture, rounded up, costs
+            # less than another option of theirs. Where the error is carried on, that costs more.
+            for kind, options in last(left):
+                mean = (
+                    ceil(sum(p * int(n) for p, n in zip(parts, column, strict=True)) / left)
+                    for column in options.T
+                )
+                own.append((kind, 1, tuple(mean)))
+        elif left:
+            # a unit beyond the floats divides whole numbers of Python, but none of numpy
+            vectors = (differences.astype(object) / self.unit).astype(np.float64)
+            self._error += np.array([near(part) for part in parts]) @ vectors
+            for _ in range(left):
+                at = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))
+                split[at] += 1
+                self._error -= vectors[at]
+        return _Split(tuple(accumulate(split)), own, boxed)
+
+
+class _Listed:
+    """Rounds what a search with a table of options came to."""
+
+    def __init__(self, search: PriceSearch, diffusion: _Diffusion) -> None:
+        self._search, self._diffusion = search, diffusion
         largest = max((int(options.max(initial=0)) for options in search.options), default=0)
-        self._unit = 2 ** max(0, largest.bit_length() - 60)
-        # What the load lacks so far.
-        self._error = np.zeros(len(search.region.blocks))
-        self._boxes: list[Box] = []
+        diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
         self._kinds: list[NDArray[np.int64]] = []
         self._options: list[NDArray[Any]] = []
         self._counts: list[NDArray[np.int64]] = []
@@ -98,7 +185,7 @@ class _Rounding:
         order = np.argsort(kinds, kind="stable")
         taken = np.concatenate([options[stay], *self._options])[order]
         counts = np.concatenate([search.weights[stay], *self._counts])[order]
-        return Rounded(Choices(kinds[order], taken, counts), tuple(self._boxes))
+        return Rounded(Choices(kinds[order], taken, counts), tuple(self._diffusion.boxes))
 
     def _picked(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         """Return each kind's option in the pass of the given number."""
@@ -120,20 +207,25 @@ class _Rounding:
         search = self._search
         part = search.kinds_of_group(group)
         stack = np.stack([search.options[number][part] for number, _ in shares], axis=1)
-        differ: NDArray[np.int64] = np.flatnonzero((stack != stack[:, :1]).any(axis=(1, 2)))
+        wide = stack if stack.dtype.kind == "O" else stack.astype(np.int64)
+        apart = wide - wide[:, :1]
+        differ: NDArray[np.int64] = np.flatnonzero(apart.any(axis=(1, 2)))
         if not len(differ):
             return differ
         weights = [weight for _, weight in shares]
         T, k = stack.shape[1:]
-        # Kinds that are undecided between the same options are decided together.
-        patterns, member = _distinct(stack[differ].reshape(len(differ), T * k))
+        pools, member = _distinct(apart[differ].reshape(len(differ), T * k))
         amounts = search.weights[part][differ]
         order = np.argsort(member, kind="stable")
-        ends = np.cumsum(np.bincount(member, minlength=len(patterns)))
-        for at in self._random.permutation(len(patterns)).tolist():
+        ends = np.cumsum(np.bincount(member, minlength=len(pools)))
+        for at in self._diffusion.random.permutation(len(pools)).tolist():
             mine = order[(ends[at - 1] if at else 0) : ends[at]]
             self._decide(
-                differ[mine] + part.start, amounts[mine], patterns[at].reshape(T, k), weights
+                differ[mine] + part.start,
+                amounts[mine],
+                stack[differ[mine]],
+                pools[at].reshape(T, k),
+                weights,
             )
         decided: NDArray[np.int64] = differ + part.start
         return decided
@@ -143,49 +235,89 @@ class _Rounding:
         kinds: NDArray[np.int64],
         amounts: NDArray[np.int64],
         options: NDArray[Any],
+        differences: NDArray[Any],
         weights: list[Fraction],
     ) -> None:
-        """Split equal jobs among options: whole parts first, then one by one, erring least."""
-        amount = int(amounts.sum())
-        split = [floor(weight * amount) for weight in weights]
-        left = amount - sum(split)
-        parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]
-        far = int((options.max(axis=0) - options.min(axis=0)).max()) > _FAR
-        if far and left and len(self._boxes) + left <= self._most_boxes:
-            box = _box(options, [part / left for part in parts])
-            # The last members of the row of jobs are those in boxes.
-            self._boxes += [Box(int(kind), *box) for kind in np.repeat(kinds, amounts)[-left:]]
-        elif far and not self._most_boxes and 0 < left <= MOST_BOXES:
-            # Nothing is left to a program, and the jobs are few: their mixture, rounded up, costs
-            # less than another option of theirs. Where the error is carried on, that costs more.
-            mean = [
-                ceil(sum(p * int(n) for p, n in zip(parts, c, strict=True)) / left)
-                for c in options.T
-            ]
-            mine, number = np.unique(np.repeat(kinds, amounts)[-left:], return_counts=True)
-            self._kinds.append(mine)
-            self._counts.append(number)
-            self._options.append(
-                np.repeat(np.array([mean], dtype=options.dtype), len(mine), axis=0)
-            )
-        elif left:
-            # a unit beyond the floats divides whole numbers of Python, but none of numpy
-            vectors = (options.astype(object) / self._unit).astype(np.float64)
-            self._error += np.array([near(part) for part in parts]) @ vectors
-            for _ in range(left):
-                at = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))
-                split[at] += 1
-                self._error -= vectors[at]
+        """Split the kinds of one pool among their options."""
+
+        def last(left: int) -> list[tuple[int, NDArray[Any]]]:
+            at = np.repeat(np.arange(len(kinds)), amounts)[-left:].tolist()
+            return [(int(kinds[number]), options[number]) for number in at]
+
+        found = self._diffusion.split(int(amounts.sum()), differences, weights, last)
+        for kind, count, chosen in found.own:
+            self._kinds.append(np.array([kind]))
+            self._counts.append(np.array([count]))
+            self._options.append(np.array([chosen], dtype=options.dtype))
         ends = np.cumsum(amounts)
         starts = ends - amounts
         first = 0
-        for option, size in enumerate(split):
-            number = np.minimum(ends, first + size) - np.maximum(starts, first)
+        for option, after in enumerate(found.ends):
+            number = np.minimum(ends, after) - np.maximum(starts, first)
             hit = number > 0
             self._kinds.append(kinds[hit])
             self._counts.append(number[hit])
-            self._options.append(np.repeat(options[option][None], int(hit.sum()), axis=0))
-            first += size
+            self._options.append(options[hit, option])
+            first = after
+
+
+def _rule(
+    search: PriceSearch, jobs: ShardedJobs, mixture: Fractional, diffusion: _Diffusion
+) -> Rounded:
+    """Round what a search without a table of options came to: a rule says what all take."""
+    mixed = {group: shares for group, shares in enumerate(mixture.shares) if len(shares) > 1}
+    vectors = {
+        group: [search.vectors[number] for number, _ in shares] for group, shares in mixed.items()
+    }
+    found = jobs.pools(search.starts, vectors)
+    largest = max(
+        (abs(n) for pool in found.pools for row in pool.differences for n in row), default=0
+    )
+    diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
+    k = len(search.region.blocks)
+    total = [0] * k
+    for group, shares in enumerate(mixture.shares):
+        load = search.loads[shares[0][0]][group]
+        total = [a + b for a, b in zip(total, load, strict=True)]
+    splits: dict[Any, tuple[int, ...]] = {}
+    own: dict[int, tuple[int, ...]] = {}
+    out: set[int] = set()
+    for at in diffusion.random.permutation(len(found.pools)).tolist():
+        pool = found.pools[at]
+
+        def last(left: int, pool: Pool = pool) -> list[tuple[int, NDArray[Any]]]:
+            return [(kind, np.array(options)) for kind, options in pool.last[-left:]]
+
+        differences = np.array(pool.differences)
+        weights = [weight for _, weight in mixed[pool.group]]
+        split = diffusion.split(pool.amount, differences, weights, last)
+        splits[pool.group, pool.differences] = split.ends
+        previous = 0
+        for row, after in zip(pool.differences, split.ends, strict=True):
+            total = [t + n * (after - previous) for t, n in zip(total, row, strict=True)]
+            previous = after
+        # Those at the end of the row take nothing of the first pass after all.
+        first = {kind: options[0] for kind, options in pool.last}
+        for kind in [*split.boxed, *(kind for kind, _, _ in split.own)]:
+            total = [t - n for t, n in zip(total, first[kind], strict=True)]
+        for kind, _, option in split.own:
+            own[kind] = option
+            total = [t + n for t, n in zip(total, option, strict=True)]
+        out |= set(split.boxed)
+    before: dict[int, dict[Any, int]] = {}
+    seen: dict[Any, int] = {}
+    for number, members in sorted(found.members.items()):
+        before[number] = {key: seen.get(key, 0) for key in members}
+        for key, amount in members.items():
+            seen[key] = seen.get(key, 0) + amount
+    rule = Rule(
+        tuple(search.starts.tolist()),
+        tuple(tuple(search.vectors[number] for number, _ in shares) for shares in mixture.shares),
+        splits,
+        before,
+        own,
+    )
+    return Rounded(Ruled(jobs, rule, total, frozenset(out)), tuple(diffusion.boxes))
 
 
 def _distinct(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

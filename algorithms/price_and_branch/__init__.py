@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Support
 from cms.problem.problem import Problem
+from cms.shards.problem import ShardedProblem
 
 from ..mixes.run import mix_claims
 from .run import claims
@@ -92,28 +93,28 @@ class PriceAndBranch:
 
     name = "price_and_branch"
     options_type = PriceAndBranchOptions
-    takes = (Problem, TimeSharedProblem)
+    takes = (Problem, ShardedProblem, TimeSharedProblem)
 
     def support(
-        self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
+        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: PriceAndBranchOptions
     ) -> Support:
         """Take every problem of both kinds."""
         return Support(True)
 
     def guarantee(
-        self, problem: Problem | TimeSharedProblem, options: PriceAndBranchOptions
+        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: PriceAndBranchOptions
     ) -> Guarantee | None:
         """Return None: what a run proves is in its status, not in a ratio."""
         return None
 
     def run(
         self,
-        problem: Problem | TimeSharedProblem,
+        problem: Problem | ShardedProblem | TimeSharedProblem,
         options: PriceAndBranchOptions,
         budget: Budget,
     ) -> Iterator[Claim]:
         """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
-        if isinstance(problem, Problem):
+        if isinstance(problem, Problem | ShardedProblem):
             yield from claims(problem, budget)
         elif problem.max_jobs == 1:
             yield from claims_unshared(problem, budget)

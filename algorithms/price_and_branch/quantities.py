@@ -30,6 +30,7 @@ from ..closing.diving import Diver
 from ..closing.undecided import Undecided
 from ..prices.fraction import exactly
 from ..prices.region import configuration_of
+from ..prices.sharded_jobs import listed
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def mixture(search: PriceSearch) -> Mixture:
 
 def splits(search: PriceSearch, found: Mixture, gap: Fraction | None = None) -> list[Split]:
     """List the fractional quantities; ``gap`` is what a bound has to rise by."""
-    region, jobs = search.region, search.jobs
+    region, jobs = search.region, listed(search.jobs)
     problem = jobs.problem
     prices = search.best.vector.prices if search.best is not None else ()
     result: list[Split] = []
@@ -209,7 +210,7 @@ def schedule_of(
     whole ones do not hold. There may be none, or the program's tolerance passed for an integer what
     is none.
     """
-    region, jobs = search.region, search.jobs
+    region, jobs = search.region, listed(search.jobs)
     problem = jobs.problem
     free = _free_types(search)
     kept: dict[Row, int] = {}

@@ -10,8 +10,12 @@ import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Claim, Named
+from cms.problem.problem import Problem
 from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
+from cms.schedule.schedule import Schedule
+from cms.shards.problem import ShardedProblem
+from cms.shards.schedule import ShardedSchedule
 
 from ..closing.covering import covering, filled
 from ..closing.diving import MOST_UNDECIDED, Diver
@@ -22,12 +26,16 @@ from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
 from ..closing.undecided import Undecided
 from ..opening.first import first_schedule
+from ..prices import jobs as jobs_module
 from ..prices.certificates import certificate, ray
+from ..prices.choices import Choices
 from ..prices.fraction import Fractional, fractional
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
+from ..prices.rule import AnyChoices, Ruled
 from ..prices.search import PriceSearch
+from ..prices.sharded_jobs import AnyJobs, ShardedJobs
 from .branchable import is_branchable
 from .branching import prove_cost, prove_infeasible
 from .totals import alike, prove_by_totals
@@ -36,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.problem import Problem
 
 
 _LADDER = (
@@ -64,26 +71,54 @@ _EXACT_NODES, _EXACT_EFFORT = 200, 60.0
 _TREE_WORK, _TREE_NODES = 400_000, 5_000
 #: As many where costs are fine, before programs that take longer.
 _FIRST_TREE_NODES = 200
-#: The largest demand with which branches are tried.
-_LONGEST = 2**200
+#: Bits of the largest demand with which branches are tried.
+_LONGEST = 200
 #: Variables of the compact program, beyond which it is not tried.
 _MOST_BLOCKS = 5_000
 #: In larger exact programs SCIP finds nothing that a search below branches would not find sooner.
 _MOST_LOOKED_AT = 2_000
 
 
-def claims(problem: Problem, budget: Budget) -> Iterator[Claim]:
+def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]:
     """Yield certificates and schedules of a problem: first of all a schedule, made at once."""
-    first = first_schedule(problem, lambda: budget.stopped)
-    if first is not None:
-        yield Named(first, "first schedule")
-        del first
+    if isinstance(problem, ShardedProblem) and problem.n_jobs <= jobs_module.MOST_LISTED:
+        for claim in claims(problem.load(), budget):
+            yield in_shards(claim, problem)
+        return
+    if isinstance(problem, Problem):
+        first = first_schedule(problem, lambda: budget.stopped)
+        if first is not None:
+            yield Named(first, "first schedule")
+            del first
     try:
         reduction = reduce(problem, lambda: budget.stopped)
-        jobs = Jobs(reduction.problem, lambda: budget.stopped)
+        jobs = jobs_of(reduction.problem, budget)
+        yield from _Run(reduction, jobs, budget).claims()
     except Stopped:
         return
-    yield from _Run(reduction, jobs, budget).claims()
+
+
+def jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
+    """Return the jobs of a reduced problem: with a table of options, or, if that is long, without.
+
+    Where most jobs are like others, the table is much shorter than there are jobs.
+    """
+
+    def stopped() -> bool:
+        return budget.stopped
+
+    if isinstance(problem, Problem):
+        jobs = Jobs(problem, stopped)
+        if len(jobs) <= max(jobs_module.MOST_LISTED, problem.n_jobs // 2):
+            return jobs
+    return ShardedJobs(problem, stopped, budget.threads)
+
+
+def in_shards(claim: Claim, problem: ShardedProblem) -> Claim:
+    """Say of a problem in shards what is claimed of the same in memory."""
+    if isinstance(claim, Named) and isinstance(claim.claim, Schedule):
+        return Named(ShardedSchedule.of(claim.claim, problem), claim.part)
+    return claim
 
 
 class _Run:
@@ -93,12 +128,12 @@ class _Run:
     ----------
     reduction : Reduction
         Of the problem the user gave.
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
         Of the reduced problem.
     budget : Budget
     """
 
-    def __init__(self, reduction: Reduction, jobs: Jobs, budget: Budget) -> None:
+    def __init__(self, reduction: Reduction, jobs: AnyJobs, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
         self._jobs = jobs
         self._step = self._problem.cost_step
@@ -119,6 +154,8 @@ class _Run:
         diver: Diver | None = None
         for point in search.run():
             yield certificate(self._reduction, search, point)
+            if not self._jobs.listed and search.passes == 1:
+                yield from self._of_the_first_pass(search)
             if sets and diver is None and search.passes >= _PASSES_BEFORE_A_DIVE:
                 # Prices may take long for their last digits, which a schedule does not need.
                 diver = Diver(self._jobs, search.region, budget)
@@ -161,21 +198,37 @@ class _Run:
             yield from self._first(shapes, start, mixture, "rounding")
         yield from self._close(search, shapes, search.best, mixture, diver)
 
+    def _of_the_first_pass(self, search: PriceSearch) -> Iterator[Claim]:
+        """Cover what all buy at the first prices with machines: of very many jobs an answer."""
+        if self._cost is not None:
+            return
+        shapes = Shapes(self._problem, search.region.rows)
+        alone = Fractional([[(0, Fraction(1))]] * search.n_groups, [])
+        start = rounded(search, alone, self._budget.seed)
+        yield from self._filled(shapes, start, "first prices")
+
     def _dived(
         self, diver: Diver, search: PriceSearch, mixture: Fractional, which: slice
     ) -> Iterator[Claim]:
         """Dive for schedules with any contents, not only those that prices brought up."""
         if search.best is None:
             return
-        start = Undecided.of(search, mixture)
-        if len(start.open) > MOST_UNDECIDED:
-            choices = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
-            start = Undecided.none(choices)
+        whole: AnyChoices | None = None
+        start = Undecided.of(search, mixture) if self._jobs.listed else None
+        if start is None or len(start.open) > MOST_UNDECIDED:
+            whole = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
+            # Without a table of options nothing is left open but the machines.
+            start = (
+                Undecided.none(whole)
+                if isinstance(whole, Choices)
+                else Undecided.of_blocks(whole.load())
+            )
         for dived in diver.dives(start, self._least(search.best), self._cost, which):
             machines = {
                 configuration_of(self._problem, row): n for row, n in dived.machines.items()
             }
-            schedule = dived.choices.schedule(self._jobs, machines)
+            choices = whole if isinstance(whole, Ruled) else dived.choices
+            schedule = choices.schedule(self._jobs, machines)
             yield Named(self._reduction.restore(schedule), "diving")
 
     def _close(
@@ -319,7 +372,7 @@ class _Run:
         target = None if cost is None else next_below(cost, self._step)
         if target is not None:
             task = every_option(shapes, self._jobs, point, least, target, self._budget)
-        if task is None and len(self._problem.rows) * len(self._problem.blocks) <= _MOST_BLOCKS:
+        if task is None and self._problem.n_jobs * len(self._problem.blocks) <= _MOST_BLOCKS:
             task = every_block(self._jobs, least, target)
         return task
 
@@ -348,13 +401,13 @@ class _Run:
     @property
     def _numbers_are_huge(self) -> bool:
         """Whether numbers are so long that branches would be too: no tree has ended there yet."""
-        rows = self._problem.rows
-        return max((row.demand for row in rows.wide.values()), default=0) > _LONGEST
+        return self._jobs.longest > _LONGEST
 
     def _tree(self, point: PricePoint, most: int = _TREE_NODES) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked."""
         nodes = min(most, _TREE_WORK // max(1, len(self._jobs)))
-        if self._met(point) or nodes < 2 or self._numbers_are_huge:
+        listed = self._jobs.listed
+        if self._met(point) or nodes < 2 or self._numbers_are_huge or not listed:
             return
         given, budget, cost = self._reduction.original, self._budget, self._cost
         if cost is None:

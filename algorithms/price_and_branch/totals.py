@@ -23,6 +23,7 @@ from cms.certificate.conditions import Condition
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
 from ..prices.search import PriceSearch
+from ..prices.sharded_jobs import AnyJobs, listed
 from ..solvers.floats import near
 from .blend import Blend, Blends, Total
 from .branchable import branchable
@@ -64,7 +65,7 @@ _MORE, _MORE_NODES = 1.2, 20
 _ALIKE, _MOST_KINDS = 8, 128
 
 
-def alike(jobs: Jobs) -> bool:
+def alike(jobs: AnyJobs) -> bool:
     """Whether jobs are few kinds, many of each, so that totals are what to branch on.
 
     Examples
@@ -138,7 +139,7 @@ def prove_by_totals(
         given, search = known
     for _ in search.refine():
         pass
-    jobs = search.jobs
+    jobs = listed(search.jobs)
     if problem.cost_step and len(jobs) and search.best is not None and not budget.stopped:
         yield from _Tree(given, jobs, search, search.best, budget, cost).run(most_nodes)
 

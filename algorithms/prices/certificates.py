@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
 
-    from .jobs import Jobs
+    from .sharded_jobs import AnyJobs
 
 
 def certificate(reduction: Reduction, search: PriceSearch, point: PricePoint) -> Named:
@@ -33,13 +33,13 @@ def certificate(reduction: Reduction, search: PriceSearch, point: PricePoint) ->
     return Named(prices, f"{what}, {search.passes} pass{'' if search.passes == 1 else 'es'}")
 
 
-def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:
+def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
     """Prove that the limits are too low for any schedule, if block prices alone can.
 
     Parameters
     ----------
     reduction : Reduction
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
         Of the reduced problem.
     budget : Budget
 

@@ -8,15 +8,17 @@ import numpy as np
 
 from cms.schedule.schedule import Schedule
 
+from .jobs import Jobs
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from cms.problem.machine_problem import MachineProblem
     from cms.problem.parts import Configuration
-    from cms.problem.problem import Problem
 
-    from .jobs import Jobs
+    from .sharded_jobs import AnyJobs
 
 
 class Choices(NamedTuple):
@@ -42,8 +44,10 @@ class Choices(NamedTuple):
         options = np.concatenate([self.options, other.options])[order]
         return Choices(kinds[order], options, np.concatenate([self.counts, other.counts])[order])
 
-    def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Schedule:
+    def schedule(self, jobs: AnyJobs, machines: Mapping[Configuration, int]) -> Schedule:
         """Build the schedule with these machines; the machines that stay idle are left out."""
+        if not isinstance(jobs, Jobs):
+            raise AssertionError("choices are listed, the jobs are not")
         row_of_job = np.repeat(np.arange(len(self.kinds)), self.counts)
         taken = self.options[row_of_job]
         at, blocks = np.nonzero(taken)
@@ -64,7 +68,7 @@ def choices_of(rows: list[tuple[int, tuple[int, ...], int]], n_blocks: int) -> C
     return Choices(kinds, options, np.array([count for _, _, count in rows], dtype=np.int64))
 
 
-def no_choices(problem: Problem) -> Choices:
+def no_choices(problem: MachineProblem) -> Choices:
     """Return the choices of nobody."""
     return choices_of([], len(problem.blocks))
 

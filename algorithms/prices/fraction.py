@@ -8,14 +8,12 @@ the few equations that define them once more, exactly, makes the mixture right t
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..solvers.equations import solved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from .points import Share
     from .region import Region, Row
@@ -29,7 +27,10 @@ class Searched(Protocol):
 
     region: Region
     n_groups: int
-    options: list[NDArray[Any]]
+
+    @property
+    def known(self) -> int:
+        """How many passes there are."""
 
     @property
     def exact(self) -> bool:
@@ -96,7 +97,7 @@ def fractional(search: Searched) -> Fractional:
     for share, weight in zip(shares, weights, strict=True):
         found[share.group].append((share.number, weight))
     # If the program failed, or there was none: the last pass as it is.
-    last = [(len(search.options) - 1, Fraction(1))]
+    last = [(search.known - 1, Fraction(1))]
     return Fractional([mine or last for mine in found], machines)
 
 

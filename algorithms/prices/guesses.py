@@ -12,8 +12,8 @@ from ..solvers.recognise import recognised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .jobs import Jobs
     from .region import Region
+    from .sharded_jobs import AnyJobs
 
 #: Binary digits that the smallest price keeps when prices are rounded.
 _DIGITS = 20
@@ -51,14 +51,14 @@ def full_machines(region: Region) -> list[Fraction]:
     return prices
 
 
-def whole(values: Sequence[Fraction], jobs: Jobs, *, exactly: bool) -> tuple[list[int], int]:
+def whole(values: Sequence[Fraction], jobs: AnyJobs, *, exactly: bool) -> tuple[list[int], int]:
     """Write prices over a common denominator.
 
     Parameters
     ----------
     values : sequence of Fractions
         In units that make about 1 of a machine's cost.
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
         That are to pay them.
     exactly : bool
         Whether the prices are meant as they are, and not as floats that rationals of a small

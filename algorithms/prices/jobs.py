@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cms.knapsack.kinds import kinds
-from cms.knapsack.pricing import COMPILED_FROM, largest_price, price_jobs
+from cms.knapsack.pricing import COMPILED_FROM, price_bits, price_histogram, price_jobs
 from cms.running.stopping import never
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _GRID_BITS = 40
 #: Up to so many kinds of jobs each is a group of its own; beyond, there are so many groups.
 MOST_SINGLE, GROUPS = 128, 64
+#: Of more kinds no table of options is kept: they are worked out again where they matter.
+MOST_LISTED = 200_000
 
 
 class Pass(NamedTuple):
@@ -37,17 +39,27 @@ class Pass(NamedTuple):
         What they pay.
     loads : list of k ints for each group
         The blocks of its jobs together.
-    options : ndarray of shape (kinds, k)
-        What a job of each kind buys.
+    options : ndarray of shape (kinds, k), or None
+        What a job of each kind buys; None where that is not kept.
     """
 
     total: int
     loads: list[list[int]]
-    options: NDArray[Any]
+    options: NDArray[Any] | None
+
+
+def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
+    """Return the bits of the grid of prices for so many jobs; see :func:`price_histogram`."""
+    if n < COMPILED_FROM:
+        return _GRID_BITS
+    return max(10, min(_GRID_BITS, price_bits(histogram) - 1))
 
 
 class Jobs:
     """Kinds of jobs, i.e. equal rows (up to a factor), with how many there are of each.
+
+    What each kind buys in every pass is kept. Where there are too many for that, see
+    :class:`~algorithms.prices.sharded_jobs.ShardedJobs`, the same door to jobs of which it is not.
 
     Parameters
     ----------
@@ -64,6 +76,8 @@ class Jobs:
     kind_of : ndarray of int64, shape (n,)
     repeated : bool
         Whether some kind has several jobs.
+    longest : int
+        Bits of the longest demand, if that is more than 63.
     grid_bits : int
         Prices may be multiples of ``2 ** -grid_bits`` without overflow in compiled pricing.
 
@@ -80,14 +94,14 @@ class Jobs:
     (2, array([2, 1]), array([0, 2]))
     """
 
+    listed = True
+
     def __init__(self, problem: Problem, stopped: Callable[[], bool] = never) -> None:
         self.problem = problem
         self.rows, self.weights, _, self.kind_of = kinds(problem.rows, stopped)
         self.repeated = len(self.weights) < len(self.kind_of)
-        self.grid_bits = _GRID_BITS
-        if len(self.rows) >= COMPILED_FROM:
-            bits = largest_price(self.rows).bit_length() - 1
-            self.grid_bits = max(10, min(_GRID_BITS, bits))
+        self.grid_bits = grid_bits_of(len(self.rows), price_histogram(self.rows))
+        self.longest = max((row.demand for row in self.rows.wide.values()), default=0).bit_length()
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -10,6 +10,7 @@ from .choices import shortened
 from .master import Cut
 from .points import PricePoint
 from .region import Region
+from .sharded_jobs import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from cms.certificate.conditions import Condition
     from cms.plugin.algorithm import Budget
 
-    from .jobs import Jobs
+    from .sharded_jobs import AnyJobs
 
 
 class Passes:
@@ -28,7 +29,7 @@ class Passes:
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
     budget : Budget
     path : sequence of Condition
         The branches above.
@@ -48,14 +49,18 @@ class Passes:
     passes : int
         So far.
     options : list of ndarrays of shape (kinds, k)
-        What a job of each kind bought in each pass.
+        What a job of each kind bought in each pass; none where that is not kept.
+    vectors : list of price vectors
+        Of each pass, where options are not kept.
+    loads : list of lists of k ints for each group
+        What each group bought in each pass, where options are not kept.
     own_options : list of lists of options
         What each job with branches of its own bought.
     """
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: AnyJobs,
         budget: Budget,
         path: Sequence[Condition],
         starts: NDArray[np.int64],
@@ -69,6 +74,8 @@ class Passes:
         self.weights = jobs.without(self.region.own_priced)
         self.passes = 0
         self.options: list[NDArray[Any]] = []
+        self.vectors: list[tuple[int, ...]] = []
+        self.loads: list[list[list[int]]] = []
         self.own_options: list[list[tuple[int, ...]]] = []
 
     def kinds_of_group(self, group: int) -> slice:
@@ -97,10 +104,13 @@ class Passes:
         if bought is None:
             return None
         self.passes += 1
+        if bought.options is None:
+            self.vectors.append(tuple(prices))
+            self.loads.append(bought.loads)
         total = bought.total
         own_options = []
         for job in region.own_priced:
-            row = jobs.problem.rows.row(job)
+            row = listed(jobs).problem.rows.row(job)
             own = region.prices_of_job(job, prices, multipliers)
             found = cheapest_option(own, row.supply, row.demand)
             if found is None:
@@ -120,13 +130,18 @@ class Passes:
 
     def _known(self, options: NDArray[Any]) -> list[Cut]:
         """Take up a pass of another search; a job of its own takes what its kind takes."""
-        jobs, apart = self.jobs, self.region.own_priced
+        jobs, apart = listed(self.jobs), self.region.own_priced
         own = [tuple(options[jobs.kind_of[job]].tolist()) for job in apart]
         return self._remember(options, jobs.loads(options, self.starts, apart), own)
 
+    @property
+    def known(self) -> int:
+        """How many passes there are to choose from, those of another search included."""
+        return len(self.options) or len(self.vectors)
+
     def _remember(
         self,
-        options: NDArray[Any],
+        options: NDArray[Any] | None,
         loads: Sequence[Sequence[int]],
         own_options: list[tuple[int, ...]],
     ) -> list[Cut]:
@@ -136,7 +151,8 @@ class Passes:
         for job, option in zip(region.own_priced, own_options, strict=True):
             mine = ((at, option[i]) for at, i, j in region.job_terms if j == job)
             cuts.append(Cut(option, tuple(mine)))
-        self.options.append(shortened(options))
+        if options is not None:
+            self.options.append(shortened(options))
         self.own_options.append(own_options)
         return cuts
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cms.certificate.conditions import Condition
     from cms.plugin.algorithm import Budget
 
-    from .jobs import Jobs
+    from .sharded_jobs import AnyJobs
 
 _MOST_PASSES = 400
 #: The relative difference at which the master and the best bound count as equal.
@@ -71,7 +71,7 @@ class PriceSearch(Passes):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : Jobs or ShardedJobs
         Of a reduced problem (every block serves some job and lies in some configuration).
     budget : Budget
     path : sequence of Condition, optional
@@ -98,7 +98,7 @@ class PriceSearch(Passes):
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: AnyJobs,
         budget: Budget,
         path: Sequence[Condition] = (),
         *,
@@ -208,12 +208,20 @@ class PriceSearch(Passes):
             stands = not self._add(evaluation[1]) and pull == 1 and rows == len(region.rows)
             if stands and not (self._looks_closer() if fine else self._turns_exact()):
                 break
-            often = len(self.jobs) >= _OFTEN_FROM or number >= 31
             # Counting passes instead of seconds keeps runs reproducible.
-            if often and (number + 1) & number == 0 and self.best is not None:
+            if self._is_told(number + 1) and self.best is not None:
                 yield self.best
         if self.best is not None and not self._budget.stopped:
             yield self.best
+
+    def _is_told(self, passes: int) -> bool:
+        """Whether after so many passes what is known counts: of large problems a claim is one more.
+
+        After 4, 16, 64 and so on, or after 32, 64 and so on of few jobs.
+        """
+        if passes & (passes - 1) or passes == 1:
+            return False
+        return passes >= 32 or (len(self.jobs) >= _OFTEN_FROM and bool(passes.bit_length() % 2))
 
     def _pull(self, number: int) -> Fraction:
         """How far towards the maximiser the next prices are.
@@ -391,7 +399,7 @@ class PriceSearch(Passes):
             if cut not in self._seen[group]:
                 self._seen[group].add(cut)
                 self._master.add(group, cut)
-                self._cuts.append((group, number % len(self.options), cut))
+                self._cuts.append((group, number % self.known, cut))
         return len(self._cuts) > before
 
     def _evaluate(

@@ -24,6 +24,7 @@ from .master import Cut
 from .points import Warm
 from .region import configuration_of
 from .search import PriceSearch
+from .sharded_jobs import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +130,7 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
 
 def _named(search: PriceSearch, budget: Budget) -> BasicSolution | None:
     """Name the numbers of a search at its end."""
-    problem, region = search.jobs.problem, search.region
+    problem, region = listed(search.jobs).problem, search.region
     mixture = _mixture(search, budget)
     if mixture is None or search.best is None:
         return None
@@ -149,7 +150,7 @@ def _mixture(search: PriceSearch, budget: Budget) -> Fractional | None:
     if search.machines and len(search.region.blocks) > MOST_BLOCKS:
         return _short(fractional(search))
     # The solver failed, or never came near the optimum: everybody takes the last pass as it is.
-    jobs, everybody = search.jobs, np.zeros(1, dtype=np.int64)
+    jobs, everybody = listed(search.jobs), np.zeros(1, dtype=np.int64)
     master = ExactMaster(search.region, 1, lambda: budget.stopped)
     master.add(0, Cut(tuple(jobs.loads(search.options[-1], everybody)[0])))
     if master.solve(extend=False) is None:
@@ -173,7 +174,7 @@ def _short(mixture: Fractional) -> Fractional:
 
 def _options(search: PriceSearch, mixture: Fractional) -> list[list[tuple[Option, Fraction]]]:
     """Return each job's options; jobs of one kind line up for the options of the kind."""
-    jobs, taken = search.jobs, search.options
+    jobs, taken = listed(search.jobs), search.options
     options: list[list[tuple[Option, Fraction]]] = [[] for _ in range(jobs.problem.n_jobs)]
     for group, shares in enumerate(mixture.shares):
         part = search.kinds_of_group(group)

@@ -6,9 +6,10 @@ leaves that have both in common are evaluated together, wherever in the tree the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..knapsack.pricing import common_denominator, price_jobs
 from .conditions import Condition, Prices, Worth, prices_of_jobs, refuse_breaches, refuse_misfits
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from ..problem.machine_problem import MachineProblem
-    from ..problem.problem import Problem
     from .quantity import Quantity
 
 
@@ -100,7 +100,7 @@ class LeafProofs:
 
 
 def cheapest_options(
-    problem: Problem,
+    problem: MachineProblem,
     leaf: Prices,
     path: tuple[Condition, ...],
     stopped: Callable[[], bool] | None,
@@ -113,9 +113,39 @@ def cheapest_options(
     )
     k = len(job_prices)
     own = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
-    pricing = price_jobs(
-        problem.rows, scaled[:k], special=own, stopped=stopped, undisturbed=undisturbed
+    found = paid(problem, scaled[:k], own, stopped, undisturbed)
+    return None if found is None else Worth(Fraction(found.total, denominator), found.unservable)
+
+
+class Paid(NamedTuple):
+    """What all jobs pay at least at whole prices, and whether some job cannot be served."""
+
+    total: int
+    unservable: bool
+
+
+@singledispatch
+def paid(
+    problem: Any,
+    prices: Sequence[int],
+    special: Mapping[int, Sequence[int]],
+    stopped: Callable[[], bool] | None,
+    undisturbed: int,
+) -> Paid | None:
+    """Price all jobs of a problem; None if it was stopped.
+
+    Parameters
+    ----------
+    problem : Problem
+        Or of another kind in which every block serves one job: it says how by registering here.
+    prices : sequence of k ints
+    special : Mapping[int, sequence of k ints]
+        Jobs with prices of their own.
+    stopped : callable, optional
+    undisturbed : int
+        The effort after which `stopped` is asked first.
+    """
+    found = price_jobs(
+        problem.rows, prices, special=special, stopped=stopped, undisturbed=undisturbed
     )
-    if pricing is None:
-        return None
-    return Worth(Fraction(pricing.total, denominator), bool(pricing.unservable))
+    return None if found is None else Paid(found.total, bool(found.unservable))

@@ -25,6 +25,7 @@ from .export import export
 from .init import init
 from .observe import observe
 from .options import UsageError
+from .pack import pack
 from .place import place
 from .plan import plan
 from .predictor import predictor, train
@@ -56,7 +57,7 @@ application = typer.Typer(
 )
 _COMMANDS = (
     init, plan, explain, rightsize, explore, capacity, simulate, solve, check, report,
-    observe, place, diff, transition, export, verify, reconcile, share, program, gpus,
+    observe, place, diff, transition, export, verify, reconcile, share, program, pack, gpus,
     algorithms,
 )  # fmt: skip
 for _command in _COMMANDS:

@@ -11,6 +11,7 @@ import typer
 from cms.errors import cut
 
 from .documents import open_document
+from .folders import check_folders
 from .options import Json, Output, Quiet, usage_error
 from .rechecking import (
     recheck_deployment,
@@ -31,8 +32,8 @@ _File = Annotated[
     Path,
     typer.Argument(
         metavar="problem.json",
-        help="A problem file, or a plan, deployment, transition or simulation; '-' is standard "
-        "input.",
+        help="A problem file or folder, or a plan, deployment, transition or simulation; '-' is "
+        "standard input.",
     ),
 ]
 _Solution = Annotated[
@@ -56,6 +57,9 @@ def check(
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
     refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
+    if problem.is_dir():
+        answer, faults = check_folders(session, problem, solution)
+        return _say(session, answer, faults, "machine", output)
     with session.reading("reading and checking"):
         plan = False
         kind, document = open_document(problem)
@@ -73,6 +77,13 @@ def check(
             _, answer, faults = recheck_plan(document)
         else:
             answer, faults = recheck_solution(document, read_document(solution, "cms-solution"))
+    return _say(session, answer, faults, "GPU" if plan else "machine", output)
+
+
+def _say(
+    session: Session, answer: Solution, faults: list[Violation], machine: str, output: Path | None
+) -> int:
+    """Say what holds of a solution, and what does not."""
     said = {
         "valid": not faults,
         "status": answer.status.value,
@@ -82,8 +93,8 @@ def check(
     }
     if session.json:
         session.print_json(lambda: said)
-    elif not quiet:
-        session.print_text(_report(answer, faults, "GPU" if plan else "machine"))
+    elif not session.quiet:
+        session.print_text(_report(answer, faults, machine))
     session.write(lambda: said, output)
     return Exit.FAILED if faults else Exit.ANSWER
 

@@ -69,8 +69,13 @@ class Progress:
         self._state: Incumbent | None = None
         self._printed: Incumbent | None = None
         self._over = False
+        self._doing = ""
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._write_lines, name="cms-progress", daemon=True)
+
+    def watch(self, what: str, done: int, of: int) -> None:
+        """Take note of how many shards of a problem are through; the next line says so."""
+        self._doing = f"  {what}: {decimal(done)} of {decimal(of)} shards"
 
     def __call__(self, incumbent: Incumbent) -> None:
         """Take note of an improvement; the thread writes it."""
@@ -114,7 +119,7 @@ class Progress:
         text = ""
         if self.lines == 0:
             text = log_head(self._what) + "\n"
-        text += log_line(state, seconds) + "\n"
+        text += log_line(state, seconds) + self._doing + "\n"
         self._printed = state
         self.lines += 1
         try:

@@ -118,6 +118,8 @@ def search(
         "gap": how.gap, "seed": how.seed, "threads": how.threads, "start": start,
         "cancel": session.interrupts.cancel,
     }  # fmt: skip
+    from cms.shards.problem import ShardedProblem
+
     from .progress import Progress
 
     ear = _Ear()
@@ -127,6 +129,8 @@ def search(
         else Progress(sys.stderr, counted, prepare=lambda: import_module(report))
     )
     with log as ear.log:
+        if isinstance(log, Progress) and isinstance(problem, ShardedProblem):
+            problem.engine.watch = log.watch
         return heard(
             session, lambda: _solve(problem, arguments, ear), patient=lambda: ear.has_schedule
         )

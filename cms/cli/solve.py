@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
+from . import folders, options
 from .documents import open_document
 from .published import load_published, names_of
 from .searching import Search, lacking, search
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     Path | None,
-    typer.Argument(metavar="problem.json", help="The problem; '-' is standard input."),
+    typer.Argument(
+        metavar="problem.json", help="The problem, or its folder; '-' is standard input."
+    ),
 ]
 
 
@@ -51,15 +53,28 @@ def solve(
     seed: options.Seed = 0,
     threads: options.Threads = None,
     start: options.Start = None,
+    cluster: folders.Cluster = None,
+    journal: folders.Journal = None,
     picture: options.Picture = None,
     output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Solve a problem file: the fewest machines, with a proved bound."""
+    """Solve a problem file or folder: the fewest machines, with a proved bound."""
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
+    is_folder = problem is not None and problem.is_dir()
+    source = context.get_parameter_source("time_limit")
+    if is_folder and (source is None or source.name == "DEFAULT"):
+        time_limit = "none"  # it takes what it takes: minutes for 100 million jobs
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
+    if problem is not None and is_folder:
+        if picture is not None:
+            raise options.usage_error("of a problem folder there is no picture", "--picture")
+        return folders.solve_folder(session, problem, how, output, cluster, journal)
+    for value, name in ((cluster, "--cluster"), (journal, "--journal")):
+        if value is not None:
+            raise options.usage_error("is for problem folders, as cms pack writes them", name)
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():

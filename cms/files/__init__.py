@@ -13,6 +13,7 @@ from .numerals import is_missing, number_hint, number_in
 from .problems import problem_from_json, problem_to_json, read_problem, write_problem
 from .programs import write_program
 from .schedules import schedule_from_json, schedule_to_json
+from .shards.problems import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, StrPath, read_source, write_bytes
 from .tables import Cell, Header, Table, TableRow, read_table
@@ -26,6 +27,8 @@ __all__ = [
     "read_solution",
     "write_program",
     "write_solution",
+    "open_problem",
+    "pack",
     # their parts of other documents
     "problem_to_json",
     "problem_from_json",

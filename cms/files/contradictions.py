@@ -48,7 +48,7 @@ def _schedule(fields: Mapping[str, Node], solution: Solution) -> None:
         raise fields["cost"].wrong(f"a number, {since}")
     if not has_schedule and solution.cost is not None:
         raise fields["cost"].wrong(f"null, {since}")
-    if not has_schedule and len(solution.schedule.groups):
+    if not has_schedule and solution.schedule != type(solution.schedule)():
         raise fields["schedule"].error(
             f"{fields['schedule'].label} has machines", expected=f"none, {since}"
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidOption
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from ..schedule.schedule import Schedule
+from ..shards.schedule import ShardedSchedule
 from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
@@ -18,6 +21,7 @@ from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
 from .schedules import schedule_from_json, schedule_to_json
+from .shards.solutions import schedule_reader, write_solution_folder
 from .shortages import refuse_malformed_shortage, shortage_to_json
 from .source import StrPath
 
@@ -57,22 +61,28 @@ def read_solution(path: StrPath) -> Solution:
     >>> read_solution(path).schedule == solution.schedule
     True
     """
+    folder = Path(os.fspath(path))
+    if str(path) != "-" and folder.is_dir():
+        node = read_document(folder / "solution.json", "cms-solution-folder")
+        return _solution(node, "cms-solution-folder", schedule_reader(folder))
     return solution_from_json(read_document(path, "cms-solution"))
 
 
 def write_solution(solution: Solution, path: StrPath) -> None:
-    """Write a solution to a JSON file, one group of machines a line.
+    """Write a solution to a JSON file, one group of machines a line; of shards to a folder.
 
     Parameters
     ----------
     solution : Solution
+        If its schedule is in shards, the counts are evaluated, and checked again while they are
+        written.
     path : str or path-like
-        The file; ``-`` is standard output.
+        The file; ``-`` is standard output. Or the folder, which must not be there yet.
 
     Raises
     ------
     FileError
-        If the file cannot be written.
+        If the file or folder cannot be written.
 
     Examples
     --------
@@ -83,7 +93,11 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     >>> '"status": "optimal"' in path.read_text()
     True
     """
-    write_document(lambda: solution_to_json(solution), path)
+    schedule: Any = solution.schedule
+    if isinstance(schedule, ShardedSchedule):
+        write_solution_folder(_document(solution, None), schedule, Path(os.fspath(path)))
+    else:
+        write_document(lambda: solution_to_json(solution), path)
 
 
 def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> dict[str, Any]:
@@ -103,7 +117,23 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
     kind: type = type(solution.schedule)
     if not issubclass(kind, Schedule):
         raise InvalidOption(f"a schedule of type {kind.__name__} has no document")
-    document = {
+    document = _document(solution, schedule_to_json(solution.schedule))
+    return document if shortage is None else document | {"shortage": shortage_to_json(shortage)}
+
+
+def solution_summary(solution: Solution) -> dict[str, Any]:
+    """Return the document of a solution in shards without the blocks of its jobs."""
+    schedule: Any = solution.schedule
+    machines = [
+        {"machine": shape.machine, "configuration": dict(shape.blocks), "count": number}
+        for shape, number in schedule.machines.items()
+    ]
+    return _document(solution, {"machines": machines})
+
+
+def _document(solution: Solution, schedule: dict[str, Any] | None) -> dict[str, Any]:
+    """Put all parts of a solution in their order."""
+    return {
         **head("cms-solution"),
         "problem_sha256": solution.problem_sha256,
         "status": solution.status.value,
@@ -116,7 +146,7 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
         "lower_bound": number_to_json(solution.lower_bound),
         "claimed_bound": _optional(solution.claimed_bound),
         "gap": _optional(solution.gap),
-        "schedule": schedule_to_json(solution.schedule),
+        "schedule": schedule,
         "certificate": {
             "problem_sha256": solution.problem_sha256,
             "tree": solution.certificate.to_json(),
@@ -133,7 +163,6 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
             for line in solution.history
         ],
     }
-    return document if shortage is None else document | {"shortage": shortage_to_json(shortage)}
 
 
 def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
@@ -151,7 +180,12 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
         Naming the value at fault.
     """
     node = document if isinstance(document, Node) else Node(document)
-    check_head(node, "cms-solution")
+    return _solution(node, "cms-solution", schedule_from_json)
+
+
+def _solution(node: Node, kind: str, read_schedule: Callable[[Node], Any]) -> Solution:
+    """Read a solution whose schedule is read as said."""
+    check_head(node, kind)
     fields = node.object(_KEYS, ("shortage",))
     sha256 = _sha256(fields["problem_sha256"])
     certificate = fields["certificate"].object(("problem_sha256", "tree"))
@@ -165,7 +199,7 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
         stop_reason=StopReason(fields["stop_reason"].one_of(list(StopReason))),
         method=fields["method"].text(),
         seconds=_seconds(fields["seconds"]),
-        schedule=schedule_from_json(fields["schedule"]),
+        schedule=read_schedule(fields["schedule"]),
         cost=fields["cost"].number_or_null(),
         certificate=certificate_from_json(certificate["tree"]),
         lower_bound=fields["lower_bound"].number(minimum=None),

@@ -175,7 +175,7 @@ def price_jobs(
         problem do not fit into 63 bits, these are priced on their outer image, so that the total is
         at most the exact one.
     prices : sequence of k ints
-        >= 0. Up to :func:`largest_price` nearly all rows are priced by compiled code.
+        >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
     weights : ndarray of int64, shape (n,), optional
         How often each row counts (:func:`cms.knapsack.kinds.kinds`); >= 0, below 2**31 together.
     want_options : bool, default False
@@ -237,17 +237,24 @@ def _loaded() -> bool:
     return module is not None and module.loaded()
 
 
-def largest_price(rows: Rows) -> int:
-    """Return the largest price at which compiled code prices all but one row in a thousand.
+def price_histogram(rows: Rows) -> list[int]:
+    """Count the rows by the bits that a price may have for compiled code to price them.
 
     A row where price times demand (of a huge demand: times what is left once most of it is bought)
-    exceeds 62 bits is worked out on Python integers, at a hundredth of the speed.
+    exceeds 62 bits is worked out on Python integers, at a hundredth of the speed. The histograms of
+    parts of the rows add up to that of all; :func:`price_bits` reads it.
+
+    Returns
+    -------
+    list of 64 ints
+        How many rows take prices of so many bits at most.
 
     Examples
     --------
     >>> from cms.problem.rows import Rows
-    >>> largest_price(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"])).bit_length()
-    22
+    >>> found = price_histogram(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"]))
+    >>> {bits: rows for bits, rows in enumerate(found) if rows}
+    {22: 1, 59: 1}
     """
     most = np.minimum(rows.supplies.max(axis=1, initial=0), rows.demands)
     # Of a demand of very many blocks so much is bought at once that less than this is left.
@@ -257,8 +264,25 @@ def largest_price(rows: Rows) -> int:
         rows.demands,
     )
     reach = np.maximum(left + most, rows.demands // np.maximum(most, 1))
-    last = len(reach) - 1 - len(reach) // 1000
-    return SAFE - 1 if last < 0 else (SAFE - 1) // max(1, int(np.partition(reach, last)[last]))
+    powers = np.int64(1) << np.arange(63, dtype=np.int64)
+    bits = np.searchsorted(powers, (SAFE - 1) // np.maximum(reach, 1), side="right")
+    return list(np.bincount(bits, minlength=64).tolist())
+
+
+def price_bits(histogram: Sequence[int]) -> int:
+    """Return the most bits of prices at which compiled code does all but one row in a thousand.
+
+    Examples
+    --------
+    >>> price_bits([0] * 22 + [1] + [0] * 36 + [999] + [0] * 4)
+    59
+    """
+    beyond = sum(histogram) // 1000
+    for bits, rows in enumerate(histogram):
+        beyond -= rows
+        if beyond < 0:
+            return bits
+    return (SAFE - 1).bit_length()
 
 
 def _checked(weights: NDArray[np.int64], n: int) -> NDArray[np.int64]:

@@ -47,6 +47,7 @@ from ..certificate.certificate import Certificate
 from ..errors import AlgorithmError
 from ..problem.problem import Problem
 from ..schedule.schedule import Schedule
+from ..shards.schedule import ShardedSchedule
 from ..values.numbers import Number, exact, shown_object
 from .guarantee import Guarantee
 
@@ -88,7 +89,7 @@ class Named:
 
     Parameters
     ----------
-    claim : Schedule, Certificate or SolverBound
+    claim : Schedule, ShardedSchedule, Certificate or SolverBound
     part : str
         A few words, at most 100 letters on one line: "block prices, 7 passes".
 
@@ -98,7 +99,7 @@ class Named:
     'exact program'
     """
 
-    claim: Schedule | Certificate | SolverBound
+    claim: Schedule | ShardedSchedule | Certificate | SolverBound
     part: str
 
     def __post_init__(self) -> None:
@@ -108,7 +109,7 @@ class Named:
 
 
 #: What an algorithm yields.
-Claim: TypeAlias = Schedule | Certificate | SolverBound | Named
+Claim: TypeAlias = Schedule | ShardedSchedule | Certificate | SolverBound | Named
 
 
 @dataclass(frozen=True, slots=True)

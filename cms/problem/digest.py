@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,41 +17,91 @@ if TYPE_CHECKING:
     from .machine_problem import MachineProblem
     from .rows import Rows
 
+#: Consecutive jobs that are hashed together: parts of a problem can be hashed by themselves.
+LEAF = 2**16
 # Rows hashed at once: what that needs stays in the processor's cache.
 _ROWS_AT_ONCE = 2**13
 
 
-def digest(problem: MachineProblem, rows: Rows) -> str:
+def digest(problem: MachineProblem, leaves: Iterable[bytes]) -> str:
     """Return the same 64 digits for equal machines and rows; ``docs/reference/files.md`` says how.
+
+    Parameters
+    ----------
+    problem : MachineProblem
+    leaves : iterable of bytes
+        The digests of all its jobs, as :func:`leaf_digests` makes them.
 
     Examples
     --------
     >>> from cms import Problem
     >>> problem = Problem(configurations=Configuration({"7g": 1}))
-    >>> digest(problem, problem.rows)[:8]
-    '4049a668'
+    >>> digest(problem, [])[:8]
+    '64cedef6'
     """
-    found = hashlib.sha256()
-    for line in hashed_machines("cms-problem-1", problem):
-        found.update(line)
-    order = sorted(range(len(problem.blocks)), key=lambda i: problem.blocks[i])
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        table = np.empty((len(rows.demands[part]), len(order) + 2), dtype="<i8")
-        table[:, 0], table[:, 1] = rows.denominators[part], rows.demands[part]
-        table[:, 2:] = rows.supplies[part][:, order]
-        found.update(table.data)
-    for j, row in rows.wide.items():
-        numbers = (j, row.denominator, row.demand, *(row.supply[i] for i in order))
-        found.update((":".join(str(number) for number in numbers) + "\n").encode())
+    found = hashlib.sha256(_title("cms-problem-2", problem))
+    for leaf in leaves:
+        found.update(leaf)
     return found.hexdigest()
 
 
+def leaf_digests(
+    names: Sequence[str], rows: Rows, blocks: Sequence[str], first: int = 0
+) -> Iterator[bytes]:
+    """Iterate over the digests of the leaves of consecutive jobs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all jobs of the problem.
+    rows : Rows
+        Of jobs from ``first`` on, which is where a leaf begins.
+    blocks : sequence of str
+        The columns of the rows.
+    first : int, optional
+
+    Examples
+    --------
+    >>> from cms.problem.rows import Rows
+    >>> rows = Rows.from_arrays([6] * 70_000, [[4]] * 70_000, NumberedNames("j", 70_000), ["x"])
+    >>> whole = [*leaf_digests(NumberedNames("j", 70_000), rows, ["x"])]
+    >>> part = rows.part(LEAF, 70_000)
+    >>> [*leaf_digests(NumberedNames("j", 70_000), part, ["x"], LEAF)] == whole[1:]
+    True
+    """
+    order = sorted(range(len(blocks)), key=blocks.__getitem__)
+    wide = sorted(rows.wide)
+    for begin in range(0, len(rows), LEAF):
+        end = min(begin + LEAF, len(rows))
+        found = hashlib.sha256()
+        for lines in _lines(names, first + begin, first + end):
+            found.update(lines)
+        found.update(b"\n")
+        for start in range(begin, end, _ROWS_AT_ONCE):
+            part = slice(start, min(start + _ROWS_AT_ONCE, end))
+            table = np.empty((part.stop - start, len(order) + 2), dtype="<i8")
+            table[:, 0], table[:, 1] = rows.denominators[part], rows.demands[part]
+            table[:, 2:] = rows.supplies[part][:, order]
+            found.update(table.data)
+        for j in wide[bisect_left(wide, begin) : bisect_left(wide, end)]:
+            row = rows.wide[j]
+            numbers = (first + j, row.denominator, row.demand, *(row.supply[i] for i in order))
+            found.update((":".join(str(number) for number in numbers) + "\n").encode())
+        yield found.digest()
+
+
 def hashed_machines(title: str, problem: MachineProblem, **more: object) -> Iterator[bytes]:
-    """Iterate over what the digest of any kind begins with: title, machines, the jobs' names.
+    """Iterate over what the digest of other kinds begins with: title, machines, the jobs' names.
 
     ``more`` goes into the line of JSON that describes the machines.
     """
+    yield _title(title, problem, **more)
+    yield from _lines(problem.job_names, 0, len(problem.job_names))
+    yield b"\n"
+
+
+def _title(title: str, problem: MachineProblem, **more: object) -> bytes:
+    """Return the lines of the title and of the machines."""
     head = {
         "blocks": sorted(problem.blocks),
         "configurations": [_canonical(c) for c in problem.configurations],
@@ -60,18 +111,16 @@ def hashed_machines(title: str, problem: MachineProblem, **more: object) -> Iter
         **more,
     }
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-    yield f"{title}\n{text}\n".encode()
-    yield from _lines(problem.job_names)
-    yield b"\n"
+    return f"{title}\n{text}\n".encode()
 
 
-def _lines(names: Sequence[str]) -> Iterator[bytes]:
-    """Iterate over the names in UTF-8, each followed by a line end, many at a time."""
+def _lines(names: Sequence[str], begin: int, end: int) -> Iterator[bytes]:
+    """Iterate over some names in UTF-8, each followed by a line end, many at a time."""
     if isinstance(names, NumberedNames):
-        yield from names.lines()
+        yield from names.lines(begin, end)
         return
-    for start in range(0, len(names), _ROWS_AT_ONCE):
-        yield ("\n".join(names[start : start + _ROWS_AT_ONCE]) + "\n").encode()
+    for start in range(begin, end, _ROWS_AT_ONCE):
+        yield ("\n".join(names[start : min(start + _ROWS_AT_ONCE, end)]) + "\n").encode()
 
 
 def _canonical(shape: AnyConfiguration) -> dict[str, Any]:

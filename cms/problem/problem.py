@@ -20,7 +20,7 @@ from .checking import (
     from_counts,
     refuse_unknown_blocks,
 )
-from .digest import digest
+from .digest import digest, leaf_digests
 from .machine_problem import MachineProblem
 from .parts import (
     AnyConfiguration,
@@ -272,6 +272,15 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
             found |= ((rows.supplies[part] > 0) & (rows.demands[part] > 0)[:, None]).any(axis=0)
         return found
 
+    @property
+    def wants_anything(self) -> bool:
+        """Whether some job has a demand."""
+        return bool(self.rows.wants.any())
+
+    def all_servable(self, blocks: Sequence[int]) -> bool:
+        """Whether every job wants nothing, or gets something from one of these blocks."""
+        return bool(self.rows.servable(blocks).all())
+
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need: more of it never help.
 
@@ -309,7 +318,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
-        return digest(self, self.rows)
+        return digest(self, leaf_digests(self.job_names, self.rows, self.blocks))
 
 
 class _Jobs(Sequence[Job]):

@@ -72,6 +72,26 @@ class Rows:
         put(self, "wide", FrozenMap(wide))
         put(self, "_images", [])
 
+    @classmethod
+    def owned(
+        cls,
+        demands: NDArray[np.int64],
+        supplies: NDArray[np.int64],
+        denominators: NDArray[np.int64],
+        wide: Mapping[int, Row],
+    ) -> Rows:
+        """Build from arrays that nobody else holds, or can write to, without a copy."""
+        rows, put = cls.__new__(cls), object.__setattr__
+        for name, values in zip(
+            ("demands", "supplies", "denominators"), (demands, supplies, denominators), strict=True
+        ):
+            values = values.view()
+            values.flags.writeable = False
+            put(rows, name, values)
+        put(rows, "wide", FrozenMap(wide))
+        put(rows, "_images", [])
+        return rows
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Rows is immutable: {name!r} cannot be set")
 
@@ -241,6 +261,42 @@ class Rows:
         if self.wide:
             wide = {at: self.wide[j] for at, j in enumerate(jobs.tolist()) if j in self.wide}
         return Rows(self.demands[jobs], self.supplies[jobs], self.denominators[jobs], wide)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return consecutive rows, without a copy of their numbers.
+
+        Examples
+        --------
+        >>> Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"]).part(1, 2).row(0)
+        Row(demand=5, supply=(9,), denominator=1)
+        """
+        wide = {j - start: row for j, row in self.wide.items() if start <= j < stop}
+        part = slice(start, stop)
+        columns = self.demands[part], self.supplies[part], self.denominators[part]
+        return Rows.owned(*columns, wide)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows], n_blocks: int) -> Rows:
+        """Put rows one after the other.
+
+        Examples
+        --------
+        >>> rows = Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"])
+        >>> Rows.joined([rows, rows.part(0, 1)], 1).demands.tolist()
+        [6, 5, 6]
+        """
+        wide: dict[int, Row] = {}
+        first = 0
+        for part in parts:
+            wide |= {first + j: row for j, row in part.wide.items()}
+            first += len(part)
+        none = np.zeros(0, dtype=np.int64)
+        return cls.owned(
+            np.concatenate([none, *(part.demands for part in parts)]),
+            np.concatenate([none.reshape(0, n_blocks), *(part.supplies for part in parts)]),
+            np.concatenate([none, *(part.denominators for part in parts)]),
+            wide,
+        )
 
     @property
     def inner(self) -> Image:

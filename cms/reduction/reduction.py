@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ..certificate.certificate import BlockPrices
 from ..problem.parts import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
 from ..problem.problem import Problem
+from ..problem.rows import Rows
 from ..running.stopping import look, never
 from ..schedule.schedule import Schedule
+from ..shards.counts import Widened
+from ..shards.problem import ShardedProblem
+from ..shards.schedule import ShardedSchedule
 from .dominance import beaten
 
 if TYPE_CHECKING:
@@ -35,14 +39,14 @@ class Reduction:
 
     Attributes
     ----------
-    original, problem : Problem
+    original, problem : Problem or ShardedProblem
         Before and after; jobs and blocks keep their names.
     lost : tuple of str
         Blocks that serve some job but that no machine can have.
     """
 
-    original: Problem
-    problem: Problem
+    original: Any
+    problem: Any
     lost: tuple[Block, ...]
     _origins: tuple[tuple[Configuration, Configuration], ...]
 
@@ -63,7 +67,11 @@ class Reduction:
             {**leaf.prices, **dear}, leaf.limit_prices, leaf.multipliers, leaf.proper
         )
 
-    def restore(self, schedule: Schedule) -> Schedule:
+    @overload
+    def restore(self, schedule: Schedule) -> Schedule: ...
+    @overload
+    def restore(self, schedule: ShardedSchedule) -> ShardedSchedule: ...
+    def restore(self, schedule: Schedule | ShardedSchedule) -> Schedule | ShardedSchedule:
         """Translate a schedule of the reduced problem into one of the original.
 
         A certificate needs no translation but :meth:`restore_prices` as long as it branches on
@@ -72,6 +80,12 @@ class Reduction:
         it.)
         """
         origin = dict(self._origins)
+        if isinstance(schedule, ShardedSchedule):
+            names = ((self.original.own(c), n) for c, n in schedule.machines.items())
+            index = self.original.block_index
+            columns = tuple(index[block] for block in self.problem.blocks)
+            widened = Widened(schedule.counts, columns, len(index))
+            return ShardedSchedule({origin.get(c, c): n for c, n in names}, widened, self.original)
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(
@@ -79,7 +93,7 @@ class Reduction:
         )
 
 
-def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
+def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = never) -> Reduction:
     """Leave out what cannot matter.
 
     In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
@@ -89,7 +103,8 @@ def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or ShardedProblem
+        In shards jobs without a demand stay, and buy nothing.
     stopped : callable, optional
         Asked a few times a second, however large the problem is.
 
@@ -113,8 +128,6 @@ def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
     >>> small.problem.configurations, small.problem.blocks, list(small.problem.job_names)
     ((Configuration(3g on machine),), ('3g',), ['bert'])
     """
-    rows = problem.rows
-    jobs = np.flatnonzero(rows.wants)
     held = set(held_blocks(problem.configurations))
     useful: list[int] = np.flatnonzero(problem.serving_blocks(stopped)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
@@ -134,14 +147,21 @@ def reduce(problem: Problem, stopped: Callable[[], bool] = never) -> Reduction:
         for small, large in (trimmed[at] for at in alive)
         if isinstance(small, Configuration) and isinstance(large, Configuration)
     )
-    everything = len(jobs) == problem.n_jobs
-    reduced = Problem._rebuild(
+    head = (
         tuple(problem.blocks[i] for i in kept),
         tuple(shapes[at] for at in alive),
         problem.machine_types,
-        problem.job_names if everything else tuple(problem.job_names[j] for j in jobs.tolist()),
-        rows.select(jobs, kept, cut=True, stopped=stopped),
     )
+    reduced: Problem | ShardedProblem
+    if isinstance(problem, ShardedProblem):
+        reduced = problem.narrowed(Problem._rebuild(*head, (), Rows.joined((), len(kept))), kept)
+    else:
+        rows = problem.rows
+        jobs = np.flatnonzero(rows.wants)
+        names = problem.job_names
+        if len(jobs) < problem.n_jobs:
+            names = tuple(names[j] for j in jobs.tolist())
+        reduced = Problem._rebuild(*head, names, rows.select(jobs, kept, cut=True, stopped=stopped))
     lost = (problem.blocks[i] for i in useful if problem.blocks[i] not in held)
     return Reduction(problem, reduced, tuple(lost), origins)
 
@@ -162,7 +182,7 @@ def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
 
 
 def _trimmed(
-    problem: Problem, names: set[str], stopped: Callable[[], bool]
+    problem: Problem | ShardedProblem, names: set[str], stopped: Callable[[], bool]
 ) -> Iterator[tuple[AnyConfiguration, AnyConfiguration]]:
     """Yield each configuration without its useless blocks, beside the original."""
     for number, shape in enumerate(problem.configurations):

@@ -80,10 +80,8 @@ class JobReferee(MachineReferee[Problem]):
         certificate = first_certificate(problem)
         usable = [i for i, block in enumerate(problem.blocks) if block not in certificate.prices]
         # Seen at a glance, this spares every other problem a pass of pricing.
-        seen = problem.rows.servable(usable).all()
-        if not seen and certificate.proves_infeasible(problem):
+        if not problem.all_servable(usable) and certificate.proves_infeasible(problem):
             bound = round_up(certificate.bound(problem), self.step)
             return First(certificate, bound, infeasible=True)
-        return First(
-            certificate, Fraction(0), schedule=None if problem.rows.wants.any() else Schedule()
-        )
+        nothing = None if problem.wants_anything else self.schedules()
+        return First(certificate, Fraction(0), schedule=nothing)

@@ -62,18 +62,21 @@ class NumberedNames(Sequence[str]):
                     return number
         raise ValueError(f"{name!r} is not one of {self._prefix}0 ... {self._prefix}{self._n - 1}")
 
-    def lines(self) -> Iterator[bytes]:
-        """Iterate over the names in UTF-8, each followed by a line end, many at a time.
+    def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """Iterate over some names in UTF-8, each followed by a line end, many at a time.
 
         Examples
         --------
         >>> b"".join(NumberedNames("j", 11).lines())[-10:]
         b'j8\\nj9\\nj10\\n'
+        >>> b"".join(NumberedNames("j", 99).lines(9, 11))
+        b'j9\\nj10\\n'
         """
         prefix = np.frombuffer(self._prefix.encode(), dtype=np.uint8)
-        first, digits = 0, 1
-        while first < self._n:
-            after = min(self._n, 10**digits)
+        last = self._n if end is None else min(end, self._n)
+        first, digits = begin, len(str(begin))
+        while first < last:
+            after = min(last, 10**digits)
             for start in range(first, after, _NAMES_AT_ONCE):
                 numbers = np.arange(start, min(start + _NAMES_AT_ONCE, after))
                 text = np.empty((len(numbers), len(prefix) + digits + 1), dtype=np.uint8)

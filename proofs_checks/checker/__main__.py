@@ -15,9 +15,7 @@ from .reading import check_head, parse_document
 from .replay import examine_transition
 from .sharing import examine_sharing, read_sharing
 from .solution import examine
-
-# Of a million jobs without a machine nobody reads the last.
-_SPELLED_OUT = 100
+from .verdict import told, unreadable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,18 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             documents.append(parse_document(path.read_text(encoding="utf-8-sig")))
         except (OSError, ValueError) as fault:
-            print(f"{path}: {fault}", file=sys.stderr)
-            return 2
+            return unreadable(path, fault)
     words = ""
     try:
         faults, words = _examined(documents)
     except ValueError as fault:
         faults = [str(fault)]
-    for sentence in faults[:_SPELLED_OUT] or [words]:
-        print(f"{paths[-1]}: {sentence}", file=sys.stderr if faults else sys.stdout)
-    if len(faults) > _SPELLED_OUT:
-        print(f"{paths[-1]}: and {len(faults) - _SPELLED_OUT} faults more", file=sys.stderr)
-    return 1 if faults else 0
+    return told(paths[-1], faults, words)
 
 
 def _examined(documents: list[Any]) -> tuple[list[str], str]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from .boxes import Extra, dearest_with_extras
 from .dearest import Function
 from .functions import paid, read_functions
 from .knapsacks import cheapest_price, integers
-from .problem import Bounded, Listed, Problem, Row, multiset, read_problem
+from .problem import Bounded, Listed, Problem, multiset, read_problem
 from .reading import ZERO, Fault, as_a, integer, known_name, number, record, show, table_over
 
 # Branches above one another, and leaves, that a tree may have; docs/reference/files.md says so.
@@ -134,6 +134,11 @@ class Leaf:
         pairs = [(side.what, w) for side, w in self.weighted if side.kind == _WITH and w]
         return [(dict(least), w) for (of, least), w in pairs if of == machine]
 
+    @property
+    def special(self) -> frozenset[str]:
+        """The jobs whose blocks some side counts."""
+        return frozenset(side.what[1] for side, _ in self.weighted if side.kind == "blocks_of_job")
+
     def of_type(self, machine: str) -> Fraction:
         """The s·μ of the sides that count machines of this type, as often as they count one."""
         sides = [(dict(side.what), w) for side, w in self.weighted if side.kind == _OF_TYPE]
@@ -177,7 +182,52 @@ def read_leaf(leaf: object, sides: tuple[Side, ...], problem: Problem) -> Leaf:
     return Leaf(price, limit_price, weighted, proper, functions)
 
 
-def _leaf_bound(read: Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | None:
+class Jobs(Protocol):
+    """What a certificate asks of all jobs together."""
+
+    def worth(self, prices: Sequence[Fraction], special: frozenset[str]) -> Fraction:
+        """What the jobs but the special ones pay at least at the blocks' prices: the sum of h_j."""
+
+    def use(self, block: str) -> int:
+        """How many blocks of one type all jobs can use: each as many as serve it without others."""
+
+    def unserved(self) -> bool:
+        """Whether some job has a demand and no block that covers any of it."""
+
+
+class JobsAtHand:
+    """The jobs of a problem that is read as a whole."""
+
+    def __init__(self, problem: Problem) -> None:
+        # Equal jobs have equal h. Those of equal supply, one after the other, share what is found
+        # out.
+        rows = (job.row for job in problem.jobs.values())
+        self._rows = Counter(sorted(rows, key=attrgetter("supply")))
+        self._problem = problem
+        self._use = cache(self._used)
+
+    def worth(self, prices: Sequence[Fraction], special: frozenset[str]) -> Fraction:
+        """Price the rows one by one."""
+        coin, costs = integers(prices)
+        left = self._rows - Counter(self._problem.jobs[j].row for j in special)
+        return coin * sum(
+            (cheapest_price(costs, row.supply, row.demand) or 0) * n for row, n in left.items()
+        )
+
+    def use(self, block: str) -> int:
+        """Add up what each job can use."""
+        return self._use(self._problem.blocks.index(block))
+
+    def _used(self, at: int) -> int:
+        rows = self._rows.items()
+        return sum(-(-r.demand // r.supply[at]) * times for r, times in rows if r.supply[at])
+
+    def unserved(self) -> bool:
+        """Look for such a job."""
+        return any(row.demand and not any(row.supply) for row in self._rows)
+
+
+def _leaf_bound(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction | None:
     """What a leaf proves for the schedules on its sides of the branches; None: there are none.
 
     Let a schedule have x_C machines of configuration C, of machine type m, and give job j y_ij
@@ -208,46 +258,43 @@ def _leaf_bound(read: Leaf, problem: Problem, rows: Counter[Row]) -> Fraction | 
     of a set can do without blocks that nobody has. A schedule that has come so far costs no more
     than it did; and whatever its quantities are now, it is on all sides above some leaf.
     """
+    for i, count in read.proper.items():
+        if count < jobs.use(i):
+            raise Fault(
+                f"the proper count of {show(i)} is {show(count)}; all jobs together can use "
+                f"{show(jobs.use(i))}"
+            )
     bound = sum((w * side.limit for side, w in read.weighted), ZERO)
     bound -= sum(read.limit_price[m] * (t.limit or 0) for m, t in problem.machine_types.items())
-    paid_by_jobs, nobody_can = _jobs_pay(read, problem, rows)
-    bound += paid_by_jobs
+    bound += _jobs_pay(read, problem, jobs)
+    refuse_breach(read, problem)
+    if bound > 0 and _dearer_machine(read, problem, with_costs=False) is None:
+        return None
+    return None if jobs.unserved() else bound
+
+
+def refuse_breach(read: Leaf, problem: Problem) -> None:
+    """Refuse a leaf by itself, whatever the jobs' numbers are."""
+    for job in sorted(read.special) if read.functions is None else []:
+        _own_prices(read, problem, job)
     breach = _dearer_machine(read, problem, with_costs=True)
     if breach is not None:
         raise Fault(breach)
-    if bound > 0 and _dearer_machine(read, problem, with_costs=False) is None:
-        return None
-    return None if nobody_can else bound
 
 
-def _jobs_pay(read: Leaf, problem: Problem, rows: Counter[Row]) -> tuple[Fraction, bool]:
-    """What all jobs pay at least, and whether some job is served by no block at all."""
+def _jobs_pay(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction:
+    """What all jobs pay at least; those that no block serves pay nothing."""
     if read.functions is not None and problem.sharing is not None:
         charges = [(*side.what, w) for side, w in read.weighted if side.kind == "blocks_of_job"]
-        pays = paid(problem, problem.sharing, read.price, read.functions, charges)
-        # A row says what each block gives a job alone: more than nothing where it gives some mix.
-        lost = any(job.demand and not any(job.row.supply) for job in problem.jobs.values())
-        return pays, lost
+        return paid(problem, problem.sharing, read.price, read.functions, charges)
     if any(side.kind == "blocks_of_job" and side.what[2] for side, _ in read.weighted):
         raise Fault("a leaf below a branch on turns of a job has no price functions")
-    special = {side.what[1] for side, _ in read.weighted if side.kind == "blocks_of_job"}
-    rows_of_special = [problem.jobs[j].row for j in sorted(special)]
-    worth, nobody_can = ZERO, False
-    for prices, times_of in [
-        (list(read.price.values()), rows - Counter(rows_of_special)),
-        *(
-            (_own_prices(read, problem, j), {row: 1})
-            for j, row in zip(sorted(special), rows_of_special, strict=True)
-        ),
-    ]:
-        coin, costs = integers(prices)
-        total = 0
-        for row, times in times_of.items():
-            option = cheapest_price(costs, row.supply, row.demand)
-            nobody_can = nobody_can or option is None
-            total += (option or 0) * times
-        worth += coin * total
-    return worth, nobody_can
+    worth = jobs.worth(list(read.price.values()), read.special)
+    for job in sorted(read.special):
+        row = problem.jobs[job].row
+        coin, costs = integers(_own_prices(read, problem, job))
+        worth += coin * (cheapest_price(costs, row.supply, row.demand) or 0)
+    return worth
 
 
 def _own_prices(leaf: Leaf, problem: Problem, job: str) -> list[Fraction]:
@@ -284,33 +331,24 @@ def _dearer_machine(leaf: Leaf, problem: Problem, *, with_costs: bool) -> str | 
     return None
 
 
-def _use(rows: Counter[Row], at: int) -> int:
-    """How many blocks of one type all jobs can use: each as many as serve it without others."""
-    return sum(
-        -(-row.demand // row.supply[at]) * times for row, times in rows.items() if row.supply[at]
-    )
+def read_leaves(tree: object, problem: Problem) -> list[Leaf]:
+    """Read all leaves of a tree but those that prove the same as one before.
+
+    These are of equal prices, below the same sides that count.
+    """
+    leaves = (read_leaf(leaf, sides, problem) for leaf, sides in list(leaves_of(tree, problem)))
+    return list({leaf.key(): leaf for leaf in leaves}.values())
+
+
+def least_bound(leaves: Sequence[Leaf], problem: Problem, jobs: Jobs) -> Fraction | None:
+    """What leaves prove for all schedules: the least that one proves; None: there are none."""
+    bounds = [_leaf_bound(leaf, problem, jobs) for leaf in leaves]
+    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def tree_bound(tree: object, problem: Problem) -> Fraction | None:
-    """What a tree proves for all schedules: the least that a leaf proves; None: there are none."""
-    # Equal jobs have equal h. Those of equal supply, one after the other, share what is found out.
-    rows = Counter(sorted((j.row for j in problem.jobs.values()), key=attrgetter("supply")))
-    leaves = list(leaves_of(tree, problem))
-    # Leaves of equal prices, below the same sides that count, prove the same.
-    bounds: dict[object, Fraction | None] = {}
-    use = cache(lambda i: _use(rows, problem.blocks.index(i)))
-    for leaf, sides in leaves:
-        read = read_leaf(leaf, sides, problem)
-        for i, count in read.proper.items():
-            if count < use(i):
-                raise Fault(
-                    f"the proper count of {show(i)} is {show(count)}; all jobs together can use "
-                    f"{show(use(i))}"
-                )
-        key = read.key()
-        if key not in bounds:
-            bounds[key] = _leaf_bound(read, problem, rows)
-    return min((bound for bound in bounds.values() if bound is not None), default=None)
+    """What a tree proves for all schedules; None: there are none."""
+    return least_bound(read_leaves(tree, problem), problem, JobsAtHand(problem))
 
 
 def certificate_bound(problem_doc: Any, tree: Any) -> Fraction | None:

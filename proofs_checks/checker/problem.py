@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
@@ -31,6 +32,8 @@ from .reading import (
 _MOST_ZEROS, _ZEROS_A_SUPPLY = 10_000_000, 100
 # The integers of a job have at most 4300 digits.
 _TOO_LONG = 10**4300
+#: So many jobs are hashed at once; the last ones are fewer.
+LEAF = 65_536
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class Problem:
     blocks: list[str]
     machine_types: dict[str, MachineType]
     configurations: list[Listed | Bounded]
-    jobs: dict[str, Job]
+    jobs: Mapping[str, Job]
     sharing: Sharing | None = None  # None: a block serves one job
 
     @property
@@ -233,8 +236,8 @@ def _json_line(value: object) -> bytes:
     return text.encode() + b"\n"
 
 
-def _lines_of_sharing(problem: Problem) -> Iterator[bytes]:
-    for name, job in problem.sharing.jobs.items() if problem.sharing else ():
+def _lines_of_sharing(problem: Problem, sharing: Sharing) -> Iterator[bytes]:
+    for name, job in sharing.jobs.items():
         points = {
             block: [[str(a), str(length)] for a, length in sorted(lengths.items())]
             for block, lengths in job.lengths.items()
@@ -243,49 +246,71 @@ def _lines_of_sharing(problem: Problem) -> Iterator[bytes]:
         yield _json_line({"demand": demand, "limit": limit, "points": points})
 
 
+def _machines(problem: Problem, **more: object) -> bytes:
+    """The line that describes all but the jobs."""
+    return _json_line(
+        {
+            "blocks": sorted(problem.blocks),
+            "configurations": [
+                {"machine": c.machine, "blocks": c.blocks}
+                if isinstance(c, Listed)
+                else {
+                    "machine": c.machine,
+                    "sizes": {i: str(size) for i, size in c.sizes.items()},
+                    "capacity": str(c.capacity),
+                    "max_blocks": c.max_blocks,
+                }
+                for c in problem.configurations
+            ],
+            "machine_types": [
+                {"name": name, "cost": str(machine.cost), "limit": machine.limit}
+                for name, machine in problem.machine_types.items()
+            ],
+            **more,
+        }
+    )
+
+
+def leaf_sha256(names: bytes, table: bytes, too_long: str) -> bytes:
+    """Hash consecutive jobs: lines of names, rows, and lines of the rows beyond 64 bits."""
+    return hashlib.sha256(names + b"\n" + table + too_long.encode()).digest()
+
+
+def fingerprint_of(problem: Problem, leaves: Iterable[bytes]) -> str:
+    """Hash machines, and jobs by their leaves."""
+    digest = hashlib.sha256(b"cms-problem-2\n" + _machines(problem))
+    for leaf in leaves:
+        digest.update(leaf)
+    return digest.hexdigest()
+
+
+def _leaves(problem: Problem) -> Iterator[bytes]:
+    order = sorted(range(len(problem.blocks)), key=problem.blocks.__getitem__)
+    pack = Struct(f"<{len(order) + 2}q").pack
+    jobs = iter(enumerate(problem.jobs.items()))
+    while leaf := list(islice(jobs, LEAF)):
+        names = "".join(f"{name}\n" for _, (name, _) in leaf)
+        table, too_long = bytearray(), ""
+        for index, (_, job) in leaf:
+            scale, demand, supply = job.row
+            integers = [scale, demand, *(supply[at] for at in order)]
+            if max(integers) >= 2**63:
+                too_long += ":".join(map(str, [index, *integers])) + "\n"
+                integers = [0] * len(integers)
+            table += pack(*integers)
+        yield leaf_sha256(names.encode(), bytes(table), too_long)
+
+
 def fingerprint(problem: Problem) -> str:
     """Hash the names and reduced rationals, as docs/reference/files.md has it."""
-    blocks = sorted(problem.blocks)
-    head: dict[str, Any] = {
-        "blocks": blocks,
-        "configurations": [
-            {"machine": c.machine, "blocks": c.blocks}
-            if isinstance(c, Listed)
-            else {
-                "machine": c.machine,
-                "sizes": {i: str(size) for i, size in c.sizes.items()},
-                "capacity": str(c.capacity),
-                "max_blocks": c.max_blocks,
-            }
-            for c in problem.configurations
-        ],
-        "machine_types": [
-            {"name": name, "cost": str(machine.cost), "limit": machine.limit}
-            for name, machine in problem.machine_types.items()
-        ],
-    }
     sharing = problem.sharing
-    if sharing is not None:
-        head |= {"rule": sharing.rule, "max_jobs": sharing.max_jobs}
-    kind = "cms-problem-1" if sharing is None else "cms-time-shared-problem-1"
-    digest = hashlib.sha256(f"{kind}\n".encode())
-    digest.update(_json_line(head))
+    if sharing is None:
+        return fingerprint_of(problem, _leaves(problem))
+    digest = hashlib.sha256(b"cms-time-shared-problem-1\n")
+    digest.update(_machines(problem, rule=sharing.rule, max_jobs=sharing.max_jobs))
     digest.update("".join(f"{name}\n" for name in problem.jobs).encode() + b"\n")
-    for own in _lines_of_sharing(problem):
+    for own in _lines_of_sharing(problem, sharing):
         digest.update(own)
-    if sharing is not None:
-        return digest.hexdigest()
-    order = sorted(range(len(blocks)), key=problem.blocks.__getitem__)
-    pack = Struct(f"<{len(blocks) + 2}q").pack
-    too_long = ""
-    for index, job in enumerate(problem.jobs.values()):
-        scale, demand, supply = job.row
-        integers = [scale, demand, *(supply[at] for at in order)]
-        if max(integers) >= 2**63:
-            too_long += ":".join(map(str, [index, *integers])) + "\n"
-            integers = [0] * len(integers)
-        digest.update(pack(*integers))
-    digest.update(too_long.encode())
     return digest.hexdigest()
 
 
@@ -336,6 +361,6 @@ def problem_sha256(problem_doc: Any) -> str:
     --------
     >>> empty = {"format": "cms-problem", "schema": 1, "configurations": [], "jobs": []}
     >>> problem_sha256(empty)[:8]
-    '9f80a3f2'
+    '53c129a5'
     """
     return fingerprint(read_problem(problem_doc))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -43,17 +43,23 @@ def read_schedule(value: object, problem: Problem) -> list[Group]:
                 entry[2], f"the blocks {show(block)} for {_shown(content)} in {what}", least=None
             )
             assignment.append((block, content, amount))
-        groups.append(
-            Group(
-                as_a(
-                    str, problem.machine_or_only(fields["machine"]), f"the machine type of {what}"
-                ),
-                multiset(fields["configuration"], f"the configuration of {what}"),
-                integer(fields["count"], f"the count of {what}", least=None),
-                assignment,
-            )
-        )
+        groups.append(read_machines(fields, assignment, what, problem))
     return groups
+
+
+def read_machines(
+    fields: Mapping[str, Any],
+    assignment: list[tuple[str, Content, int]],
+    what: str,
+    problem: Problem,
+) -> Group:
+    """Read what machines are cut into and how many there are."""
+    return Group(
+        as_a(str, problem.machine_or_only(fields["machine"]), f"the machine type of {what}"),
+        multiset(fields["configuration"], f"the configuration of {what}"),
+        integer(fields["count"], f"the count of {what}", least=None),
+        assignment,
+    )
 
 
 def _shown(content: Content) -> str:
@@ -85,20 +91,17 @@ def _given(
     return wrong, dict(sharing.rates(block, mix))
 
 
-def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
-    """List every way in which a schedule breaks the definition."""
+def machine_faults(problem: Problem, groups: Sequence[Group], called: str = "groups") -> list[str]:
+    """List what is wrong with machines, whatever they serve."""
     faults = []
-    # In the integers of the jobs' rows where a block serves one job, else in the jobs' own unit.
-    covered: dict[str, Fraction | int] = dict.fromkeys(problem.jobs, 0)
     machines: Counter[str] = Counter()
-    place = {block: at for at, block in enumerate(problem.blocks)}
     listed = {
         (c.machine, *sorted(c.blocks.items()))
         for c in problem.configurations
         if isinstance(c, Listed)
     }
     for index, group in enumerate(groups):
-        what = f"groups[{index}] of the schedule"
+        what = f"{called}[{index}] of the schedule"
         machines[group.machine] += group.count
         if group.count < 1:
             faults.append(f"{what} has {show(group.count)} machines; it needs at least 1")
@@ -110,6 +113,23 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
                 f"{what} has the configuration {show(group.configuration)} on the machine type "
                 f"{show(group.machine)}, which the problem does not allow"
             )
+    for name, machine_type in problem.machine_types.items():
+        if machine_type.limit is not None and machines[name] > machine_type.limit:
+            faults.append(
+                f"the schedule has {show(machines[name])} machines of type {show(name)}; "
+                f"its limit is {show(machine_type.limit)}"
+            )
+    return faults
+
+
+def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
+    """List every way in which a schedule breaks the definition."""
+    faults = machine_faults(problem, groups)
+    # In the integers of the jobs' rows where a block serves one job, else in the jobs' own unit.
+    covered: dict[str, Fraction | int] = dict.fromkeys(problem.jobs, 0)
+    place = {block: at for at, block in enumerate(problem.blocks)}
+    for index, group in enumerate(groups):
+        what = f"groups[{index}] of the schedule"
         used: Counter[str] = Counter()
         pairs = [(block, content) for block, content, _ in group.assignment]
         if len(set(pairs)) < len(pairs):
@@ -134,20 +154,17 @@ def schedule_faults(problem: Problem, groups: Sequence[Group]) -> list[str]:
                     f"{what} assigns {show(amount)} blocks {show(block)} on a machine that has "
                     f"{show(has)}"
                 )
-    for name, machine_type in problem.machine_types.items():
-        if machine_type.limit is not None and machines[name] > machine_type.limit:
-            faults.append(
-                f"the schedule has {show(machines[name])} machines of type {show(name)}; "
-                f"its limit is {show(machine_type.limit)}"
-            )
     for name, wants in problem.jobs.items():
         alone = problem.sharing is None
         if covered[name] < (wants.row.demand if alone else wants.demand):
             part = Fraction(covered[name]) / (wants.row.scale if alone else 1)
-            faults.append(
-                f"job {show(name)} has {show(part)} of its demand {show(wants.demand)} covered"
-            )
+            faults.append(uncovered(name, part, wants.demand))
     return faults
+
+
+def uncovered(name: str, part: Fraction, demand: Fraction) -> str:
+    """Say that a job has too little."""
+    return f"job {show(name)} has {show(part)} of its demand {show(demand)} covered"
 
 
 def check_schedule(problem_doc: Any, schedule_doc: Any) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from .certificate import tree_bound
 from .problem import Problem, fingerprint, read_problem
@@ -129,36 +130,35 @@ def _shortage_faults(value: object, problem: Problem, status: str) -> list[str]:
     return [sentence for holds, sentence in rules if not holds]
 
 
-class Proved(NamedTuple):
-    """What a schedule and a certificate prove."""
+@dataclass(frozen=True)
+class Claims:
+    """What a solution document says, but for its schedule and its certificate's tree."""
 
-    faults: list[str]  # of the schedule; the rest counts only where there are none
-    cost: Fraction | None  # of the schedule
-    least: Fraction | None  # no schedule costs less; None: there is no schedule
-    bound: Fraction | None  # the same before it was rounded up
+    fields: dict[str, Any]
+    certificate: dict[str, Any]
+    status: str
+    proof: str
+    reason: str
+    machine_count: int | None
+    cost: Fraction | None
+    gap: Fraction | None
+    claimed: Fraction | None
+    lower_bound: Fraction
+
+    @property
+    def has_schedule(self) -> bool:
+        """Whether the status says so."""
+        return self.status in ("optimal", "feasible")
+
+    def found(self, problem: Problem, machines: Sequence[Group]) -> tuple[Fraction | int, ...]:
+        """The machine count, cost and gap of these machines."""
+        cost = sum((problem.machine_types[g.machine].cost * g.count for g in machines), ZERO)
+        return sum(g.count for g in machines), cost, cost - self.lower_bound
 
 
-#: What proves: from the problem, the groups of the schedule (None: there is none) and the tree.
-Prover = Callable[[Problem, Sequence[Group] | None, object], Proved]
-
-
-def recomputed(problem: Problem, groups: Sequence[Group] | None, tree: object) -> Proved:
-    """What this checker finds."""
-    cost = None
-    if groups is not None:
-        faults = schedule_faults(problem, groups)
-        if faults:
-            return Proved(faults, None, None, None)
-        cost = sum((problem.machine_types[g.machine].cost * g.count for g in groups), ZERO)
-    bound = tree_bound(tree, problem)
-    return Proved([], cost, None if bound is None else round_up(problem, bound), bound)
-
-
-def examine(
-    problem: Problem, document: object, prove: Prover = recomputed
-) -> tuple[list[str], str]:
-    """List what is wrong with a solution document, and say what it establishes otherwise."""
-    check_head(document, "solution")
+def read_claims(document: object, kind: str) -> Claims:
+    """Read all but schedule and tree."""
+    check_head(document, kind)
     fields = record(document, "the solution", _SOLUTION, "shortage")
     certificate = record(fields["certificate"], "the certificate", "problem_sha256 tree")
     status, proof, reason, _ = (
@@ -167,41 +167,39 @@ def examine(
     _seconds(fields["seconds"], "seconds")
     if status not in _PROOFS:
         raise Fault(f"the status is {show(status)}, not one of {', '.join(_PROOFS)}")
-    machine_count = fields["machine_count"]
-    if machine_count is not None:
-        integer(machine_count, "machine_count")
+    count = fields["machine_count"]
+    machine_count = None if count is None else integer(count, "machine_count")
     cost, gap, claimed = (_optional(fields[key], key) for key in ("cost", "gap", "claimed_bound"))
     lower_bound = number(fields["lower_bound"], "lower_bound", signed=True)
-
-    groups = read_schedule(fields["schedule"], problem)
-    has_schedule = status in ("optimal", "feasible")
-    if groups and not has_schedule:
-        return [f"the status is {status}, but there is a schedule"], ""
-    faults, true_cost, proven, bound = prove(
-        problem, groups if has_schedule else None, certificate["tree"]
+    return Claims(
+        fields, certificate, status, proof, reason, machine_count, cost, gap, claimed, lower_bound
     )
-    if faults:
-        return faults, ""
-    # machines, cost, gap
-    found: tuple[Fraction | int | None, ...] = (None, None, None)
-    if true_cost is not None:
-        found = (sum(g.count for g in groups), true_cost, true_cost - lower_bound)
-    sha256 = fingerprint(problem)
+
+
+def claim_faults(
+    claims: Claims, sha256: str, found: tuple[Fraction | int | None, ...]
+) -> list[str]:
+    """List what is wrong whatever the certificate proves; ``found``: machines, cost and gap."""
+    status, proof = claims.status, claims.proof
+    machine_count, cost, gap, claimed = (
+        claims.machine_count,
+        claims.cost,
+        claims.gap,
+        claims.claimed,
+    )
     rules = [
-        (fields["problem_sha256"] == sha256, f"the problem_sha256 is not this problem's, {sha256}"),
         (
-            certificate["problem_sha256"] == sha256,
+            claims.fields["problem_sha256"] == sha256,
+            f"the problem_sha256 is not this problem's, {sha256}",
+        ),
+        (
+            claims.certificate["problem_sha256"] == sha256,
             f"the certificate's problem_sha256 is not this problem's, {sha256}",
         ),
         (
             (machine_count, cost, gap) == found,
             f"machine_count, cost and gap are {show(machine_count)}, {show(cost)} and "
             f"{show(gap)}; recomputed, they are {', '.join(map(show, found))}",
-        ),
-        (
-            proven is None or lower_bound <= proven,
-            f"the lower_bound is {show(lower_bound)}; the certificate proves {show(bound)}, "
-            f"rounded up to the costs' step: {show(proven)}",
         ),
         (
             claimed is None or cost is None or claimed <= cost,
@@ -211,50 +209,126 @@ def examine(
             proof in _PROOFS[status],
             f"the status {status} has the proof {show(proof)}, not {' or '.join(_PROOFS[status])}",
         ),
-        (reason in _STOP_REASONS, f"the stop_reason {show(reason)} is unknown"),
+        (claims.reason in _STOP_REASONS, f"the stop_reason {show(claims.reason)} is unknown"),
         (
-            reason != "proved" or proof == "checked",
+            claims.reason != "proved" or proof == "checked",
             f"the stop_reason is proved, but the proof is {show(proof)}",
         ),
         (
-            not has_schedule or proven is not None,
+            (status, proof) != ("optimal", "checked") or claims.lower_bound == cost,
+            f"the lower_bound {show(claims.lower_bound)} is not the cost {show(cost)}",
+        ),
+    ]
+    return [sentence for holds, sentence in rules if not holds]
+
+
+def bound_faults(
+    claims: Claims, bound: Fraction | None, up: Callable[[Fraction], Fraction]
+) -> list[str]:
+    """List what the certificate does not prove; ``up`` rounds to what an optimum can be."""
+    status, proof, cost, claimed = claims.status, claims.proof, claims.cost, claims.claimed
+    proven = None if bound is None else up(bound)
+    rules = [
+        (
+            proven is None or claims.lower_bound <= proven,
+            f"the lower_bound is {show(claims.lower_bound)}; the certificate proves {show(bound)}, "
+            f"rounded up to the costs' step: {show(proven)}",
+        ),
+        (
+            not claims.has_schedule or bound is not None,
             "the certificate proves that there is no schedule, but there is one",
         ),
         (
-            (status, proof) != ("infeasible", "checked") or proven is None,
+            (status, proof) != ("infeasible", "checked") or bound is None,
             "the certificate does not prove that there is no schedule",
         ),
         (
-            (status, proof) != ("optimal", "checked") or lower_bound == cost,
-            f"the lower_bound {show(lower_bound)} is not the cost {show(cost)}",
-        ),
-        (
             (status, proof) != ("optimal", "solver")
-            or (claimed is not None and round_up(problem, claimed) == cost),
+            or (claimed is not None and up(claimed) == cost),
             f"the claimed_bound {show(claimed)} is not the cost {show(cost)}",
         ),
     ]
-    faults = [sentence for holds, sentence in rules if not holds]
-    faults += _guarantee_faults(fields["guarantee"], cost, lower_bound)
-    if "shortage" in fields:
-        faults += _shortage_faults(fields["shortage"], problem, status)
-    # Where there is no schedule, every bound holds, and the last need not be the highest.
-    faults += _history_faults(fields["history"], cost, None if proven is None else lower_bound)
+    return [sentence for holds, sentence in rules if not holds]
 
+
+def story_faults(claims: Claims, problem: Problem, *, bounded: bool) -> list[str]:
+    """List what is wrong with the guarantee, the shortage and the history."""
+    faults = _guarantee_faults(claims.fields["guarantee"], claims.cost, claims.lower_bound)
+    if "shortage" in claims.fields:
+        faults += _shortage_faults(claims.fields["shortage"], problem, claims.status)
+    # Where there is no schedule, every bound holds, and the last need not be the highest.
+    lower_bound = claims.lower_bound if bounded else None
+    return faults + _history_faults(claims.fields["history"], claims.cost, lower_bound)
+
+
+def established(claims: Claims, proven: Fraction | None) -> str:
+    """Say what a solution without faults establishes."""
     at_least = f"the certificate proves that every schedule costs at least {show(proven)}"
-    if status == "infeasible" and proof == "checked":
-        words = "there is no schedule: the certificate proves it"
-    elif status == "infeasible":
-        words = "that there is no schedule rests on a solver's word"
-    elif status == "no_schedule":
-        words = f"no schedule was found; {at_least}"
-    else:
-        words = (
-            f"the schedule is valid: {show(machine_count)} machines, cost {show(cost)}; {at_least}"
-        )
-        if proof == "solver":
-            words += "; that none costs less than this one rests on a solver's word"
-    return faults, words
+    if claims.status == "infeasible" and claims.proof == "checked":
+        return "there is no schedule: the certificate proves it"
+    if claims.status == "infeasible":
+        return "that there is no schedule rests on a solver's word"
+    if claims.status == "no_schedule":
+        return f"no schedule was found; {at_least}"
+    words = (
+        f"the schedule is valid: {show(claims.machine_count)} machines, cost {show(claims.cost)}; "
+        f"{at_least}"
+    )
+    if claims.proof == "solver":
+        words += "; that none costs less than this one rests on a solver's word"
+    return words
+
+
+def judged(
+    claims: Claims,
+    problem: Problem,
+    machines: Sequence[Group],
+    sha256: str,
+    bound: Fraction | None,
+    wanted: set[str] | None = None,
+) -> tuple[list[str], str]:
+    """List what is wrong with all but the schedule, and say what is established otherwise."""
+
+    def up(value: Fraction) -> Fraction:
+        return round_up(problem, value, wanted)
+
+    found = claims.found(problem, machines) if claims.has_schedule else (None, None, None)
+    faults = [
+        *bound_faults(claims, bound, up),
+        *claim_faults(claims, sha256, found),
+        *story_faults(claims, problem, bounded=bound is not None),
+    ]
+    return faults, established(claims, None if bound is None else up(bound))
+
+
+#: From the problem, the groups of its schedule (None: there is none) and the tree: the schedule's
+#: faults, and what the tree proves if there are none (None: that there is no schedule).
+Prover = Callable[
+    [Problem, Sequence[Group] | None, object], tuple[Sequence[str], Fraction | None]
+]
+
+
+def recomputed(
+    problem: Problem, groups: Sequence[Group] | None, tree: object
+) -> tuple[Sequence[str], Fraction | None]:
+    """What this checker finds."""
+    faults = [] if groups is None else schedule_faults(problem, groups)
+    return faults, None if faults else tree_bound(tree, problem)
+
+
+def examine(
+    problem: Problem, document: object, prove: Prover = recomputed
+) -> tuple[list[str], str]:
+    """List what is wrong with a solution document, and say what it establishes otherwise."""
+    claims = read_claims(document, "solution")
+    groups = read_schedule(claims.fields["schedule"], problem)
+    if groups and not claims.has_schedule:
+        return [f"the status is {claims.status}, but there is a schedule"], ""
+    there = groups if claims.has_schedule else None
+    faults, bound = prove(problem, there, claims.certificate["tree"])
+    if faults:
+        return list(faults), ""
+    return judged(claims, problem, groups, fingerprint(problem), bound)
 
 
 def check_solution(problem_doc: Any, solution_doc: Any) -> list[str]:

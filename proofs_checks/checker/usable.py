@@ -50,18 +50,24 @@ def _one_held_by_none(rows: list[dict[str, int]], rivals: list[dict[str, int]]) 
     return not all(held)
 
 
-def usable(problem: Problem) -> list[str]:
+def wanted_blocks(problem: Problem) -> set[str]:
+    """Name the blocks that serve a job with a demand."""
+    rows = [job.row.supply for job in problem.jobs.values() if job.demand]
+    columns = zip(problem.blocks, zip(*rows, strict=True), strict=False)
+    return {i for i, column in columns if any(column)}
+
+
+def usable(problem: Problem, wanted: set[str] | None = None) -> list[str]:
     """Name the machine types that a cheapest schedule can have machines of.
 
     Take a machine whose wanted blocks are all on one of a cheaper type, of which there is no end:
     the schedule with that one in its place is cheaper. So no cheapest schedule has such a machine,
     nor one without any wanted block, unless that is for nothing and adds nothing to the cost.
+    Which blocks are wanted may be known already.
     """
     types = problem.machine_types
-    rows = [job.row.supply for job in problem.jobs.values() if job.demand]
-    wanted = {
-        i for i, column in zip(problem.blocks, zip(*rows, strict=True), strict=False) if any(column)
-    }
+    if wanted is None:
+        wanted = wanted_blocks(problem)
     shapes = [c for c in problem.configurations if _alone(c, wanted)]
     found = []
     for name, machine in types.items():
@@ -79,8 +85,8 @@ def usable(problem: Problem) -> list[str]:
     return found
 
 
-def round_up(problem: Problem, bound: Fraction) -> Fraction:
+def round_up(problem: Problem, bound: Fraction, wanted: set[str] | None = None) -> Fraction:
     """Round up to what an optimum can be: a multiple of the common step of the usable costs."""
-    names = usable(problem) or list(problem.machine_types)
+    names = usable(problem, wanted) or list(problem.machine_types)
     step = common_step([problem.machine_types[name].cost for name in names])
     return -(-bound // step) * step if step > 0 else bound

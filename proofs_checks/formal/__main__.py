@@ -14,7 +14,8 @@ from proofs_checks.checker.interference import is_beside
 from proofs_checks.checker.problem import Problem, fingerprint, problem_sha256, read_problem
 from proofs_checks.checker.reading import Fault, check_head, parse_document
 from proofs_checks.checker.schedule import Group
-from proofs_checks.checker.solution import Proved, examine
+from proofs_checks.checker.solution import examine
+from proofs_checks.checker.usable import round_up
 
 from .grammar import problem_document, read_words
 from .program import KINDS, NotBuilt, verdicts
@@ -68,11 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
     line = verdict = ""
 
-    def prove(problem: Problem, groups: Sequence[Group] | None, tree: object) -> Proved:
+    def prove(
+        problem: Problem, groups: Sequence[Group] | None, tree: object
+    ) -> tuple[Sequence[str], Fraction | None]:
         nonlocal line, verdict
         line = words_of(problem, groups, tree)
         verdict = verdicts([line], options.integers)[0]
-        return proved(verdict)
+        return proved(problem, verdict)
 
     try:
         missing, _ = examine(*_parts(documents), prove)
@@ -130,14 +133,16 @@ def said(verdict: str) -> str:
     return _MEANING[kind].format(*numbers)
 
 
-def proved(verdict: str) -> Proved:
+def proved(problem: Problem, verdict: str) -> tuple[Sequence[str], Fraction | None]:
     """What a verdict says, for the second checker to hold a document's claims against."""
     kind, numbers = _kind_and_numbers(verdict)
     if kind == "rejected":
-        return Proved(["nothing is proved"], None, None, None)
-    found = [Fraction(text) for text in numbers]
-    least = found[0] if found else None
-    return Proved([], None if kind == "at least" or not found else found[-1], least, least)
+        return ["nothing is proved"], None
+    least = Fraction(numbers[0]) if numbers else None
+    # The second checker rounds up what is proved: only to what is proved already.
+    if least is not None and round_up(problem, least) != least:
+        raise Fault(f"the second checker rounds {least} up, the proved one does not: report it")
+    return [], least
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from bench.cluster import cluster, refuse_other_code
-from bench.environment import code_digest
 from bench.results import ResultsError
 from bench.row import Outcome, RunRow
+from cms.running.code import code_digest
 
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")

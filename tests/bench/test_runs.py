@@ -18,7 +18,6 @@ import bench.environment
 import bench.processes
 import bench.runs.solving
 import bench.runs.warming
-from bench.environment import code_digest
 from bench.processes import end_all, run_task
 from bench.row import Outcome
 from bench.runs import perform
@@ -28,6 +27,7 @@ from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Configuration, Job, MachineType, Problem, Schedule, Status, solve
 from cms.plugin.registry import load_algorithm
+from cms.running.code import code_digest
 from tests.samples import so_many
 
 #: Seconds that the plug-ins' children sleep if nobody ends them.
@@ -275,7 +275,7 @@ def test_the_digest_of_the_code_is_of_data_too(
     package = tmp_path / "measured"
     package.mkdir()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(bench.environment, "_UNDER_TEST", ("measured",))
+    monkeypatch.setattr("cms.running.code._PACKAGES", ("measured",))
     digests = set()
     for name, text in [("__init__.py", ""), ("gpus.json", "1"), ("gpus.json", "2")]:
         (package / name).write_text(text)

@@ -20,6 +20,7 @@ from cms.certificate.certificate import round_up
 from cms.knapsack.pricing import cheapest_option, common_denominator
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import Unlimited, searched
+from tests.references.tables_of_options import told
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_no_more_kinds_are_freed_once_there_are_as_many_options_as_wanted(
     assert 40 <= sizes[0] < 40 + 15 < sizes[1]
     assert len(small.free) < len(large.free) <= 50
     for task in asked:
-        assert not set(task.fixed.kinds.tolist()) & set(task.free)
+        assert not set(told(task).kinds.tolist()) & set(task.free)
         assert all(1 <= len(options) <= 15 for options in task.free.values())
 
 
@@ -82,9 +83,9 @@ def test_a_wide_look_has_the_options_nearest_to_the_cheapest_among_all_kinds(
 
     assert dearer(narrow) == dearer(other) == dearer(whole)[:50] != dearer(whole)
     for task in asked:
-        assert {*task.fixed.kinds.tolist()} | {*task.free} == {*range(len(search.jobs))}
-        assert not {*task.fixed.kinds.tolist()} & {*task.free}
-        picks = zip(task.fixed.kinds.tolist(), task.fixed.options.tolist(), strict=True)
+        assert {*told(task).kinds.tolist()} | {*task.free} == {*range(len(search.jobs))}
+        assert not {*told(task).kinds.tolist()} & {*task.free}
+        picks = zip(told(task).kinds.tolist(), told(task).options.tolist(), strict=True)
         for kind, option in picks:
             row, numbers = search.jobs.row(kind), common_denominator(prices)[0]
             best = cheapest_option(numbers, row.supply, row.demand)

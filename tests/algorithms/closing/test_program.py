@@ -25,6 +25,7 @@ from algorithms.closing.program import (
 )
 from algorithms.closing.rounding import Box, rounded
 from algorithms.closing.shapes import Shapes
+from algorithms.prices import sharded_jobs
 from algorithms.prices.choices import choices_of, no_choices
 from algorithms.prices.fraction import fractional
 from algorithms.prices.jobs import Jobs
@@ -34,6 +35,7 @@ from cms.problem.rows import Row
 from tests.algorithms.price_and_branch.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
+from tests.references.tables_of_options import told
 from tests.samples import spread
 
 FEW, MANY = 4, 100
@@ -183,7 +185,7 @@ def test_jobs_of_one_kind_choose_for_themselves() -> None:
     answer = close(shapes, jobs, task, Unlimited(), effort=10.0)
     assert answer.found is not None
     assert serves(jobs, shapes, answer.found) == 3
-    assert sorted(answer.found.choices.counts.tolist()) == [3, 6]
+    assert sorted(told(answer.found).counts.tolist()) == [3, 6]
 
 
 def test_boxes_of_one_kind_are_single_jobs_beside_the_fixed_ones() -> None:
@@ -197,7 +199,7 @@ def test_boxes_of_one_kind_are_single_jobs_beside_the_fixed_ones() -> None:
     answer = close(shapes, jobs, task, Unlimited(), effort=10.0)
     assert answer.found is not None
     assert serves(jobs, shapes, answer.found) == 4
-    assert int(answer.found.choices.counts.sum()) == 4
+    assert int(told(answer.found).counts.sum()) == 4
 
 
 @pytest.mark.parametrize("exponent", [6, 9, 12, 15, 17])
@@ -208,9 +210,10 @@ def test_a_box_around_the_mixture_has_a_schedule_at_the_bound(exponent: int) -> 
     start = rounded(search, mixture, 0)
     shapes = Shapes(search.jobs.problem, search.region.rows)
     task = Task(start.choices, {}, start.boxes, NOTHING, None, shapes.around(mixture))
-    answer = close(shapes, search.jobs, task, Unlimited(), nodes=500, effort=2.0)
+    jobs = sharded_jobs.listed(search.jobs)
+    answer = close(shapes, jobs, task, Unlimited(), nodes=500, effort=2.0)
     assert answer.found is not None
-    assert serves(search.jobs, shapes, answer.found) == -(-(10**exponent) // 14)
+    assert serves(jobs, shapes, answer.found) == -(-(10**exponent) // 14)
 
 
 # --- numbers that leave the solver's range --------------------------------------------------------
@@ -307,4 +310,4 @@ def test_the_same_task_has_the_same_answer() -> None:
     assert found[0] is not None
     assert found[1] is not None
     assert found[0].machines == found[1].machines
-    assert found[0].choices.options.tolist() == found[1].choices.options.tolist()
+    assert told(found[0]).options.tolist() == told(found[1]).options.tolist()

@@ -10,10 +10,12 @@ import pytest
 from algorithms.closing.rounding import _FAR, MOST_BOXES, Rounded, rounded
 from algorithms.prices.fraction import Fractional, fractional
 from algorithms.prices.search import PriceSearch
+from algorithms.prices.sharded_jobs import listed
 from cms import Configuration, Job, MachineType, Problem, Status, solve
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import bought, reduced, searched
 from tests.families import FAMILIES, instance
+from tests.references.tables_of_options import told
 from tests.samples import so_many, spread
 
 CROWDS = ["real-rows", "near-ties", "sparse", "size-bounded", "equal-jobs", "random-configurations"]
@@ -38,7 +40,7 @@ def examine(
 
     Without boxes one between options far apart may take a mixture of them, rounded up.
     """
-    jobs, choices = search.jobs, result.choices
+    jobs, choices = listed(search.jobs), told(result)
     allowed = options_of(search, mixture)
     placed = np.zeros(len(jobs), dtype=np.int64)
     for kind, option, count in zip(*choices, strict=True):
@@ -115,11 +117,11 @@ def test_seeds_change_none_but_the_undecided_jobs() -> None:
     results = [rounded(search, mixture, seed) for seed in (0, 0, 1, 2)]
     tables = []
     for result in results:
-        stay = ~np.isin(result.choices.kinds, undecided)
-        tables.append((result.choices.kinds[stay].tolist(), result.choices.options[stay].tolist()))
+        stay = ~np.isin(told(result).kinds, undecided)
+        tables.append((told(result).kinds[stay].tolist(), told(result).options[stay].tolist()))
     assert all(table == tables[0] for table in tables)
     first, again, *others = [
-        (result.choices.options.tolist(), result.choices.counts.tolist(), result.boxes)
+        (told(result).options.tolist(), told(result).counts.tolist(), result.boxes)
         for result in results
     ]
     assert first == again
@@ -175,7 +177,7 @@ def test_of_many_equal_jobs_all_but_a_few_take_whole_options() -> None:
     result = rounded(search, mixture, 0)
     examine(search, mixture, result)
     assert len(result.boxes) <= 2
-    assert int(result.choices.counts.sum()) >= 48
+    assert int(told(result).counts.sum()) >= 48
 
 
 @pytest.mark.parametrize("exponent", [19, 30, 100, 309, 400])

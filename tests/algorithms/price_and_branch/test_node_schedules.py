@@ -14,6 +14,7 @@ from algorithms.closing.undecided import Undecided
 from algorithms.price_and_branch.node_schedules import NodeSchedules
 from algorithms.price_and_branch.run import _Run
 from algorithms.prices.fraction import fractional
+from algorithms.prices.sharded_jobs import listed
 from cms import Claim, check
 from cms.knapsack.pricing import cheapest_option, common_denominator
 from cms.reduction.reduction import reduce
@@ -25,7 +26,7 @@ def test_where_a_fleet_is_more_than_enough_the_prices_of_the_root_choose_options
     search = searched(generate("mixed-fleet", n=40, seed=1))
     jobs, root = search.jobs, search.best
     assert root is not None
-    schedules = NodeSchedules(jobs, Unlimited())
+    schedules = NodeSchedules(listed(jobs), Unlimited())
     vector = root.vector._replace(prices=(Fraction(0),) * len(root.vector.prices))
     nothing = root._replace(vector=vector)
     assert schedules._leaning(nothing) is nothing  # there is no root yet
@@ -43,7 +44,7 @@ def test_where_a_fleet_is_more_than_enough_the_prices_of_the_root_choose_options
 def test_a_nodes_own_prices_lead() -> None:
     search = searched(generate("mixed-fleet", n=10, seed=2))
     assert search.best is not None
-    schedules = NodeSchedules(search.jobs, Unlimited())
+    schedules = NodeSchedules(listed(search.jobs), Unlimited())
     schedules.root = search.best
     leaning = schedules._leaning(search.best).vector.prices
     pairs = zip(leaning, search.best.vector.prices, strict=True)
@@ -54,7 +55,7 @@ def test_jobs_choose_until_they_fit_a_fleet_that_has_little_to_spare() -> None:
     problem = generate("size-bounded-mixed", n=12, seed=3, m=5, mig_cost="9/10")
     fleet = {0: 3, 1: 8}
     search = searched(problem)
-    schedules, costs = NodeSchedules(search.jobs, Unlimited()), search.region.costs
+    schedules, costs = NodeSchedules(listed(search.jobs), Unlimited()), search.region.costs
     worth = sum((number * costs[m] for m, number in fleet.items()), Fraction(0))
     assert search.best is not None
     assert search.best.bound < worth < search.best.bound + Fraction(11, 10)
@@ -76,7 +77,9 @@ def test_after_a_first_dive_for_a_fleet_some_jobs_keep_what_they_have(
     search = searched(generate("size-bounded-mixed", n=30, seed=3, m=5, mig_cost="9/10"))
     starts: list[Undecided] = []
     monkeypatch.setattr(NodeSchedules, "_last", lambda _, __, start, *___: starts.append(start))
-    assert NodeSchedules(search.jobs, Unlimited()).of_fleet(search, {0: 2, 1: 2}, None) is None
+    assert (
+        NodeSchedules(listed(search.jobs), Unlimited()).of_fleet(search, {0: 2, 1: 2}, None) is None
+    )
     first, *later = starts
     assert not first.decided
     assert later

@@ -1,0 +1,168 @@
+"""Jobs from Parquet files: a column ``demand``, and one for each block.
+
+Parquet is the door and not the house: a row by itself cannot be had without decoding its group,
+and whoever rechecks a folder would need the library that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import FileError, InvalidOption
+from ...problem.problem import Problem
+from ...values.names import nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+#: Rows that are read at once.
+_ROWS = 2**17
+#: So many digits come back from a float as they were.
+_EXACT_DIGITS = 15
+_EXACT_FLOATS = 2**53
+
+
+def parquet_chunks(
+    paths: Iterable[str | Path], problem: Problem
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield the jobs of Parquet files, one file after the other, as :func:`cms.pack` takes them.
+
+    Parameters
+    ----------
+    paths : iterable of str or path-like
+    problem : Problem
+        Whose blocks the columns are named after.
+
+    Yields
+    ------
+    demands : ndarray, shape (n,)
+    supply : ndarray, shape (n, k)
+        Whole numbers, floats (meaning their shortest decimal), or texts and decimals, which are
+        taken exactly.
+
+    Raises
+    ------
+    InvalidOption
+        If pyarrow is not installed.
+    FileError
+        If a file is no Parquet, a column is missing, unknown or of another kind, or a value is
+        null; it names the row.
+    """
+    try:
+        from pyarrow import ArrowInvalid
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise InvalidOption(
+            "Parquet files need the extra: `pip install 'configurable-machines[parquet]'`"
+        ) from None
+    wanted = ["demand", *problem.blocks]
+    for path in paths:
+        try:
+            file = ParquetFile(path)
+        except (OSError, ArrowInvalid) as fault:
+            raise FileError(path, f"cannot be read as Parquet: {fault}") from None
+        with file:
+            _refuse_columns(path, list(file.schema_arrow.names), wanted)
+            row = 0
+            for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
+                columns = []
+                for name in wanted:
+                    column = batch.column(name)
+                    if column.null_count:
+                        at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
+                        raise FileError(
+                            path,
+                            f"row {at} has no {name!r}",
+                            expected="a number; 0 for a block that gives nothing",
+                        )
+                    columns.append(_values(path, name, column))
+                row += len(batch)
+                yield columns[0], _side_by_side(columns[1:], len(columns[0]))
+
+
+def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
+    if "name" in found:
+        raise FileError(
+            path,
+            "has a column 'name'",
+            expected="no names",
+            fix="leave it out: jobs of a folder are called j0, j1, ... in the order of the rows, "
+            "since to see that billions of names differ takes a sort of their own",
+        )
+    for name in wanted:
+        if name not in found:
+            raise FileError(
+                path,
+                f"has no column {name!r}" + nearest(name, found),
+                expected="columns " + ", ".join(repr(column) for column in wanted),
+            )
+    for name in found:
+        if name not in wanted:
+            raise FileError(
+                path,
+                f"has a column {name!r}, which is no block of the head" + nearest(name, wanted),
+                fix="leave it out, or name the block in the head's configurations",
+            )
+
+
+def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
+    """Return a column as numbers, or as exact objects where those are no plain ones."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if types.is_integer(kind) or types.is_float64(kind) or types.is_float32(kind):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_decimal(kind):
+        if kind.precision <= _EXACT_DIGITS and kind.scale >= 0:
+            return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False))
+        return _objects(column)
+    if types.is_string(kind) or types.is_large_string(kind):
+        return _objects(column)
+    raise FileError(
+        path,
+        f"column {name!r} holds {kind}",
+        expected="whole numbers, floats, decimals, or texts like '1/3'",
+    )
+
+
+def _objects(column: Any) -> NDArray[Any]:
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
+    """Put columns into one table without changing a number.
+
+    Examples
+    --------
+    >>> _side_by_side([np.array([1, 2]), np.array([0.1, 0.5])], 2).dtype.kind
+    'f'
+    >>> _side_by_side([np.array([2**60 + 1]), np.array([0.1])], 1).tolist()
+    [[1152921504606846977, 0.1]]
+    """
+    if not columns:
+        return np.zeros((n, 0), dtype=np.int64)
+    kinds = {column.dtype for column in columns}
+    whole = [column for column in columns if column.dtype.kind in "iu"]
+    small = all(int(column.max(initial=0)) <= _EXACT_FLOATS for column in whole)
+    floats = all(column.dtype.kind in "iu" or column.dtype == np.float64 for column in columns)
+    unsigned = any(
+        column.dtype == np.uint64 and int(column.max(initial=0)) >= 2**63 for column in whole
+    )
+    if len(kinds) == 1 or (len(whole) == len(columns) and not unsigned) or (floats and small):
+        return np.stack(columns, axis=1)
+    table = np.empty((n, len(columns)), dtype=object)
+    for at, column in enumerate(columns):
+        # a float of 32 bits stays one: its shortest decimal is another than that of 64
+        table[:, at] = list(column) if column.dtype == np.float32 else column.tolist()
+    return table

@@ -1,0 +1,259 @@
+"""Problem folders: written once, from chunks of jobs, and opened without reading a job."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import FileError, InvalidProblem
+from ...problem.digest import leaf_digests
+from ...problem.problem import Problem
+from ...problem.rows import Rows
+from ...shards.engine import Here
+from ...shards.problem import ShardedProblem
+from ...shards.shard import SHARD
+from ...values.arrays import number_array
+from ...values.names import NumberedNames
+from ..documents import FORMATS, check_head, head, read_document
+from ..layout import write_document
+from ..problems import problem_from_json, problem_to_json
+from .journal import Journal
+from .stored import StoredShard, write_shard
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...shards.engine import Engine
+    from ..node import Node
+    from ..source import StrPath
+
+FORMATS["cms-problem-folder"] = "a problem in a folder"
+#: Shards begin where leaves do.
+_LEAF, _LARGEST_SHARD = 2**16, 2**30
+_HEXADECIMAL = re.compile(r"[0-9a-f]{64}")
+_FILES = ("demand.npy", "supply.npy", "denominator.npy", "wide")
+
+
+def pack(
+    problem: Problem,
+    chunks: Iterable[tuple[ArrayLike, ArrayLike]],
+    path: StrPath,
+    *,
+    size: int = SHARD,
+) -> ShardedProblem:
+    """Write a problem folder, however many jobs there are.
+
+    Parameters
+    ----------
+    problem : Problem
+        Machines, configurations and blocks; without jobs.
+    chunks : iterable of (demands, supply)
+        The jobs, some after the others: arrays as of :meth:`cms.Problem.from_arrays`, of shapes
+        (n,) and (n, k). They are held one chunk at a time.
+    path : str or path-like
+        The folder, which must not be there yet. It appears when all is written.
+    size : int, optional
+        Jobs of a shard, a multiple of 65,536.
+
+    Returns
+    -------
+    ShardedProblem
+
+    Raises
+    ------
+    FileError
+        If the folder is there already, or cannot be written.
+    InvalidProblem
+        If the problem has jobs, or a number is none; it names the job and the block.
+
+    Examples
+    --------
+    >>> import cms, pathlib, tempfile
+    >>> head = cms.Problem(configurations=cms.Configuration({"7g": 1}))
+    >>> folder = pathlib.Path(tempfile.mkdtemp(), "fleet")
+    >>> chunks = [([3, 5], [[2], [4]]), ([7], [[1.5]])]
+    >>> problem = cms.pack(head, chunks, folder)
+    >>> problem.n_jobs, cms.solve(problem).machine_count
+    (3, 9)
+    """
+    if problem.n_jobs:
+        raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
+    if size % _LEAF or not 0 < size <= _LARGEST_SHARD:
+        raise InvalidProblem(f"size is {size}; expected a multiple of {_LEAF} up to 2**30")
+    folder = Path(path)
+    refuse_existing(folder)
+    aside = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        try:
+            (aside / "jobs").mkdir(parents=True)
+        except OSError as fault:
+            raise FileError(
+                str(folder), f"cannot be made: {fault.strerror or fault}", fix="name another place"
+            ) from None
+        shards, first = [], 0
+        for number, rows in enumerate(_shards(problem, chunks, size)):
+            file = f"{number:06d}"
+            sums = write_shard(aside, file, first, rows)
+            names = NumberedNames("j", first + len(rows))
+            leaves = [leaf.hex() for leaf in leaf_digests(names, rows, problem.blocks, first)]
+            shards.append({"file": file, "jobs": len(rows), "sha256": sums, "leaves": leaves})
+            first += len(rows)
+        document = problem_to_json(problem) | head("cms-problem-folder")
+        document["jobs"] = {"count": first, "in_a_shard": size, "shards": shards}
+        write_document(lambda: document, aside / "problem.json")
+        os.replace(aside, folder)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    return open_problem(folder)
+
+
+def refuse_existing(folder: Path) -> None:
+    """Raise FileError if something is there already, or nothing can be put there."""
+    if folder.exists():
+        raise FileError(str(folder), "is there already", fix="name another folder, or remove it")
+    if not folder.parent.is_dir():
+        raise FileError(
+            str(folder),
+            f"there is no folder {str(folder.parent)!r} to put it into",
+            fix="create it",
+        )
+
+
+def _shards(
+    problem: Problem, chunks: Iterable[tuple[ArrayLike, ArrayLike]], size: int
+) -> Iterator[Rows]:
+    """Cut chunks of any sizes anew."""
+    waiting: list[Rows] = []
+    held = first = 0
+    for demands, supply in chunks:
+        wanted = number_array(demands, "demands")
+        names = _Names(first, len(wanted) if wanted.ndim else 0)
+        rows = Rows.from_arrays(wanted, supply, names, problem.blocks)
+        first += len(rows)
+        while held + len(rows) >= size:
+            part = rows.part(0, size - held)
+            yield Rows.joined([*waiting, part], len(problem.blocks))
+            rows = rows.part(size - held, len(rows))
+            waiting, held = [], 0
+        if len(rows):
+            waiting.append(rows)
+            held += len(rows)
+    if held:
+        yield Rows.joined(waiting, len(problem.blocks))
+
+
+class _Names(Sequence[str]):
+    """The names of a chunk's jobs, for errors: counted from the first job of all."""
+
+    def __init__(self, first: int, n: int) -> None:
+        self._numbers = range(first, first + n)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._numbers[index]
+        return [f"j{j}" for j in found] if isinstance(index, slice) else f"j{found}"
+
+
+def open_problem(
+    path: StrPath, *, engine: Engine | None = None, journal: StrPath | None = None
+) -> ShardedProblem:
+    """Open a problem folder; no job is read until something asks for it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+    engine : Engine, optional
+        What works on its shards: by default this process; a cluster of :func:`cms.cluster`.
+    journal : str or path-like, optional
+        A folder in which a search keeps what it has worked out, so that the same search goes on
+        there after it was cut off. Checks never read it.
+
+    Raises
+    ------
+    FileError
+        If it is no problem folder, or the journal is another problem's.
+
+    Examples
+    --------
+    >>> import cms, pathlib, tempfile
+    >>> head = cms.Problem(configurations=cms.Configuration({"7g": 1}))
+    >>> folder = pathlib.Path(tempfile.mkdtemp(), "fleet")
+    >>> problem = cms.pack(head, [([3, 5], [[2], [4]])], folder)
+    >>> cms.open_problem(folder) == problem
+    True
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise FileError(str(path), "is no folder", expected="a problem folder of cms pack")
+    node = read_document(folder / "problem.json", "cms-problem-folder")
+    problem = _read(node, folder, engine)
+    if journal is None:
+        return problem
+    inner: Any = Here() if engine is None else engine
+    return _read(node, folder, Journal(inner, Path(journal), problem.stated_sha256()))
+
+
+def _read(node: Node, folder: Path, engine: Engine | None) -> ShardedProblem:
+    check_head(node, "cms-problem-folder")
+    keys = ("format", "schema", "blocks", "machine_types", "configurations", "jobs")
+    fields = node.object(keys)
+    machines: Mapping[str, Any] = {
+        key: node.value[key] for key in ("blocks", "machine_types", "configurations")
+    }
+    problem = problem_from_json({**head("cms-problem"), **machines, "jobs": []})
+    assert isinstance(problem, Problem)
+    jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
+    size = jobs["in_a_shard"].integer(minimum=1)
+    if size % _LEAF or size > _LARGEST_SHARD:
+        raise jobs["in_a_shard"].wrong(f"a multiple of {_LEAF} up to 2**30")
+    shards, first = [], 0
+    entries = list(jobs["shards"].array())
+    for number, entry in enumerate(entries):
+        shard = _shard(entry, folder, number, first, len(problem.blocks))
+        if shard.n_jobs != size and (number + 1 < len(entries) or shard.n_jobs > size):
+            raise entry.at("jobs").wrong(f"{size} jobs, or in the last shard fewer")
+        shards.append(shard)
+        first += shard.n_jobs
+    if jobs["count"].integer() != first:
+        raise jobs["count"].wrong(f"{first}, the jobs of all shards")
+    return ShardedProblem(problem, shards, engine)
+
+
+def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
+    fields = entry.object(("file", "jobs", "sha256", "leaves"))
+    if fields["file"].value != f"{number:06d}":
+        raise fields["file"].wrong(f'"{number:06d}"')
+    n = fields["jobs"].integer(minimum=1)
+    sums = fields["sha256"].object(_FILES[:2], _FILES[2:])
+    leaves = list(fields["leaves"].array(length=-(-n // _LEAF)))
+    return StoredShard(
+        str(folder),
+        f"{number:06d}",
+        first,
+        n,
+        n_blocks,
+        tuple((what, digits(node)) for what, node in sums.items()),
+        tuple(bytes.fromhex(digits(leaf)) for leaf in leaves),
+    )
+
+
+def digits(node: Node) -> str:
+    """Read a SHA-256.
+
+    Raises
+    ------
+    FileError
+        If it is none.
+    """
+    text = node.text()
+    if not _HEXADECIMAL.fullmatch(text):
+        raise node.wrong("64 hexadecimal digits in lower case")
+    return text

@@ -1,0 +1,220 @@
+"""Solution folders: machines in a document, and the blocks of every job in arrays beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...errors import FileError, InvalidOption, InvalidSchedule
+from ...problem.parts import Configuration
+from ...shards.counts import served
+from ...shards.schedule import ShardedSchedule, load_faults
+from ..documents import FORMATS
+from ..layout import write_document
+from ..schedules import configuration_from_json
+from .problems import digits, refuse_existing
+from .stored import array_bytes, lines_bytes, read_array, read_lines, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from ...shards.counts import Cut
+    from ...shards.problem import ShardedProblem
+    from ...shards.shard import Loaded, Shard
+    from ..node import Node
+
+FORMATS["cms-solution-folder"] = "a solution in a folder"
+
+
+class StoredCounts(NamedTuple):
+    """Counts in the files of a solution folder.
+
+    Attributes
+    ----------
+    folder : str
+    sha256 : tuple of tuples of (name, digits)
+        Of the files of each shard.
+    """
+
+    folder: str
+    sha256: tuple[tuple[tuple[str, str], ...], ...]
+
+    def cut(self, number: int, shard: Shard) -> StoredCut:
+        """Return where the counts of a shard are.
+
+        Raises
+        ------
+        InvalidSchedule
+            If they are nowhere.
+        """
+        del shard
+        if number >= len(self.sha256):
+            raise InvalidSchedule(f"there are no counts for shard {number:06d}")
+        return StoredCut(self.folder, f"{number:06d}", dict(self.sha256[number]))
+
+
+class StoredCut(NamedTuple):
+    """The counts of one shard, in files."""
+
+    folder: str
+    file: str
+    sha256: dict[str, str]
+
+    def of(self, loaded: Loaded) -> NDArray[Any]:
+        """Read them.
+
+        Raises
+        ------
+        FileError
+            If a file is not what the folder says.
+        """
+        n, k = len(loaded.rows), loaded.rows.n_blocks
+        base = Path(self.folder, "counts")
+        table = read_array(base / f"{self.file}.npy", self.sha256["npy"], (n, k))
+        if "wide" in self.sha256:
+            jobs = range(loaded.first, loaded.first + n)
+            wide = read_lines(base / f"{self.file}.wide", self.sha256["wide"], k, jobs)
+            table = table.astype(object)
+            for job, numbers in wide.items():
+                if any(table[job - loaded.first]):
+                    raise FileError(
+                        str(base / f"{self.file}.wide"), f"job {job} is in the array as well"
+                    )
+                table[job - loaded.first] = numbers
+        return table
+
+
+def write_solution_folder(
+    document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
+) -> None:
+    """Write a solution folder: the counts are evaluated, and checked again while they are written.
+
+    Parameters
+    ----------
+    document : Mapping
+        All of the solution's document but its format and its schedule.
+    schedule : ShardedSchedule
+    path : Path
+        The folder, which must not be there yet. It appears when all is written.
+
+    Raises
+    ------
+    FileError
+        If the folder is there already, or cannot be written.
+    InvalidSchedule
+        If the schedule does not hold after all.
+    """
+    refuse_existing(path)
+    problem = schedule.problem
+    if problem is None and schedule.counts is not None:
+        raise InvalidOption("a schedule without its problem cannot be written")
+    aside = path.with_name(f".{path.name}.{os.getpid()}").absolute()
+    try:
+        try:
+            (aside / "counts").mkdir(parents=True)
+        except OSError as fault:
+            raise FileError(
+                str(path), f"cannot be made: {fault.strerror or fault}", fix="name another place"
+            ) from None
+        counts = [] if problem is None else _write_counts(problem, schedule, aside)
+        machines = [
+            {"machine": shape.machine, "configuration": dict(shape.blocks), "count": number}
+            for shape, number in schedule.machines.items()
+        ]
+        whole = {
+            **document, "format": "cms-solution-folder",
+            "schedule": {"machines": machines, "counts": counts},
+        }  # fmt: skip
+        write_document(lambda: whole, aside / "solution.json")
+        os.replace(aside, path)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def _write_counts(
+    problem: ShardedProblem, schedule: ShardedSchedule, folder: Path
+) -> list[dict[str, Any]]:
+    counts: Any = schedule.counts
+    if counts is None:
+        return []
+    found = problem.map(
+        _written,
+        lambda number: (counts.cut(number, problem.shards[number]), str(folder)),
+        what="writing the schedule",
+        checking=True,
+    )
+    load = [0] * len(problem.blocks)
+    for _, part, faults in found.values():
+        if faults:
+            raise InvalidSchedule(f"the schedule does not hold: {' has '.join(faults[0][:2])}")
+        load = [a + b for a, b in zip(load, part, strict=True)]
+    for fault in load_faults(problem, schedule, load):
+        raise InvalidSchedule(f"the schedule does not hold: {fault}")
+    return [
+        {"file": f"{number:06d}", "sha256": dict(sums)} for number, (sums, _, _) in found.items()
+    ]
+
+
+def _written(
+    loaded: Loaded, cut: Cut, folder: str
+) -> tuple[list[tuple[str, str]], list[int], list[tuple[str, str, str]]]:
+    """Write the counts of a shard; return the files' hashes, the load and what is wrong."""
+    table = cut.of(loaded)
+    found = served(loaded, table)
+    base = Path(folder, "counts")
+    files = {}
+    if table.dtype.kind == "O":
+        long = np.array([max(row, default=0) >= 2**63 for row in table.tolist()], dtype=np.bool_)
+        rows = ((loaded.first + j, *table[j]) for j in np.flatnonzero(long).tolist())
+        if long.any():
+            files["wide"] = lines_bytes(rows)
+        table = np.where(long[:, None], 0, table).astype(np.int64)
+    files["npy"] = array_bytes(table)
+    file = f"{loaded.number:06d}"
+    sums = [
+        (what, write_file(base / f"{file}.{what}", data)) for what, data in sorted(files.items())
+    ]
+    return sums, found.load, found.faults
+
+
+def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
+    """Read the schedule of a solution folder; its arrays are read when somebody asks for them.
+
+    Raises
+    ------
+    FileError
+        If the value is no such schedule.
+    """
+    fields = value.object(("machines", "counts"))
+    machines: dict[Configuration, int] = {}
+    for entry in fields["machines"].array():
+        parts = entry.object(("machine", "configuration", "count"))
+        shape = configuration_from_json(
+            parts["machine"].name_or_null("machine type"), parts["configuration"]
+        )
+        if shape in machines:
+            raise entry.error(f"{entry.label} has the configuration {shape} a second time")
+        machines[shape] = parts["count"].integer()
+    sums = []
+    for number, entry in enumerate(fields["counts"].array()):
+        parts = entry.object(("file", "sha256"))
+        if parts["file"].value != f"{number:06d}":
+            raise parts["file"].wrong(f'"{number:06d}"')
+        files = parts["sha256"].object(("npy",), ("wide",))
+        sums.append(tuple((what, digits(node)) for what, node in files.items()))
+    if not sums:
+        return ShardedSchedule(machines)
+    return ShardedSchedule(machines, StoredCounts(str(folder), tuple(sums)))
+
+
+def schedule_reader(folder: Path) -> Callable[[Node], ShardedSchedule]:
+    """Return what reads the schedule of a folder's document."""
+    return lambda value: schedule_from_json(value, folder)

@@ -1,0 +1,275 @@
+"""Arrays and lines of numbers in the files of a folder: written aside, hashed, read exactly."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...errors import FileError
+from ...problem.row import Row
+from ...problem.rows import Rows
+from ...shards.shard import narrowest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Files whose bytes are known to be what their SHA-256 says, in this process.
+_VERIFIED: set[tuple[str, str, int, int]] = set()
+_PACK_AGAIN = "pack the folder again, or restore the file"
+
+
+def write_file(path: Path, data: bytes) -> str:
+    """Write a file as a whole, and return the SHA-256 of its bytes.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(data)
+        os.replace(aside, path)
+    except OSError as fault:
+        aside.unlink(missing_ok=True)
+        why = fault.strerror or str(fault)
+        raise FileError(
+            str(path), f"cannot be written: {why}", fix="free some space, or write elsewhere"
+        ) from None
+    return hashlib.sha256(data).hexdigest()
+
+
+def array_bytes(values: NDArray[Any]) -> bytes:
+    """Return the bytes of an array's file, in as few bytes a number as there can be."""
+    target = BytesIO()
+    np.lib.format.write_array(
+        target, np.ascontiguousarray(narrowest(values)), version=(1, 0), allow_pickle=False
+    )
+    return target.getvalue()
+
+
+def read_bytes(path: Path, sha256: str) -> bytes:
+    """Read a file that is what its SHA-256 says.
+
+    Raises
+    ------
+    FileError
+        If it is not, or cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        stat = path.stat()
+    except OSError as fault:
+        raise FileError(
+            str(path), f"cannot be read: {fault.strerror or fault}", fix=_PACK_AGAIN
+        ) from None
+    key = str(path), sha256, stat.st_size, stat.st_mtime_ns
+    if key not in _VERIFIED:
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_PACK_AGAIN)
+        _VERIFIED.add(key)
+    return data
+
+
+def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Read an array of whole numbers >= 0.
+
+    Raises
+    ------
+    FileError
+        If it has another shape or kind of numbers, or one is negative.
+    """
+    try:
+        values = np.lib.format.read_array(BytesIO(read_bytes(path, sha256)), allow_pickle=False)
+    except ValueError as fault:
+        raise FileError(str(path), f"is no array: {fault}", fix=_PACK_AGAIN) from None
+    kind = values.dtype
+    if kind.kind != "i" or kind.str[0] == ">" or values.shape != shape:
+        raise FileError(
+            str(path),
+            f"holds {kind.str} of shape {values.shape}",
+            expected=f"signed little-endian integers of shape {shape}",
+            fix=_PACK_AGAIN,
+        )
+    if values.size and int(values.min()) < 0:
+        raise FileError(str(path), f"holds the number {int(values.min())}", expected="numbers >= 0")
+    return values
+
+
+def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
+    """Return the bytes of a file of long numbers: a row a line, with colons between them."""
+    return "".join(":".join(map(str, row)) + "\n" for row in rows).encode()
+
+
+def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
+    """Read rows of long numbers by their jobs, which come first in a line.
+
+    Raises
+    ------
+    FileError
+        If a line is not of so many whole numbers, or its job is not one of those, or comes twice.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    for number, line in enumerate(read_bytes(path, sha256).decode("ascii", "replace").split("\n")):
+        if not line:
+            continue
+        parts = line.split(":")
+        if len(parts) != length + 1 or not all(part.isascii() and part.isdigit() for part in parts):
+            raise FileError(
+                str(path),
+                f"line {number + 1} is no row",
+                expected=f"{length + 1} whole numbers with colons between them",
+                fix=_PACK_AGAIN,
+            )
+        job, *numbers = map(int, parts)
+        if job not in jobs or job in found:
+            raise FileError(
+                str(path),
+                f"line {number + 1} is about job {job}",
+                expected=f"each job at most once, from {jobs.start} to {jobs.stop - 1}",
+                fix=_PACK_AGAIN,
+            )
+        found[job] = tuple(numbers)
+    return found
+
+
+class Narrow(NamedTuple):
+    """The rows of a shard as its files have them."""
+
+    demand: NDArray[Any]
+    supply: NDArray[Any]
+    denominator: NDArray[Any] | None
+    wide: Mapping[int, tuple[int, ...]]
+
+
+class StoredShard(NamedTuple):
+    """A shard in the files of a problem folder.
+
+    Attributes
+    ----------
+    folder : str
+    file : str
+        With which the names of its files begin.
+    first, n_jobs, n_blocks : int
+    sha256 : tuple of (name, digits)
+        Of each file.
+    leaves : tuple of bytes
+    """
+
+    folder: str
+    file: str
+    first: int
+    n_jobs: int
+    n_blocks: int
+    sha256: tuple[tuple[str, str], ...]
+    leaves: tuple[bytes, ...]
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return f"shard {self.file} of {self.folder}"
+
+    def _path(self, what: str) -> Path:
+        return Path(self.folder, "jobs", f"{self.file}.{what}")
+
+    def read(self) -> Narrow:
+        """Read its files.
+
+        Raises
+        ------
+        FileError
+            If one is not what the folder says.
+        """
+        sums, n = dict(self.sha256), self.n_jobs
+        denominator = None
+        if "denominator.npy" in sums:
+            denominator = read_array(self._path("denominator.npy"), sums["denominator.npy"], (n,))
+        wide: dict[int, tuple[int, ...]] = {}
+        if "wide" in sums:
+            jobs = range(self.first, self.first + n)
+            wide = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
+        return Narrow(
+            read_array(self._path("demand.npy"), sums["demand.npy"], (n,)),
+            read_array(self._path("supply.npy"), sums["supply.npy"], (n, self.n_blocks)),
+            denominator,
+            wide,
+        )
+
+    def rows(self, narrow: Narrow) -> Rows:
+        """Return the exact rows.
+
+        Raises
+        ------
+        FileError
+            If a denominator is 0, or a job has two rows.
+        """
+        demands = narrow.demand.astype(np.int64)
+        supplies = narrow.supply.astype(np.int64)
+        wide = {
+            j - self.first: Row(numbers[1], numbers[2:], numbers[0])
+            for j, numbers in narrow.wide.items()
+        }
+        if narrow.denominator is None:
+            denominators = np.ones(self.n_jobs, dtype=np.int64)
+        else:
+            denominators = narrow.denominator.astype(np.int64)
+        places = np.array(sorted(wide), dtype=np.int64)
+        if narrow.denominator is None:
+            denominators[places] = 0
+        none = np.flatnonzero(denominators == 0)
+        if not np.array_equal(none, places) or demands[places].any() or supplies[places].any():
+            raise FileError(
+                str(self._path("wide")),
+                "its jobs are not those whose numbers are 0 in the arrays",
+                fix=_PACK_AGAIN,
+            )
+        if any(row.denominator < 1 for row in wide.values()):
+            raise FileError(str(self._path("wide")), "a denominator is 0", fix=_PACK_AGAIN)
+        return Rows.owned(demands, supplies, denominators, wide)
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row; jobs count from the first of the shard."""
+        sums = dict(self.sha256)
+        if "wide" in sums:
+            jobs = range(self.first, self.first + self.n_jobs)
+            found = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
+            if self.first + job in found:
+                numbers = found[self.first + job]
+                return Row(numbers[1], numbers[2:], numbers[0])
+        parts = [np.load(self._path(f"{what}.npy"), mmap_mode="r") for what in ("demand", "supply")]
+        denominator = 1
+        if "denominator.npy" in sums:
+            denominator = int(np.load(self._path("denominator.npy"), mmap_mode="r")[job])
+        return Row(int(parts[0][job]), tuple(parts[1][job].tolist()), denominator)
+
+
+def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:
+    """Write the files of a shard, and return the SHA-256 of each.
+
+    Raises
+    ------
+    FileError
+        If one cannot be written.
+    """
+    files = {
+        "demand.npy": array_bytes(rows.demands),
+        "supply.npy": array_bytes(rows.supplies),
+    }
+    plain = rows.denominators == 1
+    plain[list(rows.wide)] = True
+    if not plain.all():
+        files["denominator.npy"] = array_bytes(rows.denominators)
+    if rows.wide:
+        files["wide"] = lines_bytes(
+            (first + j, row.denominator, row.demand, *row.supply)
+            for j, row in sorted(rows.wide.items())
+        )
+    return {
+        what: write_file(folder / "jobs" / f"{file}.{what}", data) for what, data in files.items()
+    }

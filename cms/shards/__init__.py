@@ -1,0 +1,10 @@
+"""Problems whose jobs need not fit into memory: shards, engines that go through them, and counts.
+
+Imports ``referee`` and what stands before it.
+"""
+
+from ..referee.check import referee_of
+from .problem import ShardedProblem
+from .referee import ShardedReferee
+
+referee_of.register(ShardedProblem, ShardedReferee)

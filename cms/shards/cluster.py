@@ -1,0 +1,226 @@
+"""Engines on a cluster of Dask's distributed scheduler, which places, spills and repeats the work.
+
+A shard's rows are a future that some worker holds, as narrow as its files; a task goes to where
+they are. A worker that dies takes neither with it for good: the scheduler has its tasks done and
+its shards read elsewhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import ClusterError
+from ..running.code import code_digest
+from ..running.stopping import Stopped, never
+from .engine import Arguments, Watch, nobody
+from .shard import Loaded, Narrowed, Shard
+
+#: How long to ask for a scheduler before it counts as none.
+PATIENCE = "10s"
+#: Seconds between two looks at whether the run is to end.
+_LOOK = 0.05
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Cluster]:
+    """Connect to a cluster, an engine for :func:`cms.open_problem`.
+
+    Parameters
+    ----------
+    address : str
+        The scheduler's, as ``tcp://10.0.0.1:8786``. Its workers need this version of the package,
+        and the folders under the same paths.
+
+    Raises
+    ------
+    ClusterError
+        If nobody answers there, ``distributed`` is not installed, or a worker has other code.
+    """
+    with connected(address) as client:
+        yield Cluster(client)
+
+
+@contextmanager
+def connected(
+    address: str, extra: str = "cluster", module: str = "cms.running.code", what: str = "cms"
+) -> Iterator[Any]:
+    """Yield a client of a scheduler whose workers have the code that is here.
+
+    Parameters
+    ----------
+    address : str
+    extra : str
+        With which ``distributed`` is installed, for the error.
+    module : str
+        Whose ``code_digest`` the workers are asked for.
+    what : str
+        What they cannot run without it, for the error.
+
+    Raises
+    ------
+    ClusterError
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError(
+            f"a cluster needs the extra: `pip install 'configurable-machines[{extra}]'`"
+        ) from None
+    # What it logs as an error reaches us as an exception, and is told then.
+    for name in ("distributed", "distributed.client", "distributed.core", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        client: Any = Client(  # type: ignore[no-untyped-call]
+            address, timeout=PATIENCE, set_as_default=False
+        )
+    except (OSError, ValueError) as fault:
+        raise ClusterError(f"{address}: no scheduler answers there ({fault})") from None
+    with client:
+        refuse_other_code(client.run(_digest_there(module), on_error="return"), what)
+        yield client
+
+
+def _digest_there(module: str) -> Callable[[], str]:
+    """Return a function that a worker without this package can unpickle, and fail to run."""
+
+    # A function in a function travels by value, not by the name of its module.
+    def digest() -> str:
+        from importlib import import_module
+
+        found: str = import_module(module).code_digest()
+        return found
+
+    return digest
+
+
+def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
+    """Refuse workers that lack this package or have other code than is here.
+
+    Parameters
+    ----------
+    answers : Mapping[str, str or BaseException]
+        From a worker's address to its digest, or to what it raised.
+    what : str, optional
+
+    Raises
+    ------
+    ClusterError
+        It says which worker, and why.
+
+    Examples
+    --------
+    >>> refuse_other_code({"tcp://a:1": code_digest()})
+    >>> refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
+    Traceback (most recent call last):
+    ...
+    cms.errors.ClusterError: worker tcp://b:1 has other code than is here ...
+    """
+    bad: defaultdict[str, list[str]] = defaultdict(list)
+    for worker, answer in answers.items():
+        if isinstance(answer, BaseException):
+            bad[f"cannot run {what} ({type(answer).__name__}: {answer})"].append(worker)
+        elif answer != code_digest():
+            bad[f"has other code than is here ({answer}, not {code_digest()})"].append(worker)
+    if bad:
+        told = "; ".join(f"worker {', '.join(found)} {why}" for why, found in bad.items())
+        raise ClusterError(f"{told}; install this version on every worker")
+
+
+class Cluster:
+    """An engine whose tasks run on the workers of a cluster, one thread each.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._held: dict[Shard, Any] = {}
+        self.watch: Watch = nobody
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        shards: Mapping[int, Shard],
+        arguments: Arguments,
+        *,
+        what: str,
+        checking: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what the function returns for each shard, as the workers are done.
+
+        Raises
+        ------
+        Stopped
+        ClusterError
+            If a task has killed several workers, or a worker has other code.
+        """
+        del checking  # nothing is kept there but rows
+        import distributed
+
+        wait: Any = distributed.wait
+
+        running = {
+            self._client.submit(
+                _there, function, number, shard, self._rows(shard), tuple(arguments(number)),
+                code_digest(), pure=False,
+            ): number
+            for number, shard in sorted(shards.items())
+        }  # fmt: skip
+        left, through = set(running), 0
+        try:
+            while left:
+                if stopped():
+                    raise Stopped
+                try:
+                    done, left = wait(left, timeout=_LOOK, return_when="FIRST_COMPLETED")
+                except TimeoutError:
+                    continue
+                for future in done:
+                    number = running[future]
+                    try:
+                        found = future.result()
+                    except distributed.KilledWorker as fault:
+                        raise ClusterError(
+                            f"{what} at {shards[number].name} has killed several workers: {fault}"
+                        ) from fault
+                    through += 1
+                    self.watch(what, through, len(running))
+                    yield number, found
+        finally:
+            for future in left:
+                future.cancel()
+
+    def _rows(self, shard: Shard) -> Any:
+        """Return the future of a shard's rows, which some worker holds."""
+        whole = shard.shard if isinstance(shard, Narrowed) else shard
+        if whole not in self._held:
+            self._held[whole] = self._client.submit(_read, whole, pure=False)
+        return self._held[whole]
+
+
+def _read(shard: Shard) -> Any:
+    return shard.read()
+
+
+def _there(
+    function: Callable[..., Any],
+    number: int,
+    shard: Shard,
+    narrow: Any,
+    arguments: tuple[Any, ...],
+    digest: str,
+) -> Any:
+    """Do on a worker what the engine here does in this process."""
+    if digest != code_digest():
+        raise ClusterError(
+            f"a worker has other code than is here ({code_digest()}, not {digest}); install this "
+            "version on every worker"
+        )
+    return function(Loaded(number, shard.first, shard.rows(narrow), 1), *arguments)

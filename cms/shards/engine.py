@@ -1,0 +1,121 @@
+"""Engines: what runs a pure function on every shard of a problem, here or on a cluster.
+
+A function gets a :class:`Loaded` shard and plain arguments, and returns plain values (whole
+numbers, texts, truth values, None, and lists and tables of these), so that a journal can keep them
+and a network carry them. Big arrays go where they belong by themselves: to files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from ..running.stopping import look, never
+from .shard import Loaded, Shard
+
+#: Called with what is done, how many shards are through, and of how many.
+Watch = Callable[[str, int, int], object]
+#: A function's arguments for the shard of a number.
+Arguments = Callable[[int], Sequence[Any]]
+
+
+def nobody(what: str, done: int, of: int) -> None:
+    """Watch nothing."""
+    del what, done, of
+
+
+class Engine(Protocol):
+    """Runs pure functions on shards."""
+
+    #: Told of every shard that is through.
+    watch: Watch
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        shards: Mapping[int, Shard],
+        arguments: Arguments,
+        *,
+        what: str,
+        checking: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what the function returns for each shard, once each, in any order.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module, ``function(loaded, *arguments)``; pure.
+        shards : Mapping[int, Shard]
+            By their numbers.
+        arguments : callable
+            Returns the arguments for a shard's number: plain values.
+        what : str
+            What is done, for whoever watches.
+        checking : bool, default False
+            Whether this is part of a check, which believes nothing that was computed before.
+        stopped : callable, optional
+            Asked again and again.
+
+        Raises
+        ------
+        Stopped
+            Once `stopped` is true.
+        """
+        ...
+
+
+class Here:
+    """Runs everything in this process, one shard after the other; the next one is read meanwhile.
+
+    Parameters
+    ----------
+    threads : int, optional
+        For compiled work; by default all cores.
+
+    Examples
+    --------
+    >>> from cms.problem.rows import Rows
+    >>> from cms.shards.shard import shards_of
+    >>> rows = Rows.from_arrays([1, 2, 3], [[1]] * 3, "abc", ["x"])
+    >>> def most(loaded, plus):
+    ...     return int(loaded.rows.demands.max()) + plus
+    >>> shards = dict(enumerate(shards_of(rows, 2)))
+    >>> list(Here().map(most, shards, lambda number: (10,), what="looking"))
+    [(0, 12), (1, 13)]
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads
+        self.watch: Watch = nobody
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        shards: Mapping[int, Shard],
+        arguments: Arguments,
+        *,
+        what: str,
+        checking: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what the function returns for each shard, in their order."""
+        del checking  # nothing is kept here
+        numbers = sorted(shards)
+        with ThreadPoolExecutor(1, "cms reading ahead") as reader:
+            ahead = [reader.submit(shards[number].read) for number in numbers[:1]]
+            for at, number in enumerate(numbers):
+                look(stopped)
+                narrow = ahead.pop().result()
+                ahead += [reader.submit(shards[n].read) for n in numbers[at + 1 : at + 2]]
+                shard = shards[number]
+                rows = shard.rows(narrow)
+                del narrow
+                found = function(
+                    Loaded(number, shard.first, rows, self.threads, stopped), *arguments(number)
+                )
+                del rows
+                look(stopped)
+                self.watch(what, at + 1, len(numbers))
+                yield number, found

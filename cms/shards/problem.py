@@ -1,0 +1,356 @@
+"""A problem whose jobs are in shards."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..certificate.leaf_proofs import Paid, paid
+from ..errors import InvalidProblem
+from ..knapsack.pricing import price_jobs
+from ..problem.digest import LEAF, digest, leaf_digests
+from ..problem.machine_problem import MachineProblem
+from ..problem.parts import MachineType, private_shape
+from ..problem.problem import Problem
+from ..problem.rows import Rows
+from ..running.stopping import Stopped, never
+from ..values.names import NumberedNames
+from .engine import Engine, Here
+from .shard import SHARD, Loaded, Narrowed, Shard, shards_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.row import Row
+
+
+class ShardedProblem(MachineProblem):
+    """A problem whose jobs need not fit into memory; immutable, hashable.
+
+    It has the machines of a :class:`cms.Problem`, while its jobs are in shards that an engine goes
+    through. Its jobs are called ``j0``, ``j1``, and so on.
+
+    Parameters
+    ----------
+    head : Problem
+        Machines, configurations and blocks; without jobs.
+    shards : sequence of Shard
+        Consecutive jobs from the first on.
+    engine : Engine, optional
+        By default this process.
+
+    Raises
+    ------
+    InvalidProblem
+        If the head has jobs, or the shards are not consecutive.
+
+    See Also
+    --------
+    cms.open_problem : for the problems of a folder.
+
+    Notes
+    -----
+    Every number of it is exact, and found shard by shard: sums over shards are sums over jobs,
+    however these are cut, whoever works them out and however often.
+
+    Examples
+    --------
+    >>> import cms
+    >>> problem = cms.Problem.from_arrays(
+    ...     demands=[7, 5, 3], supply=[[4, 2], [1, 3], [2, 2]], configurations=[[1, 1]]
+    ... )
+    >>> sharded = ShardedProblem.of(problem, size=2)
+    >>> sharded.n_jobs, len(sharded.shards), sharded == problem
+    (3, 2, True)
+    """
+
+    __slots__ = ("engine", "shards")
+    shards: tuple[Shard, ...]
+    engine: Engine
+
+    def __init__(
+        self, head: Problem, shards: Sequence[Shard], engine: Engine | None = None
+    ) -> None:
+        if head.n_jobs:
+            raise InvalidProblem(f"the head has {head.n_jobs} jobs; expected none")
+        n = 0
+        for shard in shards:
+            if shard.first != n:
+                raise InvalidProblem(
+                    f"{shard.name} begins with job {shard.first}; expected job {n}, the next one"
+                )
+            n += shard.n_jobs
+        self._fill_machines(
+            head.blocks, head.configurations, head.machine_types, NumberedNames("j", n)
+        )
+        object.__setattr__(self, "shards", tuple(shards))
+        object.__setattr__(self, "engine", Here() if engine is None else engine)
+
+    @classmethod
+    def of(
+        cls, problem: Problem, *, size: int = SHARD, engine: Engine | None = None
+    ) -> ShardedProblem:
+        """Cut a problem in memory into shards; its jobs get other names, if they have any.
+
+        Parameters
+        ----------
+        problem : Problem
+        size : int, optional
+            Jobs of a shard.
+        engine : Engine, optional
+        """
+        return cls(_without_jobs(problem), shards_of(problem.rows, size), engine)
+
+    @property
+    def head(self) -> Problem:
+        """The machines, configurations and blocks: a problem without jobs."""
+        return self._cached(
+            "head",
+            lambda: Problem._rebuild(
+                self.blocks,
+                self.configurations,
+                self.machine_types,
+                (),
+                Rows.joined((), len(self.blocks)),
+            ),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShardedProblem, (self.head, self.shards)
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        arguments: Callable[[int], Sequence[Any]] = lambda number: (),
+        *,
+        what: str,
+        only: Mapping[int, object] | None = None,
+        checking: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> dict[int, Any]:
+        """Return what a function returns for each shard; see :class:`Engine`.
+
+        Parameters
+        ----------
+        only : Mapping, optional
+            The numbers of the shards; by default all.
+        """
+        wanted = range(len(self.shards)) if only is None else only
+        found = self.engine.map(
+            function,
+            {number: self.shards[number] for number in wanted},
+            arguments,
+            what=what,
+            checking=checking,
+            stopped=stopped,
+        )
+        return dict(sorted(found))
+
+    def load(self) -> Problem:
+        """Return the same problem in memory: jobs of a problem that fits.
+
+        Examples
+        --------
+        >>> import cms
+        >>> problem = cms.Problem.from_arrays(demands=[7], supply=[[4]], configurations=[[1]])
+        >>> ShardedProblem.of(problem).load() == problem
+        True
+        """
+        parts = [shard.rows(shard.read()) for shard in self.shards]
+        return Problem._rebuild(
+            self.blocks,
+            self.configurations,
+            self.machine_types,
+            self.job_names,
+            Rows.joined(parts, len(self.blocks)),
+        )
+
+    def narrowed(self, head: Problem, columns: Sequence[int]) -> ShardedProblem:
+        """Return the problem of another head, with some of the blocks; supply is cut at the demand.
+
+        Parameters
+        ----------
+        head : Problem
+            Without jobs.
+        columns : sequence of int
+            The head's blocks among the blocks of this problem.
+        """
+        shards = [Narrowed(shard, tuple(columns)) for shard in self.shards]
+        return ShardedProblem(head, shards, self.engine)
+
+    def place(self, job: int) -> tuple[int, Shard]:
+        """Return the shard of a job, and its number."""
+        number = bisect_right(self.shards, job, key=lambda shard: shard.first) - 1
+        return number, self.shards[number]
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row."""
+        _, shard = self.place(job)
+        return shard.row(job - shard.first)
+
+    def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
+        """Return which blocks serve some job that has a demand, one entry a block.
+
+        Raises
+        ------
+        Stopped
+        """
+        return self._facts(stopped)[0]
+
+    def useful_blocks(self) -> tuple[int, ...]:
+        """Return how many blocks of each type all jobs could need."""
+        return self._facts(never)[1]
+
+    @property
+    def wants_anything(self) -> bool:
+        """Whether some job has a demand."""
+        return self._facts(never)[2]
+
+    def all_servable(self, blocks: Sequence[int]) -> bool:
+        """Whether every job wants nothing, or gets something from one of these blocks."""
+        answers = self.map(_servable, lambda number: (list(blocks),), what="looking", checking=True)
+        return all(answers.values())
+
+    def _facts(
+        self, stopped: Callable[[], bool]
+    ) -> tuple[NDArray[np.bool_], tuple[int, ...], bool]:
+        """What is added up over all shards at the first question, and kept."""
+        if "facts" not in self._cache:
+            serving = np.zeros(len(self.blocks), dtype=np.bool_)
+            useful, wants = [0] * len(self.blocks), False
+            for serves, needed, wanting in self.map(
+                _looked_at, what="looking", checking=True, stopped=stopped
+            ).values():
+                serving |= np.array(serves, dtype=np.bool_)
+                useful = [a + b for a, b in zip(useful, needed, strict=True)]
+                wants = wants or wanting
+            self._cache["facts"] = serving, tuple(useful), wants
+        found: tuple[NDArray[np.bool_], tuple[int, ...], bool] = self._cache["facts"]
+        return found
+
+    def one_job_a_block(self) -> ShardedProblem:
+        """Return this problem: every block serves one job."""
+        return self
+
+    def stated_sha256(self) -> str:
+        """Return the SHA-256 that whoever wrote the shards states; nothing is read.
+
+        Raises
+        ------
+        InvalidProblem
+            If nobody stated it.
+        """
+        leaves: list[bytes] = []
+        for shard in self.shards:
+            if shard.leaves is None:
+                raise InvalidProblem(f"{shard.name} has no leaves stated")
+            leaves += shard.leaves
+        return digest(self, leaves)
+
+    def compute_sha256(self) -> str:
+        """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``.
+
+        Raises
+        ------
+        InvalidProblem
+            If a shard is not what whoever wrote it states.
+        """
+        if any(shard.first % LEAF for shard in self.shards):
+            return self.load().compute_sha256()  # only tests have such small shards
+        found = self.map(
+            _leaves,
+            lambda number: (list(self.blocks), self.n_jobs),
+            what="computing the hash",
+            checking=True,
+        )
+        leaves = [[bytes.fromhex(leaf) for leaf in part] for part in found.values()]
+        for shard, mine in zip(self.shards, leaves, strict=True):
+            if shard.leaves is not None and list(shard.leaves) != mine:
+                raise InvalidProblem(
+                    f"{shard.name} has other jobs than its leaves' hashes say; pack it again"
+                )
+        return digest(self, (leaf for part in leaves for leaf in part))
+
+    def private_copy(self) -> ShardedProblem:
+        """Return an equal problem without a part in common that could be changed."""
+        return ShardedProblem(
+            Problem._rebuild(
+                tuple(self.blocks),
+                tuple(private_shape(shape) for shape in self.configurations),
+                tuple(MachineType(m.name, m.cost, m.limit) for m in self.machine_types),
+                (),
+                self.head.rows,
+            ),
+            self.shards,
+            self.engine,
+        )
+
+
+def _without_jobs(problem: Problem) -> Problem:
+    return problem.replace(rows=problem.rows.part(0, 0), job_names=())
+
+
+# -- what is asked of a shard ----------------------------------------------------------------------
+
+
+def _looked_at(loaded: Loaded) -> tuple[list[bool], list[int], bool]:
+    """Return which blocks serve somebody, how many could be of use, and whether anything is wanted.
+
+    A problem of the shard's jobs alone knows.
+    """
+    names = [f"b{i}" for i in range(loaded.rows.n_blocks)]
+    alone = Problem._rebuild(tuple(names), (), (), NumberedNames("j", 0), loaded.rows)
+    wants = bool(loaded.rows.wants.any())
+    return alone.serving_blocks().tolist(), list(alone.useful_blocks()), wants
+
+
+def _servable(loaded: Loaded, blocks: list[int]) -> bool:
+    return bool(loaded.rows.servable(blocks).all())
+
+
+@paid.register
+def _(
+    problem: ShardedProblem,
+    prices: Sequence[int],
+    special: Mapping[int, Sequence[int]],
+    stopped: Callable[[], bool] | None,
+    undisturbed: int,
+) -> Paid | None:
+    del undisturbed  # a shard is soon through
+    total, lost = 0, False
+
+    def own(number: int) -> tuple[list[int], dict[int, list[int]]]:
+        """The prices of a shard, jobs counted from its first one."""
+        shard = problem.shards[number]
+        mine = range(shard.first, shard.first + shard.n_jobs)
+        return list(prices), {j - shard.first: list(special[j]) for j in special if j in mine}
+
+    try:
+        for part, unservable in problem.map(
+            _paid,
+            own,
+            what="checking the bound",
+            checking=True,
+            stopped=never if stopped is None else stopped,
+        ).values():
+            total, lost = total + part, lost or unservable
+    except Stopped:
+        return None
+    return Paid(total, lost)
+
+
+def _paid(
+    loaded: Loaded, prices: list[int], special: dict[int, list[int]]
+) -> tuple[int, bool] | None:
+    found = price_jobs(
+        loaded.rows, prices, special=special, threads=loaded.threads, stopped=loaded.stopped
+    )
+    return None if found is None else (found.total, bool(found.unservable))
+
+
+def _leaves(loaded: Loaded, blocks: list[str], n_jobs: int) -> list[str]:
+    names = NumberedNames("j", n_jobs)
+    return [leaf.hex() for leaf in leaf_digests(names, loaded.rows, blocks, loaded.first)]

@@ -1,0 +1,177 @@
+"""Shards: consecutive jobs of a problem that are kept together, in memory or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..running.stopping import never
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.rows import Row, Rows
+
+#: Jobs of a shard, but for the last one.
+SHARD = 2**20
+
+
+class Shard(Protocol):
+    """Consecutive jobs; small itself, and picklable, wherever their rows are."""
+
+    @property
+    def first(self) -> int:
+        """The first job's number in the problem."""
+        ...
+
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs it has."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        ...
+
+    @property
+    def leaves(self) -> Sequence[bytes] | None:
+        """The digests of its leaves as whoever wrote it states them; None if nobody did."""
+        ...
+
+    def read(self) -> Any:
+        """Bring its rows here, in as few bytes as they need: an argument of :meth:`rows`."""
+        ...
+
+    def rows(self, narrow: Any) -> Rows:
+        """Return the exact rows, of what was read."""
+        ...
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row; jobs count from the first of the shard."""
+        ...
+
+
+class Loaded(NamedTuple):
+    """A shard in memory: what a function of an engine gets.
+
+    Attributes
+    ----------
+    number : int
+        Of the shard.
+    first : int
+        The first job's number in the problem.
+    rows : Rows
+        Exact, as the problem has them.
+    threads : int or None
+        How many the function may use; all cores if None.
+    stopped : callable
+        Whether the run is to end: then the function returns None.
+    """
+
+    number: int
+    first: int
+    rows: Rows
+    threads: int | None = None
+    stopped: Callable[[], bool] = never
+
+
+class MemoryShard(NamedTuple):
+    """Consecutive jobs of rows that are in memory."""
+
+    all_rows: Rows
+    first: int
+    n_jobs: int
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return f"the shard of job {self.first}"
+
+    @property
+    def leaves(self) -> None:
+        """Nobody stated them."""
+
+    def read(self) -> None:
+        """There is nothing to be brought."""
+
+    def rows(self, narrow: None) -> Rows:
+        """Return the exact rows."""
+        del narrow
+        return self.all_rows.part(self.first, self.first + self.n_jobs)
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row."""
+        return self.all_rows.row(self.first + job)
+
+
+def shards_of(rows: Rows, size: int = SHARD) -> tuple[MemoryShard, ...]:
+    """Cut rows in memory into shards.
+
+    Examples
+    --------
+    >>> from cms.problem.rows import Rows
+    >>> rows = Rows.from_arrays([1] * 5, [[1]] * 5, "abcde", ["x"])
+    >>> [(shard.first, shard.n_jobs) for shard in shards_of(rows, 2)]
+    [(0, 2), (2, 2), (4, 1)]
+    """
+    n = len(rows)
+    return tuple(MemoryShard(rows, at, min(size, n - at)) for at in range(0, n, size))
+
+
+class Narrowed(NamedTuple):
+    """A shard with fewer blocks, and supply cut at the demand."""
+
+    shard: Shard
+    columns: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The first job's number in the problem."""
+        return self.shard.first
+
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs it has."""
+        return self.shard.n_jobs
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self.shard.name
+
+    @property
+    def leaves(self) -> None:
+        """Of these rows nobody stated any."""
+
+    def read(self) -> Any:
+        """Bring the rows here."""
+        return self.shard.read()
+
+    def rows(self, narrow: Any) -> Rows:
+        """Return the rows of the blocks that are left."""
+        rows = self.shard.rows(narrow)
+        return rows.select(np.arange(len(rows)), self.columns, cut=True)
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row."""
+        row = self.shard.row(job)
+        return row._replace(supply=tuple(min(row.supply[i], row.demand) for i in self.columns))
+
+
+def narrowest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers below 2**63 in as few bytes as they need, little-endian.
+
+    Examples
+    --------
+    >>> narrowest(np.array([1, 300])).dtype.str
+    '<i2'
+    """
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    for kind in ("<i1", "<i2", "<i4"):
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            return values.astype(kind)
+    return values.astype("<i8")

@@ -1,0 +1,228 @@
+"""Both checkers say the same of the same problems and solutions, right ones and wrong ones."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proofs_checks import checker
+from proofs_checks.checker.problem import read_problem
+from proofs_checks.checker.solution import examine
+from proofs_checks.checker.usable import round_up
+from proofs_checks.streaming import check_folders
+from proofs_checks.streaming.check import examine as examine_folders
+from proofs_checks.streaming.check import read_document
+from tests.proofs_checks.documents import Document
+from tests.proofs_checks.streaming.folders import write_plan, write_problem
+
+
+def a_problem(draw: random.Random) -> Document:
+    """A small one, with fractions and long numbers now and then."""
+    blocks = draw.sample(["a", "b", "c"], draw.randint(1, 3))
+    types: list[Document] = [
+        {
+            "name": name,
+            "cost": draw.choice([1, 1, 2, "3/2", 0]),
+            "limit": draw.choice([None, None, 1, 4]),
+        }
+        for name in ["m", "n"][: draw.randint(1, 2)]
+    ]
+    shapes: list[Document] = []
+    for _ in range(draw.randint(1, 3)):
+        machine = draw.choice(types)["name"]
+        inside = draw.sample(blocks, draw.randint(1, len(blocks)))
+        if draw.random() < 0.6:
+            shapes.append({"machine": machine, "blocks": {i: draw.randint(1, 3) for i in inside}})
+        else:
+            sizes = {i: draw.choice([1, 2, "3/2"]) for i in inside}
+            most = draw.choice([None, 2])
+            shapes.append({"machine": machine, "sizes": sizes, "capacity": 4, "max_blocks": most})
+    amounts: list[Any] = [0, 1, 2, 5, 12, "1/3", "7/2", 300]
+    if draw.random() < 0.3:
+        amounts += [10**25, f"{10**20 + 1}/3", 2**63 - 1]
+    jobs = [
+        {
+            "name": f"j{at}",
+            "demand": draw.choice(amounts),
+            "demand_function": {i: draw.choice(amounts) for i in blocks if draw.random() < 0.8},
+        }
+        for at in range(draw.randint(0, 5))
+    ]
+    return {
+        "format": "cms-problem",
+        "schema": 1,
+        "machine_types": types,
+        "blocks": blocks,
+        "configurations": shapes,
+        "jobs": jobs,
+    }
+
+
+def some_groups(of: Document, draw: random.Random) -> list[Document] | None:
+    """Machines for each job by itself, if there are configurations that serve it."""
+    groups = []
+    for job in of["jobs"]:
+        demand = Fraction(job["demand"])
+        if demand == 0:
+            continue
+        ways = [
+            (shape, i, shape["blocks"][i] if "blocks" in shape else 1)
+            for shape in of["configurations"]
+            for i in shape.get("blocks", shape.get("sizes"))
+            if Fraction(job["demand_function"].get(i, 0)) > 0
+        ]
+        if not ways:
+            return None
+        shape, i, n = draw.choice(ways)
+        wants = -(-demand // Fraction(job["demand_function"][i]))
+        groups.append(
+            {
+                "machine": shape["machine"],
+                "configuration": shape.get("blocks", {i: n}),
+                "count": int(-(-wants // n)),
+                "assignment": [[i, job["name"], n]],
+            }
+        )
+    return groups
+
+
+def a_tree(of: Document, draw: random.Random, depth: int = 0) -> Document:
+    """Prices that often hold, below branches now and then."""
+    quantities: list[Document] = [{"machines_of_type": draw.choice(of["machine_types"])["name"]}]
+    quantities.append({"blocks_of": draw.choice(of["blocks"])})
+    if of["jobs"]:
+        job = draw.choice(of["jobs"])["name"]
+        quantities.append({"blocks_of_job": {"block": draw.choice(of["blocks"]), "job": job}})
+    if depth < 2 and draw.random() < 0.25:
+        return {
+            "branch": draw.choice(quantities),
+            "at_most": draw.randint(0, 2),
+            "below": a_tree(of, draw, depth + 1),
+            "above": a_tree(of, draw, depth + 1),
+        }
+    costs: list[Any] = [0, "1/7", "1/3", "1/2", 1] if draw.random() < 0.9 else [0, 3]
+    part = draw.choice([Fraction(1), Fraction(1, 2), Fraction(1, 4)])
+    leaf: Document = {
+        "prices": {i: part * Fraction(draw.choice(costs)) for i in of["blocks"]},
+        "multipliers": [draw.choice([0, 0, "1/12", "1/5"]) for _ in range(depth)],
+    }
+    limited = [m["name"] for m in of["machine_types"] if m["limit"] is not None]
+    if limited and draw.random() < 0.5:
+        leaf["limit_prices"] = {draw.choice(limited): draw.choice([1, "1/2"])}
+    if draw.random() < 0.1:
+        leaf["proper"] = {of["blocks"][0]: draw.choice([0, 3, 40])}
+    return leaf
+
+
+def a_solution(of: Document, draw: random.Random) -> Document:
+    """One that often holds."""
+    groups, tree = some_groups(of, draw), a_tree(of, draw)
+    costs: dict[str, Fraction] = {m["name"]: Fraction(m["cost"]) for m in of["machine_types"]}
+    cost = None if groups is None else sum(costs[g["machine"]] * g["count"] for g in groups)
+    impossible = False
+    bound = lower = Fraction(0)
+    try:
+        found = checker.certificate_bound(read(of), read(tree))
+        impossible = found is None
+        bound = bound if found is None else found
+        lower = round_up(read_problem(read(of)), bound)
+    except ValueError:
+        pass
+    lower = draw.choice([lower, lower, bound, bound - 1, bound + Fraction(1, 3)])
+    status = "no_schedule" if groups is None else "feasible"
+    if groups is None and impossible:
+        status = "infeasible"
+    elif lower == cost:
+        status = "optimal"
+    checked = status in ("optimal", "infeasible")
+    sha256 = checker.problem_sha256(read(of))
+    return {
+        "format": "cms-solution",
+        "schema": 1,
+        "problem_sha256": sha256,
+        "status": status,
+        "proof": "checked" if checked else "none",
+        "stop_reason": "proved" if checked else "finished",
+        "method": "by chance",
+        "seconds": 0,
+        "machine_count": None if groups is None else sum(g["count"] for g in groups),
+        "cost": cost,
+        "lower_bound": lower,
+        "claimed_bound": None,
+        "gap": None if cost is None else cost - lower,
+        "schedule": {"groups": groups or []},
+        "certificate": {"problem_sha256": sha256, "tree": tree},
+        "guarantee": None,
+        "history": [],
+    }
+
+
+def spoil(solution: Document, draw: random.Random) -> None:
+    """Change something, often to what is false."""
+    key = draw.choice(["status", "proof", "cost", "gap", "lower_bound", "claimed_bound", "groups"])
+    groups = solution["schedule"]["groups"]
+    if key == "groups" and groups:
+        group = draw.choice(groups)
+        group["count"] = max(0, group["count"] + draw.choice([-1, 1]))
+        if draw.random() < 0.7:
+            solution["machine_count"] = sum(g["count"] for g in groups)
+    elif key == "status":
+        solution["status"] = draw.choice(["optimal", "feasible", "infeasible", "no_schedule"])
+    elif key == "proof":
+        solution["proof"] = draw.choice(["checked", "solver", "none"])
+    else:
+        solution[key] = draw.choice([None, 0, 1, 2, "7/2"])
+
+
+def read(document: Document) -> Any:
+    return checker.parse_document(json.dumps(document, default=str))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_both_checkers_say_the_same(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    seen: Counter[tuple[str, bool]] = Counter()
+    for case in range(50):
+        of = a_problem(draw)
+        fleet = tmp_path / f"{case}-fleet"
+        assert write_problem(fleet, of) == checker.problem_sha256(read(of))
+        assert check_folders(fleet) == checker.check_problem(read(of)) == []
+        for way in range(3):
+            solution = a_solution(of, draw)
+            if draw.random() < 0.3:
+                spoil(solution, draw)
+            plan = tmp_path / f"{case}-plan-{way}"
+            write_plan(plan, solution, of)
+            faults = checker.check_solution(read(of), read(solution))
+            again = check_folders(fleet, plan)
+            assert bool(faults) == bool(again), (of, solution, faults, again)
+            seen[solution["status"], not faults] += 1
+            if not faults:
+                head, claims = fleet / "problem.json", plan / "solution.json"
+                words = examine_folders(fleet, read_document(head), plan, read_document(claims))
+                assert words == examine(read_problem(read(of)), read(solution))
+                assert check_folders(fleet, plan, (0, 1)) == [] or not of["jobs"]
+    kinds = [("optimal", True), ("infeasible", True), ("feasible", True), ("no_schedule", False)]
+    assert {*kinds, ("optimal", False), ("feasible", False)} <= seen.keys()
+    assert sum(n for (_, holds), n in seen.items() if holds) > 30
+
+
+def test_a_problem_without_blocks_and_one_without_jobs(tmp_path: Path) -> None:
+    for jobs in ([], [{"name": "j0", "demand": 1, "demand_function": {}}]):
+        of: Document = {
+            "format": "cms-problem",
+            "schema": 1,
+            "machine_types": [{"name": "m", "cost": 1, "limit": None}],
+            "blocks": [],
+            "configurations": [],
+            "jobs": jobs,
+        }
+        path = tmp_path / str(len(jobs))
+        assert write_problem(path, of) == checker.problem_sha256(of)
+        assert check_folders(path) == []

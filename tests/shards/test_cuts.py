@@ -1,0 +1,254 @@
+"""However a problem is cut into shards, and whoever works them out, the answer is the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from algorithms.prices import jobs
+from cms import Configuration, MachineType, Problem, Solution, check, solve
+from cms.running.stopping import never
+from cms.schedule.schedule import Schedule
+from cms.shards.counts import CountsInMemory
+from cms.shards.engine import Here
+from cms.shards.problem import ShardedProblem
+from cms.shards.schedule import ShardedSchedule, busy_machines
+from cms.shards.shard import Loaded
+from instances.families import generate
+
+
+@pytest.fixture(autouse=True)
+def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems are solved as those are of which no table of options is kept."""
+    monkeypatch.setattr(jobs, "MOST_LISTED", 0)
+
+
+def random_problem(rng: random.Random, n: int, k: int) -> Problem:
+    """Jobs that differ, each of which wants something and can have it."""
+    demands = rng.sample(range(10, 10_000), n)
+    supply = [[rng.choice([0, *range(1, 900)]) for _ in range(k - 1)] + [7 + j] for j in range(n)]
+    shapes = [[rng.randint(0, 3) for _ in range(k)] for _ in range(rng.randint(1, 4))]
+    shapes.append([0] * (k - 1) + [rng.randint(1, 4)])
+    types = [MachineType("a", rng.choice(["1", "2", "3/2"])), MachineType("b", rng.choice([1, 3]))]
+    return Problem.from_arrays(
+        demands=demands,
+        supply=supply,
+        configurations=[shape for shape in shapes if any(shape)],
+        configuration_machines=[rng.choice("ab") for shape in shapes if any(shape)],
+        machine_types=types,
+    )
+
+
+def counts_of(problem: ShardedProblem, schedule: Any) -> NDArray[Any]:
+    """The blocks of every job, evaluated shard by shard or added up."""
+    if isinstance(schedule, Schedule):
+        schedule = ShardedSchedule.of(schedule, problem)
+    parts = []
+    for number, shard in enumerate(problem.shards):
+        rows = shard.rows(shard.read())
+        cut = schedule.counts.cut(number, shard)
+        parts.append(cut.of(Loaded(number, shard.first, rows)))
+    return np.concatenate(parts)
+
+
+def answer(problem: ShardedProblem, solution: Solution) -> tuple[Any, ...]:
+    """All of an answer but how long it took."""
+    lines = [(line.cost, line.lower_bound, line.source) for line in solution.history]
+    return (
+        solution.status, solution.cost, solution.lower_bound, solution.certificate.to_json(),
+        solution.schedule.machines, counts_of(problem, solution.schedule).tolist(), lines,
+    )  # fmt: skip
+
+
+def asked(problem: Any) -> Solution:
+    solution = solve(problem, time_limit=None, threads=1)
+    assert check(problem, solution.schedule) == ()
+    return solution
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_answer_does_not_depend_on_the_cut(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = random_problem(rng, rng.randint(2, 160), rng.randint(1, 5))
+    whole = ShardedProblem.of(problem)
+    expected = answer(whole, asked(whole))
+    for _ in range(2):
+        cut = ShardedProblem.of(problem, size=rng.randint(1, problem.n_jobs))
+        assert answer(cut, asked(cut)) == expected
+    in_memory = asked(problem)
+    assert in_memory.lower_bound == expected[2]
+    assert in_memory.certificate.to_json() == expected[3] or in_memory.cost != expected[1]
+    if in_memory.history[-1].source == expected[-1][-1][-1].replace("price_and_branch", "auto"):
+        assert in_memory.cost == expected[1]
+
+
+@pytest.mark.parametrize(
+    ("family", "n"), [("real-rows", 4_000), ("near-ties", 700), ("mixed-fleet", 900)]
+)
+def test_larger_families_are_cut_alike(family: str, n: int) -> None:
+    problem = generate(family, n=n, seed=3)
+    found = [
+        answer(cut, asked(cut))
+        for cut in (ShardedProblem.of(problem, size=size) for size in (n, n // 3 + 1, n // 5 + 7))
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_bound_is_that_of_the_same_problem_in_memory(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal rows, idle jobs, limits: costs and bounds agree with each other, whoever finds them."""
+    rng = random.Random(1000 + seed)
+    problem = random_problem(rng, rng.randint(1, 9), rng.randint(1, 3))
+    rows = problem.rows.take(np.array([rng.randrange(problem.n_jobs) for _ in range(14)]))
+    idle = rows.with_rows({3: rows.row(3)._replace(demand=0)})
+    problem = problem.replace(rows=idle, job_names=[f"j{j}" for j in range(14)])
+    sharded = asked(ShardedProblem.of(problem, size=rng.randint(1, 14)))
+    monkeypatch.setattr(jobs, "MOST_LISTED", 200_000)
+    listed = asked(problem)
+    assert listed.cost is not None
+    assert sharded.cost is not None
+    assert sharded.lower_bound <= listed.cost
+    assert listed.lower_bound <= sharded.cost
+
+
+def test_a_small_problem_in_shards_is_solved_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_LISTED", 200_000)
+    problem = random_problem(random.Random(5), 30, 3)
+    sharded = ShardedProblem.of(problem, size=11)
+    one, two = asked(problem), asked(sharded)
+    assert (one.cost, one.certificate, one.status) == (two.cost, two.certificate, two.status)
+    table = counts_of(sharded, one.schedule)
+    assert (counts_of(sharded, two.schedule) == table).all()
+
+
+@pytest.mark.parametrize("demand", [10**12, 10**25])
+def test_demands_of_any_length_keep_their_cut(demand: int) -> None:
+    rng = random.Random(7)
+    supply = [[rng.randint(1, 900), rng.randint(400, 2_000)] for _ in range(40)]
+    problem = Problem.from_arrays(
+        demands=np.array([demand + rng.randint(0, 10**9) for _ in range(40)], dtype=object),
+        supply=np.array(supply, dtype=object),
+        configurations=[[3, 0], [1, 2]],
+    )
+    answers = []
+    for size in (40, 17, 3):
+        cut = ShardedProblem.of(problem, size=size)
+        answers.append(answer(cut, asked(cut)))
+    assert answers[0] == answers[1] == answers[2]
+
+
+# --- engines that do as they please ---------------------------------------------------------------
+
+
+class Shuffled(Here):
+    """Runs each function twice, in any order, as a cluster may."""
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        shards: Mapping[int, Any],
+        arguments: Callable[[int], Any],
+        *,
+        what: str,
+        checking: bool = False,
+        stopped: Callable[[], bool] = never,
+    ) -> Iterator[tuple[int, Any]]:
+        for _ in range(2):
+            found = list(
+                super().map(
+                    function, shards, arguments, what=what, checking=checking, stopped=stopped
+                )
+            )
+        random.Random(len(found)).shuffle(found)
+        yield from found
+
+
+def test_shards_in_any_order_and_twice_are_the_same() -> None:
+    problem = generate("real-rows", n=3_000, seed=2)
+    one, two = (
+        ShardedProblem.of(problem, size=700),
+        ShardedProblem.of(problem, size=700, engine=Shuffled()),
+    )
+    assert answer(one, asked(one)) == answer(two, asked(two))
+
+
+class Lying(Here):
+    """Adds something to what jobs are said to pay when the search asks, not when it is checked."""
+
+    def map(self, *args: Any, **words: Any) -> Iterator[tuple[int, Any]]:
+        for number, found in super().map(*args, **words):
+            if words["what"] == "pricing":
+                total, groups = found
+                yield number, (total + 10**30, groups)
+            else:
+                yield number, found
+
+
+def test_a_search_that_is_lied_to_proves_no_more_than_is_true() -> None:
+    problem = generate("real-rows", n=2_000, seed=2)
+    honest = asked(ShardedProblem.of(problem, size=700))
+    lied_to = solve(ShardedProblem.of(problem, size=700, engine=Lying()), time_limit=None)
+    assert honest.cost is not None
+    assert lied_to.lower_bound <= honest.cost
+
+
+# --- counts ---------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+def test_counts_and_machines_are_a_schedule_where_a_schedule_in_memory_is(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = random_problem(rng, rng.randint(1, 12), rng.randint(1, 4))
+    sharded = ShardedProblem.of(problem, size=rng.randint(1, 5))
+    given_blocks = np.array(
+        [[rng.randint(0, 3) for _ in problem.blocks] for _ in range(problem.n_jobs)]
+    )
+    load = given_blocks.sum(axis=0)
+    machines: dict[Configuration, int] = {}
+    for shape in problem.listed_configurations:
+        machines[shape] = rng.randint(1, int(load.sum()) + 1)
+    schedule = ShardedSchedule(machines, CountsInMemory(given_blocks))
+    faults = check(sharded, schedule)
+    at, blocks = np.nonzero(given_blocks)
+    try:
+        same = Schedule.from_counts(problem, machines, (at, blocks, given_blocks[at, blocks]))
+    except ValueError:
+        assert any(fault.kind == "blocks" for fault in faults)
+        return
+    in_memory = check(problem, same)
+    assert [str(fault) for fault in faults] == [str(fault) for fault in in_memory]
+    busy = busy_machines(machines, problem.blocks, load.tolist())
+    assert busy == same.without_idle_machines().machines
+    loaded = schedule.load(sharded)
+    assert loaded == same
+
+
+def test_a_lost_block_and_a_machine_too_few_are_named() -> None:
+    problem = generate("real-rows", n=500, seed=1)
+    sharded = ShardedProblem.of(problem, size=100)
+    solution = asked(sharded)
+    table = counts_of(sharded, solution.schedule).astype(np.int64)
+    job, block = (int(at[250]) for at in np.nonzero(table))
+    less = table.copy()
+    less[job, block] -= 1
+    machines = solution.schedule.machines
+    (fault,) = check(sharded, ShardedSchedule(machines, CountsInMemory(less)))
+    assert (fault.kind, fault.where) == ("demand", f"job 'j{job}'")
+    shape = next(iter(machines))
+    fewer = {**machines, shape: machines[shape] - 1}
+    kinds = {f.kind for f in check(sharded, ShardedSchedule(fewer, CountsInMemory(table)))}
+    assert kinds == {"blocks"}
+    assert check(sharded, ShardedSchedule(machines, CountsInMemory(table[:, :2])))
+    assert check(sharded, ShardedSchedule(machines, CountsInMemory(-table)))
+    assert sharded.sha256 == problem.sha256
+    assert Fraction(sharded.head.n_jobs) == 0
