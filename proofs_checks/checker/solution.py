@@ -303,9 +303,7 @@ def judged(
 
 #: From the problem, the groups of its schedule (None: there is none) and the tree: the schedule's
 #: faults, and what the tree proves if there are none (None: that there is no schedule).
-Prover = Callable[
-    [Problem, Sequence[Group] | None, object], tuple[Sequence[str], Fraction | None]
-]
+Prover = Callable[[Problem, Sequence[Group] | None, object], tuple[Sequence[str], Fraction | None]]
 
 
 def recomputed(

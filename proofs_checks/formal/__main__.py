@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Any
 
-from proofs_checks.checker.interference import is_beside
+from proofs_checks.checker.interference import is_beside, refuse_classes
 from proofs_checks.checker.problem import Problem, fingerprint, problem_sha256, read_problem
 from proofs_checks.checker.reading import Fault, check_head, parse_document
 from proofs_checks.checker.schedule import Group
@@ -103,7 +103,9 @@ def _parts(documents: list[Any]) -> tuple[Problem, object]:
         check_head(plan, "plan")
         if is_beside(plan):
             raise Fault("the plan counts with interference; the proved checker does not know it")
-        documents = [plan.get("problem"), plan.get("solution")]
+        problem = read_problem(plan.get("problem"))
+        refuse_classes(problem)
+        return problem, plan.get("solution")
     return read_problem(documents[0]), documents[1]
 
 

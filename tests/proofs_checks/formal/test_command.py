@@ -22,6 +22,9 @@ from tests.proofs_checks.documents import (
     SOLUTION,
     Document,
     changed,
+    group,
+    problem,
+    solution,
 )
 from tests.property.test_solution_mutants import mutants
 from tests.samples import spread
@@ -128,16 +131,27 @@ def test_what_is_refused_before_anything_is_proved(
         leaf = {"prices": {}, "multipliers": ["1"] * (above + 1)}
         content = {"machines_with": {"blocks": named}}
         tree = {"branch": content, "at_most": 9, "below": tree, "above": leaf}
-    for solution, message in [
+    for told, message in [
         (changed(SOLUTION, "certificate", "tree", to=tree), "name 15 blocks above a leaf"),
         ({**SOLUTION, "status": "best"}, "the status is 'best'"),
         ({**SOLUTION, "status": "no_schedule"}, "there is a schedule"),
         ({**SOLUTION, "best": True}, "the unknown key 'best'"),
     ]:
-        assert main(files(tmp_path, SERVICES, solution)) == 1
+        assert main(files(tmp_path, SERVICES, told)) == 1
         found = capsys.readouterr()
         assert (found.out, found.err.count("\n")) == ("", 1)
         assert message in found.err
+
+
+def test_a_plan_whose_blocks_are_beside_others_needs_its_interference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = {"a (1 beside 2)": 1}
+    of = problem([{"blocks": one}], {"j": (1, one)})
+    told = solution(of, [group(one, [[*one, "j", 1]])], {"prices": one})
+    plan = {"format": "cms-plan", "schema": 1, "problem": of, "solution": told}
+    assert main(files(tmp_path, plan)) == second_checker(files(tmp_path, plan)) == 1
+    assert capsys.readouterr().err.count("tells of no interference") == 2
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

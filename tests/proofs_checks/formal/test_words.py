@@ -143,9 +143,7 @@ def test_what_is_said_beyond_what_is_proved(
 ) -> None:
     of = ONE_IS_TOO_FEW if document["machine_count"] is None else SERVICES
     try:
-        found, _ = examine(
-            read_problem(read(of)), read(document), lambda p, *_: proved(p, verdict)
-        )
+        found, _ = examine(read_problem(read(of)), read(document), lambda p, *_: proved(p, verdict))
     except Fault as fault:
         found = [str(fault)]
     assert found == [] if missing is None else missing in "\n".join(found)
