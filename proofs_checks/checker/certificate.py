@@ -167,6 +167,9 @@ def read_leaf(leaf: object, sides: tuple[Side, ...], problem: Problem) -> Leaf:
     if len(multipliers) != len(sides):
         raise Fault(f"a leaf has {len(multipliers)} multipliers below {len(sides)} branches")
     weighted = [(side, side.sign * value) for side, value in zip(sides, multipliers, strict=True)]
+    named = sum(len(side.what[1]) for side, w in weighted if side.kind == _WITH and w)
+    if named > _MOST_NAMED:
+        raise Fault(f"the branches on machines with some content name {named} blocks above a leaf")
     proper = {
         i: integer(count, "the proper count of", i)
         for i, count in table_over(problem.blocks, fields.get("proper", {}), "proper").items()
@@ -274,9 +277,6 @@ def refuse_breach(read: Leaf, problem: Problem) -> None:
     """Refuse a leaf by itself, whatever the jobs' numbers are."""
     for job in sorted(read.special) if read.functions is None else []:
         _own_prices(read, problem, job)
-    named = sum(len(side.what[1]) for side, w in read.weighted if side.kind == _WITH and w)
-    if named > _MOST_NAMED:
-        raise Fault(f"the branches on machines with some content name {named} blocks above a leaf")
     breach = _dearer_machine(read, problem, with_costs=True)
     if breach is not None:
         raise Fault(breach)

@@ -301,17 +301,31 @@ def judged(
     return faults, established(claims, None if bound is None else up(bound))
 
 
-def examine(problem: Problem, document: object) -> tuple[list[str], str]:
+#: From the problem, the groups of its schedule (None: there is none) and the tree: the schedule's
+#: faults, and what the tree proves if there are none (None: that there is no schedule).
+Prover = Callable[[Problem, Sequence[Group] | None, object], tuple[Sequence[str], Fraction | None]]
+
+
+def recomputed(
+    problem: Problem, groups: Sequence[Group] | None, tree: object
+) -> tuple[Sequence[str], Fraction | None]:
+    """What this checker finds."""
+    faults = [] if groups is None else schedule_faults(problem, groups)
+    return faults, None if faults else tree_bound(tree, problem)
+
+
+def examine(
+    problem: Problem, document: object, prove: Prover = recomputed
+) -> tuple[list[str], str]:
     """List what is wrong with a solution document, and say what it establishes otherwise."""
     claims = read_claims(document, "solution")
     groups = read_schedule(claims.fields["schedule"], problem)
-    if claims.has_schedule:
-        faults = schedule_faults(problem, groups)
-        if faults:
-            return faults, ""
-    elif groups:
+    if groups and not claims.has_schedule:
         return [f"the status is {claims.status}, but there is a schedule"], ""
-    bound = tree_bound(claims.certificate["tree"], problem)
+    there = groups if claims.has_schedule else None
+    faults, bound = prove(problem, there, claims.certificate["tree"])
+    if faults:
+        return list(faults), ""
     return judged(claims, problem, groups, fingerprint(problem), bound)
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Any
 
-from proofs_checks.checker.interference import is_beside
+from proofs_checks.checker.interference import is_beside, refuse_classes
 from proofs_checks.checker.problem import Problem, fingerprint, problem_sha256, read_problem
-from proofs_checks.checker.reading import Fault, as_a, check_head, number, parse_document, record
+from proofs_checks.checker.reading import Fault, check_head, parse_document
+from proofs_checks.checker.schedule import Group
+from proofs_checks.checker.solution import examine
+from proofs_checks.checker.usable import round_up
 
 from .grammar import problem_document, read_words
 from .program import KINDS, NotBuilt, verdicts
@@ -57,16 +60,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     paths = [options.problem, *([options.solution] if options.solution else [])]
-    try:
-        documents = [parse_document(path.read_text(encoding="utf-8-sig")) for path in paths]
-    except (OSError, ValueError) as fault:
-        print(f"{paths[-1]}: {fault}", file=sys.stderr)
-        return 2
-    try:
-        problem, solution = _parts(documents)
-        line = words_of(problem, solution)
+    documents = []
+    for path in paths:
+        try:
+            documents.append(parse_document(path.read_text(encoding="utf-8-sig")))
+        except (OSError, ValueError) as fault:
+            print(f"{path}: {fault}", file=sys.stderr)
+            return 2
+    line = verdict = ""
+
+    def prove(
+        problem: Problem, groups: Sequence[Group] | None, tree: object
+    ) -> tuple[Sequence[str], Fraction | None]:
+        nonlocal line, verdict
+        line = words_of(problem, groups, tree)
         verdict = verdicts([line], options.integers)[0]
-        missing = shortfall(solution, verdict)
+        return proved(problem, verdict)
+
+    try:
+        missing, _ = examine(*_parts(documents), prove)
     except NotBuilt as fault:
         print(fault, file=sys.stderr)
         return 2
@@ -76,77 +88,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as fault:
         print(f"{paths[-1]}: {fault}", file=sys.stderr)
         return 1
-    if options.theorem and verdict != "rejected":
+    if options.theorem and verdict not in ("", "rejected"):
         print(theorem(read_words(line), verdict))
-    else:
+    elif verdict:
         print(f"{paths[-1]}: {said(verdict)}", file=sys.stderr if missing else sys.stdout)
-    if missing:
-        print(f"{paths[-1]}: {missing}", file=sys.stderr)
+    for sentence in missing:
+        print(f"{paths[-1]}: {sentence}", file=sys.stderr)
     return 1 if missing else 0
 
 
-def _parts(documents: list[Any]) -> tuple[Problem, dict[str, Any]]:
+def _parts(documents: list[Any]) -> tuple[Problem, object]:
     if len(documents) == 1:
         plan = documents[0]
         check_head(plan, "plan")
         if is_beside(plan):
             raise Fault("the plan counts with interference; the proved checker does not know it")
-        documents = [plan.get("problem"), plan.get("solution")]
-    check_head(documents[1], "solution")
-    return read_problem(documents[0]), as_a(dict, documents[1], "the solution")
+        problem = read_problem(plan.get("problem"))
+        refuse_classes(problem)
+        return problem, plan.get("solution")
+    return read_problem(documents[0]), documents[1]
 
 
-def words_of(problem: Problem, solution: dict[str, Any]) -> str:
-    """The words of a solution, if a problem made of them again has the same digest.
+def words_of(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
+    """The words of a plan, if a problem made of them again has the same digest.
 
     Raises
     ------
     Fault
-        If that digest differs, the solution is about another problem, or a name is unknown.
+        If that digest differs, or a name is unknown.
     """
-    sha256 = fingerprint(problem)
-    certificate = record(solution.get("certificate"), "the certificate", "problem_sha256 tree")
-    for digest in (solution.get("problem_sha256"), certificate["problem_sha256"]):
-        if digest != sha256:
-            raise Fault(f"the solution is about another problem; this one's SHA-256 is {sha256}")
-    there = solution.get("status") in ("optimal", "feasible")
-    line = plan_words(problem, solution.get("schedule") if there else None, certificate["tree"])
+    line = plan_words(problem, groups, tree)
     names = list(problem.machine_types), problem.blocks, list(problem.jobs)
-    if problem_sha256(problem_document(read_words(line), *names)) != sha256:
+    if problem_sha256(problem_document(read_words(line), *names)) != fingerprint(problem):
         raise Fault("the words for the program are not those of the problem: please report it")
     return line
 
 
+def _kind_and_numbers(verdict: str) -> tuple[str, list[str]]:
+    kind, *numbers = verdict.replace("at least", "at-least").split()
+    return kind.replace("-", " "), numbers
+
+
 def said(verdict: str) -> str:
     """Say in a sentence what a verdict means."""
-    kind, *numbers = verdict.replace("at least", "at-least").split()
-    return _MEANING[kind.replace("-", " ")].format(*numbers)
+    kind, numbers = _kind_and_numbers(verdict)
+    return _MEANING[kind].format(*numbers)
 
 
-def shortfall(solution: dict[str, Any], verdict: str) -> str | None:
-    """What a solution says that the verdict does not; None if the verdict says it all.
-
-    A solver's word is not held against anything: what is proved beside it is.
-    """
-    if verdict == "rejected":
-        return "nothing is proved"
-    kind, *numbers = verdict.replace("at least", "at-least").split()
-    found = [Fraction(text) for text in numbers]
-    status, proof = solution.get("status"), solution.get("proof")
-    if kind == "infeasible":
-        return None if status == "infeasible" else f"the document says that it is {status}"
-    if status == "infeasible" and proof == "checked":
-        return "that there is no schedule is not proved"
-    if status in ("optimal", "feasible") and kind == "at-least":
-        return f"the document says that it is {status}, and has no schedule"
-    if status == "optimal" and proof == "checked" and kind != "optimal":
-        return "that no schedule costs less is not proved"
-    if kind != "at-least" and number(solution.get("cost"), "the cost") != found[-1]:
-        return f"the document says that the cost is {solution['cost']}"
-    claimed = number(solution.get("lower_bound"), "the lower_bound", signed=True)
-    if claimed > found[0]:
-        return f"the document says that the lower bound is {claimed}"
-    return None
+def proved(problem: Problem, verdict: str) -> tuple[Sequence[str], Fraction | None]:
+    """What a verdict says, for the second checker to hold a document's claims against."""
+    kind, numbers = _kind_and_numbers(verdict)
+    if kind == "rejected":
+        return ["nothing is proved"], None
+    least = Fraction(numbers[0]) if numbers else None
+    # The second checker rounds up what is proved: only to what is proved already.
+    if least is not None and round_up(problem, least) != least:
+        raise Fault(f"the second checker rounds {least} up, the proved one does not: report it")
+    return [], least
 
 
 if __name__ == "__main__":

@@ -20,20 +20,20 @@ from typing import Any
 from proofs_checks.checker.certificate import leaves_of, read_leaf, read_quantity
 from proofs_checks.checker.problem import Listed, Problem
 from proofs_checks.checker.reading import Fault, as_a, show
-from proofs_checks.checker.schedule import Group, read_schedule
+from proofs_checks.checker.schedule import Group
 
 ABSENT = "-"
 
 
-def plan_words(problem: Problem, schedule: object | None, tree: object) -> str:
+def plan_words(problem: Problem, groups: Sequence[Group] | None, tree: object) -> str:
     """Write a problem, a schedule and a tree of prices as one line.
 
     Parameters
     ----------
     problem : Problem
         As the second checker reads it.
-    schedule : object or None
-        The ``schedule`` of a solution document; None if there is none.
+    groups : sequence of Group or None
+        Its schedule, as the second checker reads it; None if there is none.
     tree : object
         The ``tree`` of its certificate.
 
@@ -48,7 +48,6 @@ def plan_words(problem: Problem, schedule: object | None, tree: object) -> str:
     """
     if problem.sharing is not None:
         raise Fault("blocks are shared in time; the proved checker knows blocks that serve one job")
-    groups = None if schedule is None else read_schedule(schedule, problem)
     return " ".join(
         [
             *_problem_words(problem),

@@ -202,7 +202,7 @@ Proof.
 Qed.
 
 Theorem schedule_sound P gs c : sane P = true -> check_schedule P gs = Some c ->
-  exists s, ivalid P s /\ icost_of P s = c.
+  ivalid P (expand gs) /\ icost_of P (expand gs) = c.
 Proof.
   unfold check_schedule. intros Hs E. destruct (_ && _ && _) eqn:G in E; [|discriminate].
   injection E as <-. rewrite !andb_true_iff in G. destruct G as [[Hg Hd] Hl].
@@ -213,7 +213,7 @@ Proof.
             exists g, In g gs /\ In b (blocks (machine_of g))).
   { intros b Hb. apply in_flat_map in Hb as (M & HM & Hb).
     destruct (IN M HM) as (g & Hin & ->). eauto. }
-  exists (expand gs). split; [constructor|].
+  split; [constructor|].
   - intros M HM. destruct (IN M HM) as (g & Hin & ->). apply machine_cut. auto.
   - intros b Hb. destruct (INB b Hb) as (g & Hin & Hbg).
     destruct (in_machine P g (HG g Hin) b Hbg) as [L _].

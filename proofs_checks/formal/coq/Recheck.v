@@ -39,6 +39,29 @@ Definition recheck (fuel : nat) (P : problem) (gs : option (list group)) (t : qt
       end
   end.
 
+(** The schedule that is valid is the one given, its groups written out as machines. *)
+Definition shown (P : problem) (gs : option (list group)) (v : verdict) : Prop :=
+  match v, gs with
+  | Optimal c, Some gs | Between _ c, Some gs => valid P (expand gs) /\ (cost P (expand gs) == c)%Q
+  | Optimal _, None | Between _ _, None => False
+  | _, _ => True
+  end.
+
+Lemma schedule_shown P gs c : sane (scale P) = true -> check_schedule (scale P) gs = Some c ->
+  valid P (expand gs) /\ (cost P (expand gs) == in_costs P (inject_Z c))%Q.
+Proof.
+  intros S F. destruct (schedule_sound _ gs c S F) as (V & C).
+  split; [now apply valid_iff|]. rewrite cost_scale. now rewrite C.
+Qed.
+
+Theorem recheck_shows fuel P gs t : shown P gs (recheck fuel P gs t).
+Proof.
+  unfold recheck. destruct (sane (scale P)) eqn:S; cbn [negb]; [|exact I].
+  destruct (check _ _ _ _) as [[bound|]|]; [|exact I|exact I]. destruct gs as [gs|]; [|exact I].
+  destruct (check_schedule _ _) as [c|] eqn:F; [|exact I]. pose proof (schedule_shown P gs c S F).
+  now destruct (Qle_bool _ _).
+Qed.
+
 Theorem recheck_sound fuel P gs t : means P (recheck fuel P gs t).
 Proof.
   unfold recheck. destruct (sane (scale P)) eqn:S; cbn [negb]; [|exact I].
@@ -49,9 +72,8 @@ Proof.
   { intros s V. rewrite cost_scale. apply in_costs_le, round_up_sound; auto. now apply valid_iff. }
   destruct gs as [gs|]; [|exact L].
   destruct (check_schedule _ _) as [c|] eqn:F; [|exact I].
-  destruct (schedule_sound _ gs c S F) as (s & V & C).
   assert (A : attained P (in_costs P (inject_Z c))).
-  { exists s. split; [now apply valid_iff|]. rewrite cost_scale. now rewrite C. }
+  { exists (expand gs). now apply schedule_shown. }
   destruct (Qle_bool _ _) eqn:Q; split; try assumption.
   intros t' V'. apply Qle_bool_iff in Q. eapply Qle_trans; [exact Q|]. now apply L.
 Qed.

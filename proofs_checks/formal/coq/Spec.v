@@ -80,9 +80,9 @@ Definition at_least (P : problem) (b : Q) : Prop := forall s, valid P s -> (b <=
 Inductive verdict :=
 | Rejected               (* nothing is claimed *)
 | Infeasible             (* there is no schedule *)
-| Optimal (c : Q)        (* the schedule given is valid and costs c; none costs less *)
-| Between (b c : Q)      (* it is valid and costs c; none costs less than b *)
-| AtLeast (b : Q).       (* no schedule was given; none costs less than b *)
+| Optimal (c : Q)        (* some schedule costs c, and none less *)
+| Between (b c : Q)      (* some schedule costs c, and none less than b *)
+| AtLeast (b : Q).       (* none costs less than b *)
 
 Definition means (P : problem) (v : verdict) : Prop :=
   match v with

@@ -20,6 +20,8 @@ def make() -> Callable[[str], str]:
     for tool in ("coqc", "ocamlfind"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not there; 'make formal' installs it where it can")
+    if subprocess.run(["ocamlfind", "query", "zarith"], capture_output=True).returncode:
+        pytest.skip("OCaml's zarith is not there; 'make formal' installs it where it can")
 
     def run(target: str) -> str:
         BUILD.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,22 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run
+from proofs_checks.checker.__main__ import main as second_checker
 from proofs_checks.formal import program
 from proofs_checks.formal.__main__ import main
-from tests.proofs_checks.documents import INFEASIBLE, ONE_IS_TOO_FEW, SERVICES, SOLUTION, changed
+from tests.families import FAMILIES
+from tests.proofs_checks.documents import (
+    INFEASIBLE,
+    ONE_IS_TOO_FEW,
+    SERVICES,
+    SOLUTION,
+    Document,
+    changed,
+    group,
+    problem,
+    solution,
+)
+from tests.property.test_solution_mutants import mutants
 from tests.samples import spread
 
 from .test_sources import documented
@@ -87,13 +100,58 @@ def test_what_the_command_says(
     assert main(files(tmp_path, SERVICES, poor)) == 1
     said = capsys.readouterr().err
     assert "between 0 and 3" in said
-    assert "that no schedule costs less is not proved" in said
+    assert "the lower_bound is 3; the certificate proves 0" in said
     vague = changed(SOLUTION, "cost", to="three")
     assert main(files(tmp_path, SERVICES, vague)) == 1
-    assert "the cost: 'three' is not a number" in capsys.readouterr().err
+    assert ": cost: 'three' is not a number" in capsys.readouterr().err
     other = changed(SOLUTION, "problem_sha256", to="0" * 64)
     assert main(files(tmp_path, SERVICES, other)) == 1
-    assert "about another problem" in capsys.readouterr().err
+    assert "the problem_sha256 is not this problem's" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("family", spread(3, FAMILIES))
+def test_false_claims_are_refused_as_by_the_second_checker(
+    family: str, built: None, tmp_path: Path
+) -> None:
+    passed = 0
+    for name, *documents in mutants(family, range(2)):
+        paths = files(tmp_path, *documents)
+        code = main(paths)
+        assert code == second_checker(paths), (name, documents)
+        passed += not code
+    assert passed
+
+
+def test_what_is_refused_before_anything_is_proved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = dict.fromkeys(("1g", "2g", "3g", "4g", "7g"), 1)
+    tree: Document = {"prices": {}, "multipliers": ["1"] * 3}
+    for above in (2, 1, 0):
+        leaf = {"prices": {}, "multipliers": ["1"] * (above + 1)}
+        content = {"machines_with": {"blocks": named}}
+        tree = {"branch": content, "at_most": 9, "below": tree, "above": leaf}
+    for told, message in [
+        (changed(SOLUTION, "certificate", "tree", to=tree), "name 15 blocks above a leaf"),
+        ({**SOLUTION, "status": "best"}, "the status is 'best'"),
+        ({**SOLUTION, "status": "no_schedule"}, "there is a schedule"),
+        ({**SOLUTION, "best": True}, "the unknown key 'best'"),
+    ]:
+        assert main(files(tmp_path, SERVICES, told)) == 1
+        found = capsys.readouterr()
+        assert (found.out, found.err.count("\n")) == ("", 1)
+        assert message in found.err
+
+
+def test_a_plan_whose_blocks_are_beside_others_needs_its_interference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = {"a (1 beside 2)": 1}
+    of = problem([{"blocks": one}], {"j": (1, one)})
+    told = solution(of, [group(one, [[*one, "j", 1]])], {"prices": one})
+    plan = {"format": "cms-plan", "schema": 1, "problem": of, "solution": told}
+    assert main(files(tmp_path, plan)) == second_checker(files(tmp_path, plan)) == 1
+    assert capsys.readouterr().err.count("tells of no interference") == 2
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,8 +159,10 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "No such file" in capsys.readouterr().err
     path = tmp_path / "text.json"
     path.write_text("{", encoding="utf-8")
-    assert main([str(path)]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    good = files(tmp_path, SERVICES)[0]
+    for paths in ([str(path)], [str(path), good], [good, str(path)]):
+        assert main(paths) == 2
+        assert capsys.readouterr().err.startswith(f"{path}: the document cannot be read")
     assert main(files(tmp_path, SERVICES)) == 1
     assert "not 'cms-plan'" in capsys.readouterr().err
 

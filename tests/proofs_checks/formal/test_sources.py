@@ -15,23 +15,31 @@ PAGE = ROOT / "docs" / "methods" / "proofs.md"
 SOURCES = sorted(COQ.glob("*.v"))
 # What makes a statement true without a proof, or switches the kernel's checks off.
 ASSUMED = re.compile(
-    r"\b(Axioms?|Parameters?|Conjecture|Admitted|admit|give_up|Abort|bypass_check|Unset|"
-    r"Extract\s+(Constant|Inlined)|Declare\s+(Module|ML)|Type\s+In\s+Type)\b"
+    r"\b(Axioms?|Parameters?|Conjectures?|Admitted|[Aa]dmit|give_up|Abort|bypass_check|Unset|"
+    r"Primitive|Load|Extract\s+(Constant|Inlined|Inductive)|Extraction\s+Implicit|"
+    r"Declare\s+(Module|ML)|Type\s+In\s+Type)\b"
 )
 # Of these a section makes premises; outside of one they are axioms.
-PREMISES = re.compile(r"\s*(Variables?|Hypothes[ie]s|Context|Let)\b")
+PREMISES = re.compile(
+    r"\s*(#\[[^]]*\]\s*|(Local|Global|Time)\s+)*(Variables?|Hypothes[ie]s|Context|Let)\b"
+)
+# Libraries without axioms, and what extraction is told of OCaml's own types.
+REQUIRED = re.compile(r"\bRequire\s+(?:Import\s+|Export\s+)?([^.]*)")
+LIBRARIES = {"QArith", "ZArith", "List", "Lia", "Bool", "Permutation", "Mergesort", "Orders"} | {
+    f"ExtrOcaml{name}" for name in ("Basic", "ZBigInt", "NatInt")
+}
 ROW = re.compile(r"^\|[^|]*\| \[(\w+\.v)\]\(([^)]*)\) \| (.*) \| proved \|$", re.MULTILINE)
 
 
 def without_comments(text: str) -> str:
-    """Drop the comments, which may lie within one another."""
+    """Drop the comments, which may lie within one another, and texts, within which none begins."""
     kept, depth = [], 0
-    for part in re.split(r"(\(\*|\*\))", text):
+    for part in re.split(r'(\(\*|\*\)|"[^"]*")', text):
         if part == "(*":
             depth += 1
         elif part == "*)":
             depth -= 1
-        elif not depth:
+        elif not depth and not part.startswith('"'):
             kept.append(part)
     assert depth == 0
     return " ".join(kept)
@@ -41,6 +49,10 @@ def assumptions(text: str) -> Iterator[str]:
     """What a file assumes."""
     code = without_comments(text)
     yield from (match[0] for match in ASSUMED.finditer(code))
+    known = LIBRARIES | {path.stem for path in SOURCES}
+    yield from (
+        name for names in REQUIRED.findall(code) for name in names.split() if name not in known
+    )
     within: list[str] = []
     for sentence in re.split(r"\.\s", code):
         opened = re.match(r"\s*(Section|Module)\b", sentence)
@@ -70,6 +82,15 @@ def test_nothing_is_assumed(path: Path) -> None:
         "Unset Guard Checking. ",
         'Extract Constant recheck => "fun _ -> Optimal". ',
         "(* a comment *) Axiom a : False. (* another *)",
+        'Definition s := "(*". Axiom a : False. Definition t := "*)". ',
+        '(* " *) " *) Lemma l : True. Axiom a : False. (* " (* " *) ',
+        "Conjectures a b : False. ",
+        "Local Variable n : nat. ",
+        "#[local] Hypothesis h : False. ",
+        "Program Definition f : False := _. Admit Obligations. ",
+        'Extract Inductive verdict => "int" [ "0" ]. ',
+        "From Coq Require Import Classical. ",
+        "Load elsewhere. ",
     ],
 )
 def test_what_is_assumed_is_found(text: str) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from proofs_checks.checker import Fault, problem_sha256
 from proofs_checks.checker.problem import Problem, read_problem
-from proofs_checks.formal.__main__ import said, shortfall, words_of
+from proofs_checks.checker.schedule import read_schedule
+from proofs_checks.checker.solution import examine
+from proofs_checks.formal.__main__ import proved, said, words_of
 from proofs_checks.formal.grammar import (
     problem_document,
     read_words,
@@ -19,6 +21,8 @@ from proofs_checks.formal.theorem import theorem
 from proofs_checks.formal.words import plan_words
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import (
+    BY_WORD,
+    FEASIBLE,
     INFEASIBLE,
     ONE_IS_TOO_FEW,
     SERVICES,
@@ -56,7 +60,8 @@ def test_random_plans_printed_back_are_what_they_were() -> None:
         problem = read_problem(of)
         assert problem_sha256(of) == problem_sha256(read(draw.problem))
         # Written again, it is the same line: no fact is lost between.
-        assert plan_words(problem, schedule, tree) == line
+        again = None if schedule is None else read_schedule(schedule, problem)
+        assert plan_words(problem, again, tree) == line
         groups = None if schedule is None else schedule["groups"]
         original = None if draw.groups is None else [*map(read, draw.groups)], read(draw.tree)
         assert second_verdict(problem, groups, tree) == second_verdict(problem, *original)
@@ -64,8 +69,15 @@ def test_random_plans_printed_back_are_what_they_were() -> None:
     assert compared > 100
 
 
+def words(of: Document, solution: Document) -> str:
+    """The words of a solution of a problem, an infeasible one's without a schedule."""
+    problem, document = read_problem(read(of)), read(solution)
+    groups = read_schedule(document["schedule"], problem)
+    return words_of(problem, groups or None, document["certificate"]["tree"])
+
+
 def test_the_words_of_a_solution() -> None:
-    line = words_of(read_problem(read(SERVICES)), read(SOLUTION))
+    line = words(SERVICES, SOLUTION)
     of, schedule, tree = printed_back(SERVICES, line)
     assert problem_sha256(of) == SOLUTION["problem_sha256"]
     assert schedule is not None
@@ -78,8 +90,6 @@ def test_the_words_of_a_solution() -> None:
 @pytest.mark.parametrize(
     ("solution", "message"),
     [
-        (changed(SOLUTION, "problem_sha256", to="0" * 64), "about another problem"),
-        (changed(SOLUTION, "certificate", "problem_sha256", to="0" * 64), "about another problem"),
         (changed(SOLUTION, "schedule", "groups", 0, "machine", to="b"), "'b', which the problem"),
         (
             changed(SOLUTION, "schedule", "groups", 0, "assignment", 0, 1, to="gpt"),
@@ -90,7 +100,7 @@ def test_the_words_of_a_solution() -> None:
     ],
 )
 def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None:
-    assert message in refusal(Fault, words_of, read_problem(read(SERVICES)), read(solution))
+    assert message in refusal(Fault, words, SERVICES, solution)
 
 
 @pytest.mark.parametrize(
@@ -106,24 +116,37 @@ def test_other_words_are_refused(line: str) -> None:
     ("document", "verdict", "missing"),
     [
         (SOLUTION, "optimal 3", None),
-        (SOLUTION, "optimal 2", "the document says that the cost is 3"),
-        (SOLUTION, "between 2 3", "that no schedule costs less is not proved"),
+        (SOLUTION, "optimal 2", "the lower_bound is 3; the certificate proves 2"),
+        (SOLUTION, "between 2 3", "the lower_bound is 3; the certificate proves 2"),
         (SOLUTION, "rejected", "nothing is proved"),
-        (SOLUTION, "infeasible", "the document says that it is optimal"),
-        ({**SOLUTION, "status": "feasible", "lower_bound": 3}, "between 2 3", "lower bound is 3"),
-        ({**SOLUTION, "status": "feasible", "lower_bound": 2}, "between 2 3", None),
-        ({**SOLUTION, "proof": "solver", "lower_bound": 2}, "between 2 3", None),
-        (SOLUTION, "at least 3", "the document says that it is optimal, and has no schedule"),
+        (SOLUTION, "infeasible", "that there is no schedule, but there is one"),
+        ({**SOLUTION, "lower_bound": 2, "gap": 1}, "between 2 3", "is not the cost 3"),
+        ({**SOLUTION, "machine_count": 4}, "optimal 3", "machine_count, cost and gap are 4, 3"),
+        ({**SOLUTION, "gap": 1}, "optimal 3", "machine_count, cost and gap are 3, 3 and 1"),
+        ({**SOLUTION, "proof": "none"}, "between 2 3", "has the proof 'none'"),
+        ({**SOLUTION, "proof": "Checked"}, "optimal 3", "has the proof 'Checked'"),
+        ({**SOLUTION, "status": "best"}, "at least 3", "the status is 'best'"),
+        ({**SOLUTION, **FEASIBLE, "lower_bound": 3, "gap": 0}, "between 2 3", "proves 2"),
+        ({**SOLUTION, **FEASIBLE, "lower_bound": 2, "gap": 1}, "between 2 3", None),
+        (BY_WORD, "between 2 3", None),
+        ({**BY_WORD, "claimed_bound": None}, "between 2 3", "claimed_bound None is not the cost"),
+        (SOLUTION, "at least 5/2", "rounds 5/2 up"),
         (INFEASIBLE, "infeasible", None),
-        (INFEASIBLE, "at least 2", "that there is no schedule is not proved"),
-        ({**INFEASIBLE, "status": "no_schedule"}, "at least 2", None),
+        (INFEASIBLE, "at least 2", "does not prove that there is no schedule"),
+        ({**INFEASIBLE, "proof": "none"}, "at least 2", "has the proof 'none'"),
+        ({**INFEASIBLE, **FEASIBLE, "status": "no_schedule"}, "at least 2", None),
+        ({**INFEASIBLE, **FEASIBLE, "status": "no_schedule"}, "infeasible", None),
     ],
 )
 def test_what_is_said_beyond_what_is_proved(
     document: Document, verdict: str, missing: str | None
 ) -> None:
-    found = shortfall(document, verdict)
-    assert found is None if missing is None else missing in str(found)
+    of = ONE_IS_TOO_FEW if document["machine_count"] is None else SERVICES
+    try:
+        found, _ = examine(read_problem(read(of)), read(document), lambda p, *_: proved(p, verdict))
+    except Fault as fault:
+        found = [str(fault)]
+    assert found == [] if missing is None else missing in "\n".join(found)
 
 
 def test_verdicts_are_sentences() -> None:
@@ -132,9 +155,9 @@ def test_verdicts_are_sentences() -> None:
 
 
 def test_a_theorem_claims_what_the_verdict_says() -> None:
-    infeasible = words_of(read_problem(read(ONE_IS_TOO_FEW)), read(INFEASIBLE))
+    infeasible = words(ONE_IS_TOO_FEW, INFEASIBLE)
     cases: list[tuple[Document, str, str, str]] = [
-        (SERVICES, words_of(read_problem(read(SERVICES)), read(SOLUTION)), "optimal 3",
+        (SERVICES, words(SERVICES, SOLUTION), "optimal 3",
          "attained the_problem (Qmake (3) 1) /\\ at_least the_problem (Qmake (3) 1)"),
         (ONE_IS_TOO_FEW, infeasible, "infeasible", "forall s, ~ valid the_problem s"),
         (ONE_IS_TOO_FEW, infeasible, "at least -7/2", "at_least the_problem (Qmake (-7) 2)"),

@@ -41,7 +41,8 @@ def both(of: Document, groups: Any, tree: Any) -> tuple[str, str | None]:
         return "rejected", None
     said = second_verdict(problem, groups, tree)
     try:
-        line = plan_words(problem, None if groups is None else {"groups": groups}, tree)
+        found = None if groups is None else read_schedule({"groups": groups}, problem)
+        line = plan_words(problem, found, tree)
     except Fault:
         line = None
     return said, line
