@@ -152,6 +152,7 @@ class Pricing:
             most_jobs=problem.max_jobs,
             node_limit=_NODES,
             stopped=self._stopped,
+            listed=problem.listed_mixes(block),
         )
 
     def near(

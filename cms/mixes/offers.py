@@ -138,6 +138,18 @@ def offers_of(
     return offers
 
 
+def listed_offers(problem: TimeSharedProblem, block: Block) -> list[Offer]:
+    """Return all that jobs can offer on a type of block, paid or not."""
+    offers = []
+    for job in problem.jobs:
+        points = problem.admitted_points(block, job.name)
+        if points:
+            longest = (problem.rule.longest(point.length, job.limit) for point in points)
+            choices = tuple(Choice(*p, most) for p, most in zip(points, longest, strict=True))
+            offers.append(Offer(job.name, job.demand, PriceFunction(), choices))
+    return offers
+
+
 def _undominated(choices: Iterable[Choice]) -> tuple[Choice, ...]:
     """Return those, by rising amount, that no other equals or beats in amount, length and charge.
 
@@ -260,6 +272,17 @@ class ExactMixes:
         """Return what a job pays for the rate of a choice alone, which is the most it does."""
         frame = self._lengths[pick.offer][pick.choice]
         return Fraction(self._prices[pick.offer][pick.choice].paid(frame), self._unit * frame)
+
+
+def worth_of(turns: Iterable[tuple[Offer, Choice]]) -> Fraction:
+    """Return what an admitted mix is worth: by the definition, which is slow for many of them."""
+    turns = list(turns)
+    frame = sum((choice.length for _, choice in turns), Fraction(0))
+    worths = (
+        offer.function.worth(choice.amount / frame, offer.demand) + choice.charge
+        for offer, choice in turns
+    )
+    return sum(worths, Fraction(0))
 
 
 def amounts(offers: Sequence[Offer], picks: Iterable[Pick]) -> Mapping[str, Fraction]:

@@ -152,7 +152,13 @@ def _slack(
     more = price + 1 + sum((-worth for worth in charged if worth < 0), Fraction(0))
     charges.setdefault(job, []).append(Charge(Fraction(0), more))
     offers = offers_of(problem, block, leaf.functions, charges)
-    found = dearest_mix(offers, above=price, most_jobs=problem.max_jobs, node_limit=node_limit)
+    found = dearest_mix(
+        offers,
+        above=price,
+        most_jobs=problem.max_jobs,
+        node_limit=node_limit,
+        listed=problem.listed_mixes(block),
+    )
     least = Fraction(0)  # what the certificate has shown of any mix
     if found.decided and found.dearest is not None:
         least = price + more - found.dearest.worth

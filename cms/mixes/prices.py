@@ -173,6 +173,7 @@ the price 0.9 of its block 'gpu'
             any_one=True,
             node_limit=NODE_LIMIT,
             stopped=stopped,
+            listed=problem.listed_mixes(block),
         )
         if found.dearest is not None:
             mix, worth = found.dearest

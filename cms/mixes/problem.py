@@ -33,6 +33,11 @@ from .model import Point, TimeSharedJob, undominated
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .listed import ListedMixes
+
+#: Mixes, on blocks of all types together, that are kept in a list.
+_LISTED = 400_000
+
 
 class TimeSharedProblem(MachineProblem):
     """Machines are cut into blocks, and a block serves a mix: a batch of each of several jobs.
@@ -281,6 +286,21 @@ class TimeSharedProblem(MachineProblem):
         job = self.job(name)
         points = job.points.get(block, ())
         return [p for p in points if self.rule.admits(p.length, p.length, job.limit)]
+
+    def listed_mixes(self, block: Block) -> ListedMixes | None:
+        """Return the mixes that are admitted on a block; None if they are too many."""
+        from .listed import ListedMixes, TooMany  # noqa: PLC0415  # which looks at problems
+        from .offers import listed_offers  # noqa: PLC0415
+
+        tables: dict[Block, ListedMixes | None] = self._cached("listed_mixes", dict)
+        if block not in tables:
+            offers = listed_offers(self, block)
+            try:
+                most = _LISTED // len(self.blocks)
+                tables[block] = ListedMixes(offers, self.max_jobs, most) if offers else None
+            except TooMany:
+                tables[block] = None
+        return tables[block]
 
     def unshared(self) -> Problem:
         """Return the problem of CMS in which a block serves one job, as well as it can.
