@@ -157,7 +157,13 @@ class PriceSearch:
     def _joined(self, point: Point) -> bool:
         """Let the mixes join that a knapsack finds at once, and the machines."""
         before = len(self.columns), len(self.region.rows)
+        listed = self._pricing.guesses(point, _MORE, _A_BLOCK)
+        for i, mixes in listed.items():
+            for mix in mixes:
+                self.columns.add_mix(i, mix)
         for i, knapsack in enumerate(self.knapsacks):
+            if i in listed:
+                continue
             above = point.blocks[i] * (1 + _MORE) + _MORE
             for guess in knapsack.guesses(self._charged(i, point), above, _A_BLOCK):
                 self.columns.add(i, guess.amounts)
