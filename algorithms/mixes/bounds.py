@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.mixes.dearest import dearest_mix, mixes_worth
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offers import amounts, charges_of, offers_of
+from cms.mixes.offering import charges_of, offers_of
+from cms.mixes.offers import amounts
 from cms.mixes.prices import MixPrices
 from cms.schedule.contents import Mix
 

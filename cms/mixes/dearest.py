@@ -99,7 +99,7 @@ def dearest_mix(
     Examples
     --------
     >>> from .functions import PriceFunction
-    >>> from .offers import Choice
+    >>> from .model import Choice
     >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
     ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
     ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
@@ -109,7 +109,7 @@ def dearest_mix(
     """
     if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)
-    if listed is not None:
+    if listed is not None and len(listed) <= node_limit:
         found = _looked_through(offers, above, any_one, listed)
         if found is not None:
             return found

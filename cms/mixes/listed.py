@@ -8,6 +8,7 @@ them in exact arithmetic. So no mix that is worth more is ever missed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from math import ceil, floor, lcm
 from typing import NamedTuple
@@ -15,12 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..values.numbers import common_step
-from .offers import Choice, Offer, Pick
+from ..values.numbers import in_parts
+from .model import Choice
+from .offers import Offer, Pick
 
 Whole = NDArray[np.int64]
 Places = NDArray[np.intp]
 
+_ONE = Fraction(1)
 #: Bits of frames, and of the greatest share of a job; together they stay within 62.
 _FRAME, _SHARE = 33, 29
 #: A product of the two, and the most that bounds of worths may reach.
@@ -50,6 +53,10 @@ class Likely(NamedTuple):
     most: Fraction
 
 
+class _TooManyError(Exception):
+    """There are more mixes than are listed, or they are too far apart."""
+
+
 class _Turns(NamedTuple):
     """The mixes that have some job, each with its choice, frame and share of the demand."""
 
@@ -58,24 +65,11 @@ class _Turns(NamedTuple):
     frames: Whole
     shares: Whole  # rounded up, of 2**_SHARE for the greatest
     greatest: Fraction  # share
+    greatest_rate: Fraction
 
 
 class ListedMixes:
-    """The admitted mixes of some offers, whatever these pay.
-
-    Parameters
-    ----------
-    offers : sequence of Offer
-        Each with a choice; neither functions nor charges count.
-    most_jobs : int or None
-        Of one mix.
-    most : int
-        Mixes.
-
-    Raises
-    ------
-    TooMany
-        If there are more than ``most``, or they are too far apart in length.
+    """The admitted mixes of some offers, whatever these pay; made by :meth:`of`.
 
     Examples
     --------
@@ -84,10 +78,33 @@ class ListedMixes:
     ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
     ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
     >>> offers = [offer("x", (1, 4), (8, 9)), offer("y", (6, 6))]
-    >>> listed = ListedMixes(offers, None, 10)
-    >>> [str(likely.most) for likely in listed.likely(offers, Fraction(3, 4))]
-    ['1', '1', '1']
+    >>> listed = ListedMixes.of(offers, most_jobs=None, most=10)
+    >>> len(listed), [f"{float(most):.6f}" for _, most in listed.likely(offers, Fraction(3, 4))]
+    (4, ['1.000000', '0.888889'])
     """
+
+    @classmethod
+    def of(cls, offers: Sequence[Offer], most_jobs: int | None, most: int) -> ListedMixes | None:
+        """List the mixes of some offers.
+
+        Parameters
+        ----------
+        offers : sequence of Offer
+            Each with a choice; neither functions nor charges count.
+        most_jobs : int or None
+            Of one mix.
+        most : int
+
+        Returns
+        -------
+        ListedMixes or None
+            None if there are no mixes, more than ``most``, or some that are too short beside
+            others.
+        """
+        try:
+            return cls(offers, most_jobs, most) if offers else None
+        except _TooManyError:
+            return None
 
     def __init__(self, offers: Sequence[Offer], most_jobs: int | None, most: int) -> None:
         self._offers = offers
@@ -105,7 +122,7 @@ class ListedMixes:
         self._lengths = [floor(choice.length * self._grid) for choice in every]
         self._longest = [floor(choice.longest * self._grid) for choice in every]
         if min(self._lengths) < _ROUGH:
-            raise TooMany
+            raise _TooManyError
         self._job_of = np.repeat(np.arange(len(offers)), [len(offer.choices) for offer in offers])
         self._first = np.searchsorted(self._job_of, np.arange(len(offers) + 1))
         #: Of mixes of 1, 2, ... jobs: their choices, of all jobs' one after the other.
@@ -116,7 +133,7 @@ class ListedMixes:
             frames.append(own)
         self._sizes = np.cumsum([0, *map(len, frames)])
         self._turns = self._by_job(np.concatenate(frames))
-        self._counts: dict[tuple[int, Fraction], Whole] = {}
+        self._counts: dict[tuple[int, int, int], Whole] = {}
 
     def __len__(self) -> int:
         return int(self._sizes[-1])
@@ -141,7 +158,7 @@ class ListedMixes:
                 grown.append(part)
                 most -= len(part[0])
                 if most < 0:
-                    raise TooMany
+                    raise _TooManyError
             picks, frames, room = (np.concatenate(each) for each in zip(*grown, strict=True))
             last = self._job_of[picks[:, -1]]
             yield picks, frames
@@ -155,8 +172,8 @@ class ListedMixes:
         return picks[kept], frames[kept], room[kept]
 
     def _choice(self, pick: int) -> Choice:
-        j = self._job_of[pick]
-        return self._offers[j].choices[pick - self._first[j]]
+        j = int(self._job_of[pick])
+        return self._offers[j].choices[pick - int(self._first[j])]
 
     def _by_job(self, frames: Whole) -> list[_Turns]:
         picks = np.concatenate([level.ravel() for level in self._picks])
@@ -175,16 +192,19 @@ class ListedMixes:
             found.append(_Turns(*turns, *self._shares(offer, *turns[1:])))
         return found
 
-    def _shares(self, offer: Offer, choices: Places, frames: Whole) -> tuple[Whole, Fraction]:
+    def _shares(
+        self, offer: Offer, choices: Places, frames: Whole
+    ) -> tuple[Whole, Fraction, Fraction]:
         """Return which part of a job's demand each mix serves, and the greatest that one can."""
         if not offer.demand:
-            return np.zeros(len(choices), dtype=np.int64), Fraction(0)
+            return np.zeros(len(choices), dtype=np.int64), Fraction(0), Fraction(0)
         alone = max(choice.amount / choice.length for choice in offer.choices)
         greatest = min(Fraction(1), alone / offer.demand)
         parts = self._grid * 2**_SHARE / (offer.demand * greatest)
         # What is cut off is more than all of the demand, in the longest frame.
         whole = _integers([min(ceil(c.amount * parts), _PRODUCT) for c in offer.choices])
-        return np.minimum(-(-whole[choices] // frames), 2**_SHARE), greatest
+        shares = np.minimum(-(-whole[choices] // frames), 2**_SHARE)
+        return shares, greatest, greatest * offer.demand
 
     # -- what they are worth -----------------------------------------------------------------------
 
@@ -203,60 +223,66 @@ class ListedMixes:
         iterator of Likely, or None
             None where what is offered is not bounded in 64 bits.
         """
-        most = [self._most(offer) for offer in offers]
-        total = self._most_jobs * max(most, default=Fraction(0))
-        if above >= total:
+        unit = _Unit(offers, above)
+        most = [self._most(offer, unit) for offer in offers]
+        total = self._most_jobs * max(most, default=0)
+        least = unit.parts(above)
+        if least >= total:
             return iter(())
-        value = Fraction(_WORTH) / total
-        numbers = [charge for offer in offers for charge in _charges(offer)]
-        numbers += [height for offer in offers for _, height in offer.function.steps]
-        parts = lcm(above.denominator, *(number.denominator for number in numbers))
-        if parts <= value:  # worths that come in steps are told apart by a step
-            value = value // parts * parts
+        unit = unit.scaled(total)
         worth = np.zeros(len(self), dtype=np.int64)
         for offer in offers:
-            paid = self._paid(offer, value)
+            paid = self._paid(offer, unit)
             if paid is None:
                 return None
             worth[self._turns[self._places[offer.job]].mixes] += paid
         for mixes in self._others(offers):
             worth[mixes] = _NEVER
-        found = np.flatnonzero(worth > floor(above * value))
+        found = np.flatnonzero(worth > unit.down(above))
         found = found[np.argsort(-worth[found], kind="stable")]
         at = {self._places[offer.job]: number for number, offer in enumerate(offers)}
         return (
-            Likely(self._named(mix, offers, at), int(worth[mix]) / value) for mix in found.tolist()
+            Likely(self._named(mix, offers, at), unit.value(int(worth[mix])))
+            for mix in found.tolist()
         )
 
-    def _most(self, offer: Offer) -> Fraction:
+    def _most(self, offer: Offer, unit: _Unit) -> int:
         """Return what a job pays at most, or what it takes off."""
-        greatest = self._turns[self._places[offer.job]].greatest * offer.demand
-        charges = max((abs(charge) for charge in _charges(offer)), default=Fraction(0))
-        return offer.function.worth(greatest, offer.demand) + charges
+        most = max(abs(unit.parts(choice.charge)) for choice in offer.choices)
+        if offer.demand:
+            turns, function = self._turns[self._places[offer.job]], offer.function
+            share, rate = turns.greatest, turns.greatest_rate
+            most += -(-unit.parts(function.slope) * share.numerator // share.denominator)
+            above, below = rate.numerator, rate.denominator
+            for times, height in function.steps:
+                count = -(-times.numerator * above // (times.denominator * below))
+                most += unit.parts(height) * count
+        return most
 
-    def _paid(self, offer: Offer, value: Fraction) -> Whole | None:
-        """Return what a job pays in each mix that has it, rounded up; None if it counts too high."""
+    def _paid(self, offer: Offer, unit: _Unit) -> Whole | None:
+        """Return what a job pays in each mix that has it, rounded up; None if none may say so."""
         j = self._places[offer.job]
         turns, function = self._turns[j], offer.function
         paid = np.zeros(len(turns.mixes), dtype=np.int64)
         if offer.demand:
             if function.slope:
-                paid += ceil(function.slope * turns.greatest * value / 2**_SHARE) * turns.shares
+                paid += unit.up(function.slope, turns.greatest / 2**_SHARE) * turns.shares
             for times, height in function.steps:
                 counts = self._counted(j, times)
                 if counts is None:
                     return None
-                paid += ceil(height * value) * counts
-        if any(charge for charge in _charges(offer)):
+                paid += unit.up(height) * counts
+        if any(choice.charge for choice in offer.choices):
             charged = np.zeros(len(self._amounts[j]), dtype=np.int64)
             for choice in offer.choices:
-                charged[self._amounts[j][choice.amount]] = ceil(choice.charge * value)
+                charged[self._amounts[j][choice.amount]] = unit.up(choice.charge)
             paid += charged[turns.choices]
         return paid
 
     def _counted(self, j: int, times: Fraction) -> Whole | None:
         """Return what a step counts in each mix that has the job; None if that may be too high."""
-        known = self._counts.get((j, times))
+        key = j, times.numerator, times.denominator
+        known = self._counts.get(key)
         if known is not None:
             return known
         turns, offer = self._turns[j], self._offers[j]
@@ -267,7 +293,7 @@ class ListedMixes:
         high = _integers([min(ceil(each), _PRODUCT) for each in exact])[turns.choices]
         low = _integers([min(floor(each), _PRODUCT) for each in exact])[turns.choices]
         frames = turns.frames if self._whole else turns.frames + self._most_jobs
-        counts = np.minimum(-(-high // turns.frames), most)
+        counts: Whole = np.minimum(-(-high // turns.frames), most)
         least = np.minimum(-(-low // frames), most)
         for at in np.flatnonzero(counts != least).tolist():
             frame = sum(self._choice(pick).length for pick in self._mix(int(turns.mixes[at])))
@@ -275,7 +301,7 @@ class ListedMixes:
             counts[at] = min(ceil(times * amount / frame), most)
         if len(self._counts) >= _KEPT:
             self._counts = {}
-        self._counts[j, times] = counts
+        self._counts[key] = counts
         return counts
 
     def _others(self, offers: Sequence[Offer]) -> Iterator[Places]:
@@ -295,9 +321,7 @@ class ListedMixes:
         picks: list[int] = self._picks[level][mix - self._sizes[level]].tolist()
         return picks
 
-    def _named(
-        self, mix: int, offers: Sequence[Offer], at: Mapping[int, int]
-    ) -> tuple[Pick, ...]:
+    def _named(self, mix: int, offers: Sequence[Offer], at: Mapping[int, int]) -> tuple[Pick, ...]:
         """Return the picks of a mix among what is offered."""
         found = []
         for pick in self._mix(mix):
@@ -308,12 +332,41 @@ class ListedMixes:
         return tuple(sorted(found))
 
 
-class TooMany(Exception):
-    """There are more mixes than are listed."""
+class _Unit:
+    """Numbers as integers: whole parts of one, and 64 bits rounded."""
 
+    def __init__(self, offers: Sequence[Offer], above: Fraction) -> None:
+        denominators = {above.denominator}
+        for offer in offers:
+            denominators.add(offer.function.slope.denominator)
+            denominators.update(height.denominator for _, height in offer.function.steps)
+            denominators.update(choice.charge.denominator for choice in offer.choices)
+        self._parts = lcm(*denominators)
+        self._times, self._through = 1, 1
 
-def _charges(offer: Offer) -> Iterator[Fraction]:
-    return (choice.charge for choice in offer.choices)
+    def scaled(self, total: int) -> _Unit:
+        """Return the unit in which so many parts come near what 64 bits hold."""
+        found = copy(self)
+        # Where parts are that large, each is told apart.
+        found._times, found._through = (_WORTH // total, 1) if total <= _WORTH else (_WORTH, total)
+        return found
+
+    def parts(self, number: Fraction) -> int:
+        """Return how many parts a number is."""
+        return in_parts(number, self._parts)
+
+    def up(self, number: Fraction, times: Fraction = _ONE) -> int:
+        """Return a number, or its product with another one, rounded up."""
+        whole = self.parts(number) * self._times * times.numerator
+        return -(-whole // (self._through * times.denominator))
+
+    def down(self, number: Fraction) -> int:
+        """Return a number rounded down."""
+        return self.parts(number) * self._times // self._through
+
+    def value(self, number: int) -> Fraction:
+        """Return what an integer stands for."""
+        return Fraction(number * self._through, self._times * self._parts)
 
 
 def _integers(numbers: Sequence[int]) -> Whole:

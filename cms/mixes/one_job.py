@@ -22,7 +22,8 @@ from ..problem.parts import Block
 from ..problem.row import reduced
 from ..values.frozen import FrozenMap
 from .dearest import NODE_LIMIT, dearest_mix
-from .offers import Charge, Offer, charges_of, offers_of
+from .offering import Charge, charges_of, offers_of
+from .offers import Offer
 from .prices import MixPrices
 from .problem import TimeSharedProblem
 

@@ -19,7 +19,7 @@ from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
 from .dearest import NODE_LIMIT, dearest_mix
 from .functions import PriceFunction, functions_table
-from .offers import charges_of, offers_of
+from .offering import charges_of, offers_of
 from .problem import TimeSharedProblem
 
 
