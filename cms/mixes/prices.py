@@ -72,8 +72,8 @@ class MixPrices(Leaf):
     >>> MixPrices({"gpu": "9/10"}, functions=functions).bound(problem)
     Traceback (most recent call last):
         ...
-    cms.errors.InvalidCertificate: the mix 'y x 4' is worth 1 at these price functions, more than \
-the price 0.9 of its block 'gpu'
+    cms.errors.InvalidCertificate: the mix 'x x 4 + y x 4' is worth 4/3 at these price functions, \
+more than the price 0.9 of its block 'gpu'
     """
 
     functions: FrozenMap[str, PriceFunction]
