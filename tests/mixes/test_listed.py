@@ -66,7 +66,7 @@ def require_the_same(offers: Sequence[Offer], listed: ListedMixes, most_jobs: in
         assert list(told.values()) == sorted(told.values(), reverse=True)
 
 
-@pytest.mark.parametrize("part", few(2, range(100)))
+@pytest.mark.parametrize("part", few(1, range(100)))
 def test_lists_agree_with_the_search_and_with_all_mixes_one_by_one(part: int) -> None:
     known = 0
     for seed in range(100 * part, 100 * part + 100):
@@ -117,6 +117,54 @@ def test_a_step_at_a_whole_number_counts_it_and_no_more() -> None:
                 for o in offers
             ]
             require_the_same(offers, in_list(offers), None)
+
+
+def test_a_frame_is_a_hair_longer_than_a_job_allows() -> None:
+    """Fewer parts than the grid has, and not as many of them as it has in a whole number."""
+    for parts in range(2**26, 2**26 + 60):
+        lengths = (20 + THIRD, 20 + THIRD, 20 + THIRD + Fraction(1, parts))
+        offers = [offer(f"j{at}", (7, length), demand=9) for at, length in enumerate(lengths)]
+        offers = [
+            o._replace(choices=(o.choices[0]._replace(longest=Fraction(61)),)) for o in offers
+        ]
+        assert len(in_list(offers)) == 6
+
+
+def test_a_share_is_a_hair_more_than_a_whole_number_of_parts() -> None:
+    hair = Fraction(1, 10**20)
+    offers = [offer(job, (1 + hair, 1)) for job in "xy"]
+    found = dearest_mix(offers, above=Fraction(1), listed=in_list(offers)).dearest
+    assert found is not None
+    assert (len(found.mix), found.worth) == (2, 1 + hair)
+
+
+def test_worths_that_differ_by_one_in_64_bits_are_told_apart() -> None:
+    less, more = Fraction(1), 1 + Fraction(1, 2**59)
+    offers = [
+        offer(job, (1, 4))._replace(function=PriceFunction(0, [(1, height)]))
+        for job, height in (("x", less), ("y", more))
+    ]
+    listed = in_list(offers, 1)
+    found = dearest_mix(offers, above=less, listed=listed, most_jobs=1).dearest
+    assert found is not None
+    assert found.worth == more
+    assert listed.likely(offers, more) is not None
+    assert not list(listed.likely(offers, more) or ())
+
+
+def test_long_fractions_are_counted_as_they_are() -> None:
+    """Of frames that are no whole parts of the grid, with rates that a step counts as 1."""
+    lengths = [Fraction(7), 9 + Fraction(1, 10**30 + 57), 11 + Fraction(1, 10**31 + 33)]
+    amount = sum(lengths, NOTHING) / 3
+    steps = PriceFunction(0, [(3, THIRD)])
+    offers = [
+        offer(f"j{at}", (amount, length))._replace(function=steps)
+        for at, length in enumerate(lengths)
+    ]
+    listed = in_list(offers)
+    told = list(listed.likely(offers, Fraction(99, 100)) or ())
+    assert (1, 3) in {(most, len(picks)) for picks, most in told}
+    require_the_same(offers, listed, None)
 
 
 @pytest.mark.parametrize("large", [10**12, 10**30, 10**300])
