@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _PARTS = 10**9
 #: Intervals and partial mixes of one search for a dearest mix.
 _NODES = 400_000
+#: Of the mixes that may be dearer, so many are looked at for some of different jobs.
+_LOOKED_AT = 40
 #: Dearer mixes of a block that join the columns at a time.
 _MOST_JOINING = 20
 
@@ -168,7 +171,7 @@ class Pricing:
             if likely is None:
                 continue
             chosen: dict[frozenset[int], Mix] = {}
-            for picks, _ in likely:
+            for picks, _ in islice(likely, _LOOKED_AT):
                 jobs = frozenset(pick.offer for pick in picks)
                 if jobs not in chosen:
                     chosen[jobs] = Mix(amounts(offers, picks))

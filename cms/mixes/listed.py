@@ -7,9 +7,11 @@ them in exact arithmetic. So no mix that is worth more is ever missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from fractions import Fraction
+from itertools import accumulate
 from math import ceil, floor, lcm
 from typing import NamedTuple
 
@@ -124,19 +126,20 @@ class ListedMixes:
         if min(self._lengths) < _ROUGH:
             raise _TooManyError
         self._job_of = np.repeat(np.arange(len(offers)), [len(offer.choices) for offer in offers])
-        self._first = np.searchsorted(self._job_of, np.arange(len(offers) + 1))
+        #: Where the choices of each job begin among those of all, and where the last ones end.
+        self._first = [*accumulate((len(offer.choices) for offer in offers), initial=0)]
         #: Of mixes of 1, 2, ... jobs: their choices, of all jobs' one after the other.
         self._picks: list[Places] = []
         frames: list[Whole] = []
         for picks, own in self._levels(most):
             self._picks.append(picks)
             frames.append(own)
-        self._sizes = np.cumsum([0, *map(len, frames)])
+        self._sizes = [*accumulate(map(len, frames), initial=0)]
         self._turns = self._by_job(np.concatenate(frames))
         self._counts: dict[tuple[int, int, int], Whole] = {}
 
     def __len__(self) -> int:
-        return int(self._sizes[-1])
+        return self._sizes[-1]
 
     # -- all mixes ---------------------------------------------------------------------------------
 
@@ -173,14 +176,14 @@ class ListedMixes:
 
     def _choice(self, pick: int) -> Choice:
         j = int(self._job_of[pick])
-        return self._offers[j].choices[pick - int(self._first[j])]
+        return self._offers[j].choices[pick - self._first[j]]
 
     def _by_job(self, frames: Whole) -> list[_Turns]:
         picks = np.concatenate([level.ravel() for level in self._picks])
         mixes = np.concatenate(
             [
                 np.repeat(np.arange(start, start + len(level)), level.shape[1])
-                for start, level in zip(self._sizes.tolist(), self._picks, strict=False)
+                for start, level in zip(self._sizes, self._picks, strict=False)
             ]
         )
         order = np.argsort(self._job_of[picks], kind="stable")
@@ -226,8 +229,7 @@ class ListedMixes:
         unit = _Unit(offers, above)
         most = [self._most(offer, unit) for offer in offers]
         total = self._most_jobs * max(most, default=0)
-        least = unit.parts(above)
-        if least >= total:
+        if unit.parts(above) >= total:
             return iter(())
         unit = unit.scaled(total)
         worth = np.zeros(len(self), dtype=np.int64)
@@ -236,14 +238,14 @@ class ListedMixes:
             if paid is None:
                 return None
             worth[self._turns[self._places[offer.job]].mixes] += paid
-        for mixes in self._others(offers):
+        offered = self._offered(offers)
+        for mixes in self._others(offered):
             worth[mixes] = _NEVER
         found = np.flatnonzero(worth > unit.down(above))
         found = found[np.argsort(-worth[found], kind="stable")]
-        at = {self._places[offer.job]: number for number, offer in enumerate(offers)}
         return (
-            Likely(self._named(mix, offers, at), unit.value(int(worth[mix])))
-            for mix in found.tolist()
+            Likely(tuple(sorted(offered[pick] for pick in self._mix(mix))), unit.value(most))
+            for mix, most in zip(found.tolist(), worth[found].tolist(), strict=True)
         )
 
     def _most(self, offer: Offer, unit: _Unit) -> int:
@@ -304,32 +306,30 @@ class ListedMixes:
         self._counts[key] = counts
         return counts
 
-    def _others(self, offers: Sequence[Offer]) -> Iterator[Places]:
+    def _offered(self, offers: Sequence[Offer]) -> dict[int, Pick]:
+        """Return which of all choices are offered, and where."""
+        found = {}
+        for number, offer in enumerate(offers):
+            j = self._places[offer.job]
+            first, amounts = self._first[j], self._amounts[j]
+            every = len(offer.choices) == len(amounts)
+            for c, choice in enumerate(offer.choices):
+                found[first + (c if every else amounts[choice.amount])] = Pick(number, c)
+        return found
+
+    def _others(self, offered: Collection[int]) -> Iterator[Places]:
         """Iterate over mixes with what is not offered."""
-        offered = {self._places[offer.job]: offer.choices for offer in offers}
-        for j, (turns, amounts) in enumerate(zip(self._turns, self._amounts, strict=True)):
-            choices = offered.get(j, ())
-            if not choices:
-                yield turns.mixes
-            elif len(choices) < len(amounts):
-                absent = np.ones(len(amounts), dtype=np.bool_)
-                absent[[amounts[choice.amount] for choice in choices]] = False
-                yield turns.mixes[absent[turns.choices]]
+        absent = np.ones(len(self._job_of), dtype=np.bool_)
+        absent[list(offered)] = False
+        for turns, first, end in zip(self._turns, self._first, self._first[1:], strict=False):
+            own = absent[first:end]
+            if own.any():
+                yield turns.mixes[own[turns.choices]]
 
     def _mix(self, mix: int) -> list[int]:
-        level = int(np.searchsorted(self._sizes, mix, side="right")) - 1
+        level = bisect_right(self._sizes, mix) - 1
         picks: list[int] = self._picks[level][mix - self._sizes[level]].tolist()
         return picks
-
-    def _named(self, mix: int, offers: Sequence[Offer], at: Mapping[int, int]) -> tuple[Pick, ...]:
-        """Return the picks of a mix among what is offered."""
-        found = []
-        for pick in self._mix(mix):
-            j = int(self._job_of[pick])
-            offer, choice = offers[at[j]], self._choice(pick)
-            places = (c for c, own in enumerate(offer.choices) if own.amount == choice.amount)
-            found.append(Pick(at[j], next(places)))
-        return tuple(sorted(found))
 
 
 class _Unit:
