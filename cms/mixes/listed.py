@@ -23,6 +23,7 @@ from .model import Choice
 from .offers import Offer, Pick
 
 Whole = NDArray[np.int64]
+Counts = NDArray[np.int32]
 Places = NDArray[np.intp]
 
 _ONE = Fraction(1)
@@ -32,12 +33,12 @@ _FRAME, _SHARE = 33, 29
 _PRODUCT, _WORTH = 2**62, 2**60
 #: Frames of fewer parts are too rough.
 _ROUGH = 2**9
-#: Steps that may count higher are not counted here, and heights are at most so many.
+#: Steps that may count higher are not counted here.
 _LARGEST_COUNT = 2**28
 #: A mix of other choices than those that are offered.
 _NEVER = -(2**62)
 #: Steps of which the counts are kept.
-_KEPT = 200
+_KEPT = 100
 
 
 class Likely(NamedTuple):
@@ -136,7 +137,7 @@ class ListedMixes:
             frames.append(own)
         self._sizes = [*accumulate(map(len, frames), initial=0)]
         self._turns = self._by_job(np.concatenate(frames))
-        self._counts: dict[tuple[int, int, int], Whole] = {}
+        self._counts: dict[tuple[int, int, int], Counts] = {}
 
     def __len__(self) -> int:
         return self._sizes[-1]
@@ -273,7 +274,7 @@ class ListedMixes:
                 counts = self._counted(j, times)
                 if counts is None:
                     return None
-                paid += unit.up(height) * counts
+                paid += np.int64(unit.up(height)) * counts
         if any(choice.charge for choice in offer.choices):
             charged = np.zeros(len(self._amounts[j]), dtype=np.int64)
             for choice in offer.choices:
@@ -281,7 +282,7 @@ class ListedMixes:
             paid += charged[turns.choices]
         return paid
 
-    def _counted(self, j: int, times: Fraction) -> Whole | None:
+    def _counted(self, j: int, times: Fraction) -> Counts | None:
         """Return what a step counts in each mix that has the job; None if that may be too high."""
         key = j, times.numerator, times.denominator
         known = self._counts.get(key)
@@ -295,7 +296,7 @@ class ListedMixes:
         high = _integers([min(ceil(each), _PRODUCT) for each in exact])[turns.choices]
         low = _integers([min(floor(each), _PRODUCT) for each in exact])[turns.choices]
         frames = turns.frames if self._whole else turns.frames + self._most_jobs
-        counts: Whole = np.minimum(-(-high // turns.frames), most)
+        counts: Counts = np.minimum(-(-high // turns.frames), most).astype(np.int32)
         least = np.minimum(-(-low // frames), most)
         for at in np.flatnonzero(counts != least).tolist():
             frame = sum(self._choice(pick).length for pick in self._mix(int(turns.mixes[at])))
