@@ -81,10 +81,10 @@ def offers_of(
         job, own = problem.job(name), charges.get(name, ())
         function = functions.get(name, PriceFunction()) if job.demand else PriceFunction()
         if own:
-            choices = _undominated(
-                choice._replace(charge=_charged(choice, own))
-                for choice in problem.choices(block, name)
-            )
+            every = problem.choices(block, name)
+            charged = tuple(choice._replace(charge=_charged(choice, own)) for choice in every)
+            # Of those of which larger ones take longer, none beats another whatever the charges.
+            choices = charged if len(every) == len(choices) else _undominated(charged)
         offer = Offer(name, job.demand, function, choices)
         if offer.pays or (unpaid and job.demand):
             offers.append(offer)
