@@ -10,7 +10,9 @@ from itertools import combinations, product
 from cms.mixes.dearest import Search, dearest_mix, mixes_worth
 from cms.mixes.frames import FrameRule
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offers import Charge, Choice, Offer
+from cms.mixes.model import Choice
+from cms.mixes.offering import Charge
+from cms.mixes.offers import Offer
 
 from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
 from .finding import require

@@ -18,6 +18,7 @@ from cms.certificate.quantity import BlocksOfJob, MachinesOf
 from cms.problem.parts import Configuration
 
 from ..solvers.floats import near
+from .master import Master
 from .prices import PriceSearch
 
 if TYPE_CHECKING:
@@ -70,7 +71,12 @@ class Tree:
         """
         if not self._step or self._root.region.bounded:
             return None
-        top = _Node(())
+        top, region = _Node(()), self._root.region
+        #: One linear program for all nodes, in which demands may go without being served.
+        self._master = Master(
+            self._root.columns, region, penalty=_PENALTY * near(cost / region.unit)
+        )
+        self._master.add_steps(list(self._root.master.steps))
         waiting, nodes = [top], 0
         while waiting:
             node = waiting.pop()
@@ -87,14 +93,13 @@ class Tree:
         if node.path:
             region = self._root.region.below(node.path)
             root, known = self._root, cost - self._step
-            penalty = _PENALTY * near(cost / region.unit)
-            search = PriceSearch(root.columns, region, root.knapsacks, self._budget, known, penalty)
-            search.master.add_steps(list(self._root.master.steps))
+            search = PriceSearch(
+                root.columns, region, root.knapsacks, self._budget, known, self._master
+            )
             for priced in search.prove(_ROUNDS):
                 if round_up(priced.bound, self._step) >= cost:
                     node.leaf = priced.leaf
                     return True
-            self._root.master.add_steps(list(search.master.steps))
             point = search.point
         else:
             point = self._root.point

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.mixes.offers import charges_of
+from cms.mixes.offering import charges_of
 from cms.schedule.contents import Mix
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Step(NamedTuple):
 
     def count(self, share: Fraction) -> int:
         """Return what a mix with this share counts."""
-        return ceil(self.times * share)
+        times = self.times  # fractions would take most of the time of a cut
+        return -(-times.numerator * share.numerator // (times.denominator * share.denominator))
 
 
 class Turn(NamedTuple):
@@ -190,7 +191,9 @@ class Columns:
         return found
 
     def takes(self, column: Column, turn: Turn) -> bool:
-        """Whether a mix on the type of block of a branch is counted by it."""
+        """Whether a mix is counted by a branch."""
+        if column.block != turn.block:
+            return False
         amount = column.mix.get(self.problem.job_names[turn.job])
         return amount is not None and self._lengths[turn.block][turn.job, amount] >= turn.length
 

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..solvers.floats import near
 from ..solvers.linear import ITERATIONS, LinearProgram
-from .columns import Step
+from ..solvers.wrapped import INFINITY
+from .columns import Step, Turn
 from .knapsack import Prices
 
 if TYPE_CHECKING:
+    from cms.certificate.conditions import Condition
     from cms.plugin.algorithm import Budget
 
     from ..prices.region import Region
@@ -124,7 +126,7 @@ class Master:
         left: Left | None = None,
         penalty: float | None = None,
     ) -> None:
-        self._columns, self._region = columns, region
+        self._columns = columns
         if region.free_machines:
             penalty = 1.0
         self._left = left or Left(dict.fromkeys(columns.jobs, Fraction(1)), [0] * len(region.names))
@@ -139,16 +141,62 @@ class Master:
             if limit is not None
         }
         self._served = {job: program.row((), low=1.0) for job in self._left.parts}
-        self._branches = [program.row((), low=float(c.sign * c.value)) for c in region.path]
-        self._turns = columns.turns(region)
         self._steps: dict[Step, int] = {}
         self._machines: list[int] = []
         self._mixes: list[int] = []
+        #: A row for each side of a branch that there ever was, in the order of ``_known``.
+        self._branches: list[int] = []
         self._unserved = {
             job: program.column(penalty, [(row, 1.0)])
             for job, row in self._served.items()
             if penalty is not None
         }
+        self._known, self._turns = region.below(()), list[Turn]()
+        self.move(region)
+
+    def move(self, region: Region) -> None:
+        """Go on below other branches, with the columns and cuts that are there.
+
+        Parameters
+        ----------
+        region : Region
+            But for its branches and rows like the one before.
+        """
+        self._region = region
+        sides = {(c.quantity, c.sign): at for at, c in enumerate(self._known.path)}
+        new = [c for c in region.path if (c.quantity, c.sign) not in sides]
+        if new:
+            self._add_branches(list({(c.quantity, c.sign): c for c in new}.values()))
+            sides = {(c.quantity, c.sign): at for at, c in enumerate(self._known.path)}
+        lows = [-INFINITY] * len(self._branches)
+        #: Of each branch above, its row, where no other on the same side asks for more.
+        self._above: list[int | None] = [None] * len(region.path)
+        said: dict[int, int] = {}
+        for number, condition in enumerate(region.path):
+            at, low = sides[condition.quantity, condition.sign], condition.sign * condition.value
+            if low > lows[at]:
+                lows[at] = low
+                said[at] = number
+        for at, number in said.items():
+            self._above[number] = self._branches[at]
+        for row, least in zip(self._branches, lows, strict=True):
+            self._program.set_low(row, least)
+
+    def _add_branches(self, new: list[Condition]) -> None:
+        """Add rows for further branches, which count what is there; none is asked for."""
+        first = len(self._branches)
+        self._known = self._known.below([*self._known.path, *new])
+        self._turns = self._columns.turns(self._known)
+        terms: dict[int, list[tuple[int, float]]] = {first + at: [] for at in range(len(new))}
+        for variable, row in zip(self._machines, self._region.rows, strict=False):
+            for at, n in self._known.row_terms(row):
+                if at >= first:
+                    terms[at].append((variable, float(n)))
+        for variable, column in zip(self._mixes, self._columns.listed, strict=False):
+            for turn in self._turns:
+                if turn.branch >= first and self._columns.takes(column, turn):
+                    terms[turn.branch].append((variable, float(turn.sign)))
+        self._branches += [self._program.row(own) for own in terms.values()]
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -162,7 +210,7 @@ class Master:
             terms = [(self._held[i], float(n)) for i, n in enumerate(row.counts) if n]
             if row.machine in self._limits:
                 terms.append((self._limits[row.machine], 1.0))
-            terms += [(self._branches[at], float(n)) for at, n in region.row_terms(row)]
+            terms += [(self._branches[at], float(n)) for at, n in self._known.row_terms(row)]
             cost = near(region.costs[row.machine] / self._unit)
             self._machines.append(program.column(cost, terms))
         counted = [(row, self._columns.counted(step)) for step, row in self._steps.items()]
@@ -180,7 +228,7 @@ class Master:
             terms += [
                 (self._branches[turn.branch], float(turn.sign))
                 for turn in self._turns
-                if turn.block == column.block and self._columns.takes(column, turn)
+                if self._columns.takes(column, turn)
             ]
             self._mixes.append(program.column(0.0, terms))
 
@@ -223,7 +271,7 @@ class Master:
             [max(0.0, answer.duals[row]) for row in self._held],
             Prices(slopes, steps),
             heights,
-            [max(0.0, answer.duals[row]) for row in self._branches],
+            [0.0 if row is None else max(0.0, answer.duals[row]) for row in self._above],
         )
 
 

@@ -47,8 +47,8 @@ class PriceSearch:
     budget : Budget
     known : Fraction, optional
         A bound that is known below the region's branches; by default that of the whole problem.
-    penalty : float, optional
-        As of the linear program.
+    master : Master, optional
+        The linear program to go on with, below the region's branches; by default a new one.
 
     Attributes
     ----------
@@ -69,12 +69,13 @@ class PriceSearch:
         knapsacks: list[BlockKnapsack],
         budget: Budget,
         known: Fraction | None = None,
-        penalty: float | None = None,
+        master: Master | None = None,
     ) -> None:
         self._known = known
         self.columns, self.region, self._budget = columns, region, budget
         self.knapsacks = knapsacks
-        self.master = Master(columns, region, penalty=penalty)
+        self.master = Master(columns, region) if master is None else master
+        self.master.move(region)
         self._pricing = Pricing(columns, region, lambda: budget.stopped)
         self._cuts, self._turns = Cuts(columns), columns.turns(region)
         self._step = columns.problem.cost_step
@@ -157,7 +158,13 @@ class PriceSearch:
     def _joined(self, point: Point) -> bool:
         """Let the mixes join that a knapsack finds at once, and the machines."""
         before = len(self.columns), len(self.region.rows)
+        listed = self._pricing.guesses(point, _MORE, _A_BLOCK)
+        for i, mixes in listed.items():
+            for mix in mixes:
+                self.columns.add_mix(i, mix)
         for i, knapsack in enumerate(self.knapsacks):
+            if i in listed:
+                continue
             above = point.blocks[i] * (1 + _MORE) + _MORE
             for guess in knapsack.guesses(self._charged(i, point), above, _A_BLOCK):
                 self.columns.add(i, guess.amounts)

@@ -9,14 +9,15 @@ arithmetic: so the answer is exact.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from ..running.stopping import look, never
 from ..schedule.contents import Mix
 from .dive import Dive, Undecided
-from .offers import ExactMixes, Offer, Pick, amounts
+from .listed import ListedMixes
+from .offers import ExactMixes, Offer, Pick, amounts, worth_of
 from .relaxation import Cell, Interval, Relaxation
 
 #: Intervals and partial mixes after which a search is given up: about a minute's work.
@@ -65,6 +66,7 @@ def dearest_mix(
     any_one: bool = False,
     node_limit: int = NODE_LIMIT,
     stopped: Callable[[], bool] = never,
+    listed: ListedMixes | None = None,
 ) -> Search:
     """Find the dearest mix that is worth more than some value.
 
@@ -80,6 +82,9 @@ def dearest_mix(
         Whether to end, undecided, once there is a mix that is worth more.
     node_limit : int
     stopped : callable
+    listed : ListedMixes, optional
+        With all mixes of these offers of at most so many jobs: then none is searched for, where
+        what they are worth is bounded in 64 bits.
 
     Returns
     -------
@@ -94,7 +99,7 @@ def dearest_mix(
     Examples
     --------
     >>> from .functions import PriceFunction
-    >>> from .offers import Choice
+    >>> from .model import Choice
     >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
     ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
     ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
@@ -104,9 +109,37 @@ def dearest_mix(
     """
     if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)
+    if listed is not None and len(listed) <= node_limit:
+        found = _looked_through(offers, above, any_one, listed)
+        if found is not None:
+            return found
     search = _Searching(offers, above, most_jobs, node_limit, stopped)
     search.any_one = any_one
     return search.run()
+
+
+def _looked_through(
+    offers: Sequence[Offer], above: Fraction, any_one: bool, listed: ListedMixes
+) -> Search | None:
+    """Look through all mixes; None where what they are worth is not bounded."""
+    likely = listed.likely(offers, above)
+    if likely is None:
+        return None
+    found, best = list[Priced](), above
+    for picks, most in likely:
+        if most <= best:
+            break
+        worth = worth_of((offers[at], offers[at].choices[c]) for at, c in picks)
+        if worth > above:
+            found.append(Priced(Mix(amounts(offers, picks)), worth))
+            best = max(best, worth)
+            if any_one:
+                break
+    return Search(_by_worth(found), decided=not (any_one and found), nodes=len(listed))
+
+
+def _by_worth(found: Iterable[Priced]) -> tuple[Priced, ...]:
+    return tuple(sorted(found, key=lambda priced: (-priced.worth, tuple(priced.mix.items()))))
 
 
 def mixes_worth(
@@ -180,9 +213,8 @@ class _Searching:
             self._search(self._cells())
         except Undecided:
             decided = False
-        named = [Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items()]
-        named.sort(key=lambda priced: (-priced.worth, tuple(priced.mix.items())))
-        return Search(tuple(named), decided, self._nodes)
+        named = (Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items())
+        return Search(_by_worth(named), decided, self._nodes)
 
     def _cells(self) -> list[Cell]:
         """Return the narrow intervals that may hold what is looked for."""

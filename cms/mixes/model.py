@@ -25,6 +25,20 @@ class Point(NamedTuple):
     length: Fraction
 
 
+class Choice(NamedTuple):
+    """A point of a job: up to ``amount`` items for ``length``, in frames up to ``longest``.
+
+    The rule of frames and the latency limit say no more than that: a slot of this length keeps the
+    limit in frames up to some length, which is no shorter than the slot. ``charge`` is what a mix
+    is worth more, or less, for having this point, whatever rate it gives the job.
+    """
+
+    amount: Fraction
+    length: Fraction
+    longest: Fraction
+    charge: Fraction = Fraction(0)
+
+
 @dataclass(frozen=True, slots=True)
 class TimeSharedJob:
     """A job with a latency limit, and the batches that were measured of it on each type of block.

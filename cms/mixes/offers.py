@@ -7,32 +7,9 @@ from fractions import Fraction
 from math import ceil, floor, lcm
 from typing import NamedTuple
 
-from ..certificate.quantity import BlocksOfJob, Quantity
-from ..problem.parts import Block
 from ..values.numbers import common_step, in_parts
 from .functions import PriceFunction
-from .problem import TimeSharedProblem
-
-
-class Charge(NamedTuple):
-    """What a mix is worth more, or less, for a turn of a job that takes so long or longer."""
-
-    length: Fraction
-    worth: Fraction
-
-
-class Choice(NamedTuple):
-    """A point of a job: up to ``amount`` items for ``length``, in frames up to ``longest``.
-
-    The rule of frames and the latency limit say no more than that: a slot of this length keeps the
-    limit in frames up to some length, which is no shorter than the slot. ``charge`` is what a mix
-    is worth more, or less, for having this point, whatever rate it gives the job.
-    """
-
-    amount: Fraction
-    length: Fraction
-    longest: Fraction
-    charge: Fraction = Fraction(0)
+from .model import Choice
 
 
 class Offer(NamedTuple):
@@ -63,91 +40,6 @@ class Offer(NamedTuple):
     def pays(self) -> bool:
         """Whether a mix may be worth more for having the job."""
         return bool(self.function) or any(choice.charge > 0 for choice in self.choices)
-
-
-def charges_of(
-    problem: TimeSharedProblem, block: Block, counted: Iterable[tuple[Quantity, Fraction]]
-) -> dict[str, list[Charge]]:
-    """Return, by job, what mixes on a type of block are worth more for what they add to branches.
-
-    Parameters
-    ----------
-    problem : TimeSharedProblem
-    block : str
-    counted : iterable of (quantity, Fraction)
-        What branches are on, with sign times multiplier.
-    """
-    charges: dict[str, list[Charge]] = {}
-    for quantity, worth in counted:
-        if isinstance(quantity, BlocksOfJob) and quantity.block == block and worth:
-            length = None
-            if quantity.amount is not None:
-                length = problem.turn_length(block, quantity.job, quantity.amount)
-            charges.setdefault(quantity.job, []).append(Charge(length or Fraction(0), worth))
-    return charges
-
-
-def offers_of(
-    problem: TimeSharedProblem,
-    block: Block,
-    functions: Mapping[str, PriceFunction],
-    charges: Mapping[str, Sequence[Charge]] | None = None,
-    *,
-    unpaid: bool = False,
-) -> list[Offer]:
-    """Return what the jobs of a problem offer on one type of block.
-
-    Parameters
-    ----------
-    problem : TimeSharedProblem
-    block : str
-    functions : Mapping[str, PriceFunction]
-        0 for jobs left out.
-    charges : Mapping[str, sequence of Charge], optional
-        What a mix on this type of block is worth more for the turns of a job; 0 for those left out.
-    unpaid : bool, default False
-        Whether jobs that have a demand but pay nothing are offered as well: no dearest mix needs
-        them.
-
-    Examples
-    --------
-    >>> from cms import Configuration
-    >>> from .model import TimeSharedJob
-    >>> jobs = [TimeSharedJob(name, 5, 20, {"a": [(2, 8), (3, 11)]}) for name in ("x", "y")]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-    >>> for offer in offers_of(problem, "a", {"x": PriceFunction(1)}):
-    ...     print(offer.job, *offer.choices[0])
-    x 2 8 12 0
-    """
-    offers = []
-    charges = {} if charges is None else charges
-    for name, points in problem.usable_points(block).items():
-        job, own = problem.job(name), charges.get(name, ())
-        function = functions.get(name, PriceFunction()) if job.demand else PriceFunction()
-        offered = [
-            Choice(
-                *point,
-                problem.rule.longest(point.length, job.limit),
-                sum((charge.worth for charge in own if point.length >= charge.length), Fraction(0)),
-            )
-            for point in (problem.admitted_points(block, name) if own else points)
-        ]
-        offer = Offer(name, job.demand, function, _undominated(offered) if own else tuple(offered))
-        if offer.pays or (unpaid and job.demand):
-            offers.append(offer)
-    return offers
-
-
-def _undominated(choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    """Return those, by rising amount, that no other equals or beats in amount, length and charge.
-
-    With one that beats it a mix has a shorter frame and greater rates, and is charged no less.
-    """
-    kept: list[Choice] = []
-    for choice in sorted(choices, key=lambda c: (-c.amount, c.length, -c.charge)):
-        if not any(c.length <= choice.length and c.charge >= choice.charge for c in kept):
-            kept.append(choice)
-    return tuple(reversed(kept))
 
 
 class Pick(NamedTuple):
@@ -260,6 +152,17 @@ class ExactMixes:
         """Return what a job pays for the rate of a choice alone, which is the most it does."""
         frame = self._lengths[pick.offer][pick.choice]
         return Fraction(self._prices[pick.offer][pick.choice].paid(frame), self._unit * frame)
+
+
+def worth_of(turns: Iterable[tuple[Offer, Choice]]) -> Fraction:
+    """Return what an admitted mix is worth: by the definition, which is slow for many of them."""
+    turns = list(turns)
+    frame = sum((choice.length for _, choice in turns), Fraction(0))
+    worths = (
+        offer.function.worth(choice.amount / frame, offer.demand) + choice.charge
+        for offer, choice in turns
+    )
+    return sum(worths, Fraction(0))
 
 
 def amounts(offers: Sequence[Offer], picks: Iterable[Pick]) -> Mapping[str, Fraction]:

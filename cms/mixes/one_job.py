@@ -22,7 +22,8 @@ from ..problem.parts import Block
 from ..problem.row import reduced
 from ..values.frozen import FrozenMap
 from .dearest import NODE_LIMIT, dearest_mix
-from .offers import Charge, Offer, charges_of, offers_of
+from .offering import Charge, charges_of, offers_of
+from .offers import Offer
 from .prices import MixPrices
 from .problem import TimeSharedProblem
 
@@ -152,7 +153,13 @@ def _slack(
     more = price + 1 + sum((-worth for worth in charged if worth < 0), Fraction(0))
     charges.setdefault(job, []).append(Charge(Fraction(0), more))
     offers = offers_of(problem, block, leaf.functions, charges)
-    found = dearest_mix(offers, above=price, most_jobs=problem.max_jobs, node_limit=node_limit)
+    found = dearest_mix(
+        offers,
+        above=price,
+        most_jobs=problem.max_jobs,
+        node_limit=node_limit,
+        listed=problem.listed_mixes(block),
+    )
     least = Fraction(0)  # what the certificate has shown of any mix
     if found.decided and found.dearest is not None:
         least = price + more - found.dearest.worth

@@ -19,7 +19,7 @@ from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
 from .dearest import NODE_LIMIT, dearest_mix
 from .functions import PriceFunction, functions_table
-from .offers import charges_of, offers_of
+from .offering import charges_of, offers_of
 from .problem import TimeSharedProblem
 
 
@@ -72,8 +72,8 @@ class MixPrices(Leaf):
     >>> MixPrices({"gpu": "9/10"}, functions=functions).bound(problem)
     Traceback (most recent call last):
         ...
-    cms.errors.InvalidCertificate: the mix 'y x 4' is worth 1 at these price functions, more than \
-the price 0.9 of its block 'gpu'
+    cms.errors.InvalidCertificate: the mix 'x x 4 + y x 4' is worth 4/3 at these price functions, \
+more than the price 0.9 of its block 'gpu'
     """
 
     functions: FrozenMap[str, PriceFunction]
@@ -173,6 +173,7 @@ the price 0.9 of its block 'gpu'
             any_one=True,
             node_limit=NODE_LIMIT,
             stopped=stopped,
+            listed=problem.listed_mixes(block),
         )
         if found.dearest is not None:
             mix, worth = found.dearest

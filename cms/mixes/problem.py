@@ -28,10 +28,16 @@ from ..values.frozen import FrozenMap
 from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown, whole
 from .frames import Frame, FrameRule, frame_of
-from .model import Point, TimeSharedJob, undominated
+from .functions import PriceFunction
+from .listed import ListedMixes
+from .model import Choice, Point, TimeSharedJob, undominated
+from .offers import Offer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+#: Mixes, on blocks of all types together, that are kept in a list.
+_LISTED = 400_000
 
 
 class TimeSharedProblem(MachineProblem):
@@ -281,6 +287,35 @@ class TimeSharedProblem(MachineProblem):
         job = self.job(name)
         points = job.points.get(block, ())
         return [p for p in points if self.rule.admits(p.length, p.length, job.limit)]
+
+    def choices(self, block: Block, name: str) -> tuple[Choice, ...]:
+        """Return the points of a job that a block admits without other jobs, in which frames."""
+        return self._choices(name, self.admitted_points(block, name))
+
+    def usable_choices(self, block: Block) -> Mapping[str, tuple[Choice, ...]]:
+        """Return :meth:`usable_points`, with the frames in which they keep their job's limit."""
+        tables: dict[Block, dict[str, tuple[Choice, ...]]] = self._cached("usable_choices", dict)
+        if block not in tables:
+            usable = self.usable_points(block).items()
+            tables[block] = {name: self._choices(name, points) for name, points in usable}
+        return tables[block]
+
+    def _choices(self, name: str, points: Iterable[Point]) -> tuple[Choice, ...]:
+        limit = self.job(name).limit
+        return tuple(Choice(*point, self.rule.longest(point.length, limit)) for point in points)
+
+    def listed_mixes(self, block: Block) -> ListedMixes | None:
+        """Return the mixes that are admitted on a block; None if they are too many."""
+        tables: dict[Block, ListedMixes | None] = self._cached("listed_mixes", dict)
+        if block not in tables:
+            offers = [
+                Offer(job.name, job.demand, PriceFunction(), choices)
+                for job in self.jobs
+                if (choices := self.choices(block, job.name))
+            ]
+            most = _LISTED // len(self.blocks)
+            tables[block] = ListedMixes.of(offers, self.max_jobs, most)
+        return tables[block]
 
     def unshared(self) -> Problem:
         """Return the problem of CMS in which a block serves one job, as well as it can.

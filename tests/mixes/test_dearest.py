@@ -15,7 +15,8 @@ import pytest
 from cms.mixes import relaxation
 from cms.mixes.dearest import Search, dearest_mix, mixes_worth
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offers import Choice, ExactMixes, Offer, Pick
+from cms.mixes.model import Choice
+from cms.mixes.offers import ExactMixes, Offer, Pick
 from cms.running.stopping import Stopped
 from proofs_checks.checker import dearest as checker
 from proofs_checks.offered import (

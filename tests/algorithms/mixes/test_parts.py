@@ -14,12 +14,16 @@ from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.knapsack import BlockKnapsack, Prices
-from algorithms.mixes.master import Cuts, Point
+from algorithms.mixes.master import Cuts, Master, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
 from algorithms.mixes.tidy import smaller_mixes, tidied
 from algorithms.prices.region import Region
 from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
+from cms.certificate.conditions import Condition
+from cms.certificate.quantity import BlocksOfJob, MachinesOf
+from cms.mixes.dearest import dearest_mix
+from cms.mixes.offering import offers_of
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from instances.families.time_sharing import random_mix
@@ -61,6 +65,65 @@ def test_guesses_are_admitted_and_worth_what_they_say(cap: int | None) -> None:
                 for job, share in columns.listed[number].shares
             )
             assert guess.worth == pytest.approx(worth)
+
+
+@pytest.mark.parametrize("seed", few(2, range(12)))
+def test_a_program_that_moves_on_is_worth_what_a_new_one_is(seed: int) -> None:
+    """Below one branch after the other, back again, and below two on the same side."""
+    problem = random_mix(seed, most=5)
+    search = searched(problem)
+    kept = Master(search.columns, search.region, penalty=100.0)
+    whole, last = problem.configurations[0], len(problem.blocks) - 1
+    assert isinstance(whole, Configuration)
+    block, mix = problem.blocks[last], next(c.mix for c in search.columns.listed if c.block == last)
+    ((job, amount), *_) = mix.items()
+    below, above = Condition(MachinesOf(whole), -1, 1), Condition(MachinesOf(whole), 1, 2)
+    shared, none = (Condition(BlocksOfJob(block, job), 1, n) for n in (2, 1))
+    turns = Condition(BlocksOfJob(block, job, amount), 1, 3)
+    cheap = search.point
+    assert cheap is not None
+    for path in ((below,), (above,), (above, shared), (none, below, shared), (shared, turns), ()):
+        region = search.region.below(path)
+        kept.move(region)
+        for i, mixes in search.pricing.guesses(cheap, 0.0, 2).items():
+            for each in mixes:
+                search.columns.add_mix(i, each)
+        found, new = kept.solve(None), Master(search.columns, region, penalty=100.0).solve(None)
+        assert found is not None
+        assert new is not None
+        assert found.value == pytest.approx(new.value)
+        assert len(found.branches) == len(path)
+        pairs = zip(path, found.branches, strict=True)
+        cheap = found._replace(blocks=[price / 2 for price in found.blocks], branches=[])
+        counted = sum(c.sign * c.value * multiplier for c, multiplier in pairs)
+        assert kept.paid(found) + counted == pytest.approx(found.value)
+
+
+@pytest.mark.parametrize("seed", few(2, range(12)))
+def test_mixes_of_the_list_that_join_are_worth_more_than_their_block(seed: int) -> None:
+    """And where none does, none is: the list is as good as the exact search."""
+    problem = random_mix(seed, most=5)
+    search = searched(problem)
+    assert search.point is not None
+    for part in (1, 0.5):
+        point = search.point._replace(blocks=[price * part for price in search.point.blocks])
+        functions, found = search.pricing.functions(point), search.pricing.guesses(point, 1e-6, 3)
+        assert sorted(found) == list(range(len(problem.blocks)))
+        for i, mixes in found.items():
+            above = Fraction(point.blocks[i] * (1 + 1e-6) + 1e-6)
+            dearest = dearest_mix(
+                offers_of(problem, problem.blocks[i], functions), above=above, most_jobs=3
+            )
+            assert bool(mixes) == bool(dearest.mixes)
+            assert len({frozenset(mix) for mix in mixes}) == len(mixes) <= 3
+            if mixes:
+                rates = problem.frame(problem.blocks[i], mixes[0]).rates
+                worths = (
+                    functions[name].worth(rate, problem.job(name).demand)
+                    for name, rate in rates.items()
+                    if name in functions
+                )
+                assert float(sum(worths)) == pytest.approx(float(dearest.mixes[0].worth), rel=1e-7)
 
 
 @pytest.mark.parametrize("seed", few(1, range(20)))
