@@ -31,6 +31,7 @@ class Kind(StrEnum):
     with a yardstick that alternates with it. ``REPLAY`` sends a service's requests through a loop,
     ``PROMISE`` those of a plan's services to their instances. ``DAY`` plays a policy of planning
     again on a trace of rates. ``CHANGE`` plans a transition from one deployment to the next.
+    ``SHARDS`` packs a problem into a folder, and solves it out of core.
     """
 
     SOLVE = "solve"
@@ -45,6 +46,7 @@ class Kind(StrEnum):
     CHANGE = "change"
     SHARE = "share"
     SHARED_DAY = "shared_day"
+    SHARDS = "shards"
 
 
 class Method(Protocol):

@@ -8,8 +8,6 @@ from bench.environment import versions
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Task
 from cms.errors import UnsupportedProblem
-from cms.fleet.sharing.problem import SharingProblem
-from cms.problem.machine_problem import MachineProblem
 from cms.solving.arguments import available_cores
 
 from .applying_rules import run_bound, run_rule
@@ -19,9 +17,10 @@ from .comparing import run_cold, run_warm
 from .playing import run_day
 from .promising import run_promise
 from .replaying import run_replay
+from .sharding import run_shards
 from .sharing import run_share, run_shared_day
 from .solving import run_algorithm
-from .stage import Facts, Run, Stage, Tell
+from .stage import Facts, Run, Stage, Tell, sizes
 
 __all__ = ["Stage", "Tell", "perform"]
 
@@ -70,12 +69,15 @@ def perform(task: Task, threads: int, tell: Tell) -> RunRow:
         tell(stage, facts)
 
     try:
+        if task.kind is Kind.SHARDS:  # whose instance is in no process as a whole
+            known.update(run_shards(task, threads, noted))
+            return RunRow.of(task, **known)
         started = time.perf_counter()
         problem = task.source.problem()
         facts = {
             "make_seconds": time.perf_counter() - started,
             "instance_sha256": problem.sha256,
-            **_sizes(problem),
+            **sizes(problem),
         }
         noted(Stage.PREPARING, facts)
         known.update(_RUNS[task.kind](task, problem, threads, noted))
@@ -84,15 +86,3 @@ def perform(task: Task, threads: int, tell: Tell) -> RunRow:
     except Exception as fault:  # noqa: BLE001 - whatever it is, it is this run's and goes in its row
         known.update(outcome=Outcome.FAILED, error=f"{type(fault).__name__}: {fault}")
     return RunRow.of(task, **known)
-
-
-def _sizes(problem: MachineProblem | SharingProblem) -> Facts:
-    """Return the sizes that a row keeps; of sharing there are only GPUs, in the place of jobs."""
-    if isinstance(problem, SharingProblem):
-        return {"n": sum(each.count for each in problem.online)}
-    return {
-        "n": problem.n_jobs,
-        "blocks": len(problem.blocks),
-        "configurations": len(problem.configurations),
-        "machine_types": len(problem.machine_types),
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,17 @@ if TYPE_CHECKING:
     from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.guarantee import GuaranteeVerdict
     from cms.problem.problem import Problem
+    from cms.shards.problem import ShardedProblem
 
 #: Jobs up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 2_000
 
 
 def solved(
-    task: Task, problem: Problem, threads: int, options: Mapping[str, Any] | None = None
+    task: Task,
+    problem: Problem | ShardedProblem,
+    threads: int,
+    options: Mapping[str, Any] | None = None,
 ) -> Solution:
     """Solve a problem as a task says; with other options where the task's are not the method's."""
     return solve(
@@ -48,20 +52,34 @@ def run_algorithm(task: Task, problem: Problem, threads: int, tell: Tell) -> Fac
     """Solve an instance; the seconds are ``solution.seconds``, exact checks included."""
     if task.warm_up:
         warm_up(task.method, task.options, threads)
+    solution, cpu = solve_measured(task, problem, threads, tell)
+    return {**rechecked(problem, solution), "measurements": {"cpu_seconds": cpu}}
+
+
+def solve_measured(
+    task: Task, problem: Problem | ShardedProblem, threads: int, tell: Tell
+) -> tuple[Solution, float]:
+    """Solve a problem; return the seconds of processor time as well, and tell all else."""
     tell(Stage.RUNNING, {"threads": threads, "memory_before": resident_memory()})
     forget_peak()
+    worked = time.process_time()
     solution = solved(task, problem, threads)
-    peak = peak_memory()
+    cpu, peak = time.process_time() - worked, peak_memory()
     tell(Stage.CHECKING, {"seconds": solution.seconds, "peak_memory": peak})
-    return rechecked(problem, solution)
+    return solution, cpu
 
 
 def rechecked(problem: Problem, solution: Solution) -> Facts:
     """Recheck a solution, and say what it is: the fields of a row."""
     started = time.perf_counter()
     checker, faults = recheck(problem, solution)
-    found: Facts = {
-        "check_seconds": time.perf_counter() - started,
+    check_seconds = time.perf_counter() - started
+    return judged({**described(solution), "check_seconds": check_seconds}, checker, faults)
+
+
+def described(solution: Solution) -> Facts:
+    """Say what a solution is: fields of a row."""
+    return {
         "status": solution.status.value,
         "proof": solution.proof.value,
         "stop_reason": solution.stop_reason.value,
@@ -74,6 +92,10 @@ def rechecked(problem: Problem, solution: Solution) -> Facts:
         "history_length": len(solution.history),
         "history": tuple(_entry(line) for line in solution.history),
     }
+
+
+def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:
+    """Say whether a checker accepts a solution."""
     if faults:
         refusal = f"the {checker} checker refuses the solution: {'; '.join(faults[:3])}"
         return {**found, "outcome": Outcome.FAILED, "error": refusal}

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from bench.environment import forget_peak, peak_memory, resident_memory
 from bench.task import Task
+from cms.fleet.sharing.problem import SharingProblem
+from cms.problem.machine_problem import MachineProblem
 from cms.problem.problem import Problem
 
 _Made = TypeVar("_Made")
@@ -31,6 +33,18 @@ Facts: TypeAlias = dict[str, Any]
 #: What is done for a task: of the problem, with so many threads for an algorithm, telling each
 #: stage as it begins; the rest of the row is returned.
 Run: TypeAlias = Callable[[Task, Problem, int, Tell], Facts]
+
+
+def sizes(problem: MachineProblem | SharingProblem) -> Facts:
+    """Return the sizes that a row keeps; of sharing there are only GPUs, in the place of jobs."""
+    if isinstance(problem, SharingProblem):
+        return {"n": sum(each.count for each in problem.online)}
+    return {
+        "n": problem.n_jobs,
+        "blocks": len(problem.blocks),
+        "configurations": len(problem.configurations),
+        "machine_types": len(problem.machine_types),
+    }
 
 
 def timed(make: Callable[[], _Made], tell: Tell, **facts: Any) -> _Made:

@@ -15,6 +15,7 @@ from .published import SUITE as PUBLISHED
 from .ratios import SUITE as RATIOS
 from .replay import SUITE as REPLAY
 from .scale import SUITE as SCALE
+from .shards import SUITE as SHARDS
 from .sharing import SUITE as SHARING
 from .size_bounded import SUITE as SIZE_BOUNDED
 from .small import SUITE as SMALL
@@ -25,7 +26,7 @@ from .transitions import SUITE as TRANSITIONS
 __all__ = ["SUITES", "Settings", "Suite"]
 
 _SUITES = (
-    OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
+    OVERVIEW, RATIOS, PUBLISHED, PEERS, PROOF, SCALE, SHARDS, GROWTH, FLEETS, SIZE_BOUNDED, SMALL,
     MIG_SERVING, GPULET, STOCK, REPLAY, PROMISES, TRANSITIONS, DAY,
     SHARING,
 )  # fmt: skip

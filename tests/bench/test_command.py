@@ -36,6 +36,7 @@ SMALLEST: dict[str, tuple[Any, ...]] = {
     "proof": ("--instances", 6, "--peers", "highs", "--peer-share", 0.5),
     "ratios": ("--instances", 4, "--largest", 4),
     "scale": ("--largest", 1000, "--seeds", 1),
+    "shards": ("--largest", 1000),
     "peers": ("--largest", 20, "--seeds", 1, "--peers", "cp_sat,highs"),
     "growth": ("--largest", 3162, "--seeds", 1),
     "fleets": ("--largest", 20, "--seeds", 1, "--instances", 3),
