@@ -12,11 +12,13 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from cms.files import lay_out, problem_to_json, solution_to_json
+from cms import ShardedProblem, solve, write_solution
+from cms.files import lay_out, pack, problem_to_json, solution_to_json
 from cms.problem.problem import Problem
 from cms.solving.solution import Solution
 from tests.files.documents import PROBLEM, SOLUTION, problems, solutions
 from tests.property.problems import share
+from tests.samples import mig
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schemas"
 
@@ -49,3 +51,36 @@ def test_a_written_solution_fits_its_schema(solution: Solution) -> None:
 @pytest.mark.parametrize(("kind", "text"), [("problem", PROBLEM), ("solution", SOLUTION)])
 def test_the_examples_fit_their_schemas(kind: str, text: str) -> None:
     require_valid(kind, json.loads(text))
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """A problem folder and its solution's; a row beyond 64 bits and a fraction among the jobs."""
+    head = ShardedProblem.of(mig()).head
+    supply: Any = [[1, 2, 3, 4], ["1/3", 2, 3, 4], [10**25, 1, 1, 1]]
+    problem = pack(head, [([5, 7, 9], supply)], tmp_path / "fleet")
+    write_solution(solve(problem), tmp_path / "plan")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["problem", "solution"])
+def test_the_documents_of_folders_fit_their_schemas(kind: str, folders: Path) -> None:
+    place = folders / ("fleet" if kind == "problem" else "plan")
+    document = json.loads((place / f"{kind}.json").read_text("utf-8"))
+    require_valid(f"{kind}-folder", document)
+    part = "jobs" if kind == "problem" else "schedule"
+    for wrong in (
+        {**document, "format": f"cms-{kind}"},
+        {**document, "jobz": []},
+        {**document, part: {**document[part], "shard": 1}},
+        {key: value for key, value in document.items() if key != part},
+    ):
+        assert not validator(f"{kind}-folder").is_valid(wrong)
+
+
+def test_a_shard_without_the_sums_of_its_files_fits_no_schema(folders: Path) -> None:
+    document = json.loads((folders / "fleet" / "problem.json").read_text("utf-8"))
+    (shard,) = document["jobs"]["shards"]
+    assert {"denominator.npy", "wide"} <= set(shard["sha256"])
+    del shard["sha256"]["supply.npy"]
+    assert not validator("problem-folder").is_valid(document)
