@@ -179,7 +179,11 @@ class ShardedProblem(MachineProblem):
             The head's blocks among the blocks of this problem.
         """
         shards = [Narrowed(shard, tuple(columns)) for shard in self.shards]
-        return ShardedProblem(head, shards, self.engine)
+        found = ShardedProblem(head, shards, self.engine)
+        if "facts" in self._cache:
+            serving = [self._cache["facts"].serving[i] for i in columns]
+            found._cache["facts"] = self._cache["facts"]._replace(serving=serving)
+        return found
 
     def place(self, job: int) -> tuple[int, Shard]:
         """Return the shard of a job, and its number."""
