@@ -30,6 +30,7 @@ from .search import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..problem.images import Image
     from ..problem.rows import Rows
     from .compiled import Part
 
@@ -173,7 +174,7 @@ def price_jobs(
     rows : Rows
         The jobs. Every one is priced on its exact row; only if more than a thousand rows of a large
         problem do not fit into 63 bits, these are priced on their outer image, so that the total is
-        at most the exact one.
+        at most the exact one, unless their options then would not serve them.
     prices : sequence of k ints
         >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
     weights : ndarray of int64, shape (n,), optional
@@ -370,7 +371,7 @@ def _price_compiled(
     stopped: Callable[[], bool] | None,
     undisturbed: int,
 ) -> Pricing | None:
-    from .compiled import BY_HAND, LOST, Kernel
+    from .compiled import BY_HAND, LOST, PRICED, Kernel
 
     rows = tally.rows
     kernel = Kernel(tally.prices, threads, stopped, _QUICKER * undisturbed)
@@ -385,12 +386,18 @@ def _price_compiled(
     if len(by_hand) > FEW and len(rows) >= COMPILED_FROM:
         shrunk = np.setdiff1d(by_hand, [*special, *rows.far])
         image = rows.inner if inner else rows.outer
-        marks_there = np.zeros(len(shrunk), dtype=np.int8)
-        options = None if tally.options is None else np.zeros((len(shrunk), rows.n_blocks), int)
         weights = None if tally.weights is None else tally.weights[shrunk]
-        part = kernel.price(
-            image.demand[shrunk], image.supply[shrunk], weights, marks_there, options
-        )
+        given = image.demand[shrunk], image.supply[shrunk], weights
+        marks_there = np.zeros(len(shrunk), dtype=np.int8)
+        options = np.zeros((len(shrunk), rows.n_blocks), dtype=np.int64)
+        part = kernel.price(*given, marks_there, options)
+        if part is not None and not inner:
+            # What serves the outer image may fall short of the row: there the row itself is priced.
+            short = ~_served(rows.inner, shrunk, options) & (marks_there == PRICED)
+            if short.any():
+                marks_there = np.where(short, BY_HAND, 0).astype(np.int8)
+                options[:] = 0
+                part = kernel.price(*given, marks_there, options)
         if part is None:
             return None
         _add(tally, part)
@@ -402,6 +409,16 @@ def _price_compiled(
     if not tally.price(by_hand.tolist(), special, stopped, undisturbed):
         return None
     return tally.pricing()
+
+
+def _served(image: Image, jobs: NDArray[np.int64], options: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which options serve the inner image of some rows, and so the rows themselves."""
+    demand, supply = image.demand[jobs], image.supply[jobs]
+    # d // f + 1 blocks of one type suffice by themselves: no more are counted.
+    enough = demand[:, None] // np.maximum(supply, 1) + 1
+    found = (np.minimum(options, enough) * supply).sum(axis=1) >= demand
+    # Beyond this the sum over types might not fit into 63 bits.
+    return np.asarray(found & (demand < SAFE // (2 * max(1, supply.shape[1]))))
 
 
 def _add(tally: _Tally, part: Part) -> None:

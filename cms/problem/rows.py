@@ -192,6 +192,7 @@ class Rows:
         same = not self.wide and everything and columns == list(range(self.n_blocks))
         if same and not (cut and self._exceeded(stopped)):
             return self
+        whole = columns == list(range(self.n_blocks))
         demands, denominators = np.empty((2, len(jobs)), dtype=np.int64)
         supplies = np.empty((len(jobs), len(columns)), dtype=np.int64)
         for start in range(0, len(jobs), _ROWS):
@@ -199,9 +200,9 @@ class Rows:
             part = slice(start, start + _ROWS)
             mine = part if everything else jobs[part]
             demand, denominator = self.demands[mine].copy(), self.denominators[mine].copy()
-            supply = self.supplies[mine][:, columns]
+            supply = self.supplies[mine] if whole else self.supplies[mine][:, columns]
             if cut:
-                np.minimum(supply, demand[:, None], out=supply)
+                supply = np.minimum(supply, demand[:, None], out=supplies[part])
             # What is left may have a divisor in common with its denominator.
             at = np.flatnonzero(denominator > 1)
             common = np.gcd(demand[at], denominator[at])
@@ -210,8 +211,8 @@ class Rows:
             at, common = at[common > 1], common[common > 1]
             demand[at] //= common
             denominator[at] //= common
-            supply[at] //= common[:, None]
             demands[part], supplies[part], denominators[part] = demand, supply, denominator
+            supplies[part][at] //= common[:, None]
         wide = {}
         for to, j in enumerate(jobs.tolist() if self.wide else []):
             if j not in self.wide:
@@ -223,7 +224,7 @@ class Rows:
                 [Fraction(min(f, row.demand) if cut else f, row.denominator) for f in chosen],
                 f"job number {to}",
             )
-        return Rows(demands, supplies, denominators, {}).with_rows(wide)
+        return Rows.owned(demands, supplies, denominators, {}).with_rows(wide)
 
     def _exceeded(self, stopped: Callable[[], bool]) -> bool:
         """Whether some supply is beyond its job's demand."""

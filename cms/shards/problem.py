@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -179,7 +179,11 @@ class ShardedProblem(MachineProblem):
             The head's blocks among the blocks of this problem.
         """
         shards = [Narrowed(shard, tuple(columns)) for shard in self.shards]
-        return ShardedProblem(head, shards, self.engine)
+        found = ShardedProblem(head, shards, self.engine)
+        if "facts" in self._cache:
+            serving = [self._cache["facts"].serving[i] for i in columns]
+            found._cache["facts"] = self._cache["facts"]._replace(serving=serving)
+        return found
 
     def place(self, job: int) -> tuple[int, Shard]:
         """Return the shard of a job, and its number."""
@@ -198,40 +202,43 @@ class ShardedProblem(MachineProblem):
         ------
         Stopped
         """
-        return self._facts(stopped)[0]
-
-    def useful_blocks(self) -> tuple[int, ...]:
-        """Return how many blocks of each type all jobs could need."""
-        return self._facts(never)[1]
+        return np.array(self._facts(stopped).serving, dtype=np.bool_)
 
     @property
     def wants_anything(self) -> bool:
         """Whether some job has a demand."""
-        return self._facts(never)[2]
+        return self._facts(never).wants
 
     def all_servable(self, blocks: Sequence[int]) -> bool:
         """Whether every job wants nothing, or gets something from one of these blocks."""
+        if self._facts(never).lost or len(set(blocks)) == len(self.blocks):
+            return not self._facts(never).lost
         answers = self.map(
             _servable, lambda number: (list(blocks),), what="looking at the jobs", checking=True
         )
         return all(answers.values())
 
-    def _facts(
-        self, stopped: Callable[[], bool]
-    ) -> tuple[NDArray[np.bool_], tuple[int, ...], bool]:
-        """What is added up over all shards at the first question, and kept."""
+    def useful_blocks(self) -> tuple[int, ...]:
+        """Return how many blocks of each type all jobs could need."""
+        return self._cached("useful_blocks", self._useful_blocks)
+
+    def _useful_blocks(self) -> tuple[int, ...]:
+        totals = [0] * len(self.blocks)
+        for part in self.map(_useful, what="looking at the jobs", checking=True).values():
+            totals = [a + b for a, b in zip(totals, part, strict=True)]
+        return tuple(totals)
+
+    def _facts(self, stopped: Callable[[], bool]) -> _Facts:
+        """Return what one look at all jobs says, at the first question."""
         if "facts" not in self._cache:
-            serving = np.zeros(len(self.blocks), dtype=np.bool_)
-            useful, wants = [0] * len(self.blocks), False
-            for serves, needed, wanting in self.map(
+            found = _Facts([False] * len(self.blocks), wants=False, lost=False)
+            for part in self.map(
                 _looked_at, what="looking at the jobs", checking=True, stopped=stopped
             ).values():
-                serving |= np.array(serves, dtype=np.bool_)
-                useful = [a + b for a, b in zip(useful, needed, strict=True)]
-                wants = wants or wanting
-            self._cache["facts"] = serving, tuple(useful), wants
-        found: tuple[NDArray[np.bool_], tuple[int, ...], bool] = self._cache["facts"]
-        return found
+                found = found.joined(_Facts(*part))
+            self._cache["facts"] = found
+        facts: _Facts = self._cache["facts"]
+        return facts
 
     def one_job_a_block(self) -> ShardedProblem:
         """Return this problem: every block serves one job."""
@@ -298,15 +305,34 @@ def _without_jobs(problem: Problem) -> Problem:
 # -- what is asked of a shard ----------------------------------------------------------------------
 
 
-def _looked_at(loaded: Loaded) -> tuple[list[bool], list[int], bool]:
-    """Return which blocks serve somebody, how many could be of use, and whether anything is wanted.
+class _Facts(NamedTuple):
+    """What one look at jobs says: which blocks serve some, and whether some want, or are lost."""
 
-    A problem of the shard's jobs alone knows.
-    """
-    names = [f"b{i}" for i in range(loaded.rows.n_blocks)]
-    alone = Problem._rebuild(tuple(names), (), (), NumberedNames("j", 0), loaded.rows)
-    wants = bool(loaded.rows.wants.any())
-    return alone.serving_blocks().tolist(), list(alone.useful_blocks()), wants
+    serving: list[bool]
+    wants: bool
+    lost: bool
+
+    def joined(self, other: _Facts) -> _Facts:
+        """Return what is said of both parts together."""
+        serving = [a or b for a, b in zip(self.serving, other.serving, strict=True)]
+        return _Facts(serving, self.wants or other.wants, self.lost or other.lost)
+
+
+def _alone(loaded: Loaded) -> Problem:
+    """Return the problem of a shard's jobs alone."""
+    names = tuple(f"b{i}" for i in range(loaded.rows.n_blocks))
+    return Problem._rebuild(names, (), (), (), loaded.rows)
+
+
+def _looked_at(loaded: Loaded) -> tuple[list[bool], bool, bool]:
+    rows = loaded.rows
+    serving = _alone(loaded).serving_blocks().tolist()
+    lost = not rows.servable(range(rows.n_blocks)).all()
+    return serving, bool(rows.wants.any()), lost
+
+
+def _useful(loaded: Loaded) -> list[int]:
+    return list(_alone(loaded).useful_blocks())
 
 
 def _servable(loaded: Loaded, blocks: list[int]) -> bool:

@@ -185,6 +185,7 @@ def test_nothing_to_draw_is_no_fault(rows: list[RunRow]) -> None:
             figure.draw_without_rendering()
 
 
+@pytest.mark.long
 def test_the_same_rows_give_the_same_files(tmp_path: Path) -> None:
     plots = [performance_profile("profile", "Profile", {"auto": {"x": 1.0}, "highs": {"x": None}})]
     first, second = (draw(plots, tmp_path / folder) for folder in "ab")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -198,6 +199,7 @@ def test_a_table_over_remainders_finds_what_the_table_of_demands_has(
     assert found == exact
 
 
+@pytest.mark.long
 def test_jobs_of_equal_supply_share_a_table() -> None:
     # Lists outgrow every limit, and end below the price that the table finds at once.
     prices = [10**5 + up for up in (-7, -3, 1, 2, 8, 31, 57)]

@@ -57,7 +57,12 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("workers", "deadly_at"),
-    [(1, ""), (2, "pricing"), (2, "rounding"), (3, "writing the schedule")],
+    [
+        (2, "pricing"),
+        pytest.param(1, "", marks=pytest.mark.long),
+        pytest.param(2, "rounding", marks=pytest.mark.long),
+        pytest.param(3, "writing the schedule", marks=pytest.mark.long),
+    ],
 )
 def test_a_cluster_finds_the_same_bytes(
     plain: Path, tmp_path: Path, workers: int, deadly_at: str

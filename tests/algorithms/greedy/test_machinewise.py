@@ -94,6 +94,7 @@ def test_configurations_that_join_as_prices_ask_for_them_say_the_same(
     assert joined > 0
 
 
+@pytest.mark.long
 def test_lp_star_of_hundreds_of_contents_is_found_by_few_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -312,6 +313,7 @@ def two_of_many_types() -> Problem:
     return Problem(configurations=shapes, jobs=jobs)
 
 
+@pytest.mark.long
 def test_the_lp_version_is_part_of_the_best_where_its_factor_is_the_smallest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -160,6 +160,7 @@ def cheapest(problem: Problem) -> Fraction | None:
     return None if found is None else tables.cost(found.machines)
 
 
+@pytest.mark.long
 def test_cuts_end_at_milp_c() -> None:
     seen, each = 0, so_many(2, 4)
     for family in sorted(FAMILIES):

@@ -84,6 +84,7 @@ def test_plain_scores_open_more() -> None:
     assert costs[0] < costs[1]
 
 
+@pytest.mark.long
 def test_each_improvement_is_a_claim() -> None:
     options = {**QUICK, "rounds_without_gain": 10}
     solution = solve(generate("real-rows", n=24, seed=3), "mig_serving", options=options)

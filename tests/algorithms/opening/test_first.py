@@ -137,6 +137,7 @@ def test_a_tight_fleet_is_tried_in_several_orders() -> None:
     assert found(problem).machine_count == 2
 
 
+@pytest.mark.long
 def test_most_tight_fleets_that_suffice_are_found_to() -> None:
     """Fleets are cut down to what some schedule uses; to say whether they suffice is NP-hard."""
     served = 0

@@ -145,6 +145,7 @@ def test_what_has_no_schedule_is_proved_to_have_none(family: str) -> None:
             ask_the_second_checker(problem, claim)
 
 
+@pytest.mark.long
 def test_a_ray_below_every_leaf_where_the_root_has_none() -> None:
     problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="1/2")
     few = [
@@ -357,6 +358,7 @@ def test_a_lower_bound_that_is_known_is_not_told_again() -> None:
     assert list(prove_cost(problem, budget, Fraction(3), most_nodes=100)) == []
 
 
+@pytest.mark.long
 def test_leaves_are_written_in_short_numbers() -> None:
     problem = generate("mixed-fleet", n=12, seed=1, types=5, cost_step="0.01")
     found = proof(problem, Fraction("11.14"))

@@ -116,6 +116,7 @@ def cluster(seed: int) -> Problem:
     )
 
 
+@pytest.mark.long
 def test_blocks_are_branched_on_before_all_machines_are_whole() -> None:
     # Hundreds of fleets cost the same there: 250 branches on machines alone end 0.4 short of it.
     cost, bound = settled(cluster(4), Fraction(10**6), 250)

@@ -146,6 +146,7 @@ def test_without_any_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.Monk
         assert not check(case.problem, built(solution, reduction)), case.name
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("floats_alone")
 def test_floats_alone_still_round_to_valid_schedules() -> None:
     for case in every_case(8):
@@ -200,6 +201,7 @@ def inexact() -> list[Problem]:
     return [two, one]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("problem", few(1, inexact()))
 def test_where_knapsacks_end_early_the_bound_is_what_the_prices_prove(problem: Problem) -> None:
     reduction = reduce(problem)

@@ -100,6 +100,7 @@ def _planned(seed: int) -> bool:
     return found.spare.is_least and can == (found.spare.count == 0)
 
 
+@pytest.mark.long
 def test_pairs_of_gpus_and_their_proofs() -> None:
     proofs = Counter(map(_proved, range(so_many(16, 36))))
     assert proofs["frozen"] >= 0.55 * (proofs["frozen"] + proofs["exhausted"]) > so_many(1, 2)

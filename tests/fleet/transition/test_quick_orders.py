@@ -40,6 +40,7 @@ def _shortest(found: Transition) -> Fraction:
     return Fraction(best, 1000)
 
 
+@pytest.mark.long
 def test_no_order_is_shorter_than_the_bound() -> None:
     close = tried = 0
     for seed in range(so_many(11, 16)):
