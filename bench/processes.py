@@ -26,6 +26,8 @@ from .task import Kind, Task
 
 #: Seconds a process has to start, to make an instance and warm up, and to recheck an answer.
 _START, _PREPARE, _CHECK = 60.0, 1_200.0, 3_600.0
+#: Seconds that each job of a folder may take beside, to be drawn and packed, or to be rechecked.
+_A_JOB = 5e-4
 #: Seconds between two looks at whether a silent process lives, and for its last words to arrive.
 _LOOK, _LAST_WORDS = 0.25, 2.0
 #: Bytes of what a process said to its error stream that are looked at when it has died.
@@ -114,7 +116,7 @@ class Worker:
             "cores": available_cores(),
         }
         self._done += 1
-        began, limit = time.monotonic(), _START + _PREPARE
+        began, limit = time.monotonic(), _START + _seconds(task, Stage.PREPARING)
         stage = Stage.PREPARING
         self._mark = os.fstat(self._errors.fileno()).st_size
         self._send({"task": task.to_json(), "threads": threads})
@@ -216,10 +218,11 @@ def _close(stream: IO[Any]) -> None:
 
 def _seconds(task: Task, stage: Stage) -> float:
     """How long a stage may take before the process is ended."""
+    more = _A_JOB * task.source.arguments["n"] if task.kind is Kind.SHARDS else 0.0
     if stage is Stage.CHECKING:
-        return _CHECK
+        return _CHECK + more
     if stage is Stage.PREPARING:
-        return _PREPARE
+        return _PREPARE + more
     if task.kind in _TOLD:
         # It was told the limit itself; a moment for one that looks at the clock rarely.
         return 1.1 * task.time_limit + 2
