@@ -61,18 +61,17 @@ def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
         "process of its own, written, and rechecked from both folders by "
         "proofs_checks.streaming. m: load, as in the scale suite. CPU s, s and peak are of the "
         "solve alone: processor time of all threads, wall time, and the process's largest "
-        "resident size. / memory: over those of the same problem in memory, up to 10^7 jobs, "
-        "whose cost is told beside; red: the two contradict each other. / pass: over the "
-        "processor time in which every job is read once and priced once. ns a job are of "
-        "processor time: of the "
-        "second checker, of writing, and of packing without drawing the jobs. Up to 200,000 jobs "
-        "a folder is loaded and solved in memory. "
+        "resident size. / memory: over those of the same problem in memory, up to 10^7 jobs; "
+        "red: the two contradict each other. / pass: over the processor time in which every job "
+        "is read once and priced once. checker: the second one's word. ns: processor time a job, "
+        "of that checker, of writing, and of packing, drawing the jobs not counted. Up to 200,000 "
+        "jobs a folder is loaded and solved in memory. "
         f"{how_measured(settings)}"
     )
     columns = (
         Column("family", left=True), Column("n"), Column("m"), Column("algorithm", left=True),
         Column("shards"), Column("passes"), Column("proved", left=True), Column("cost", exact),
-        Column("in memory", exact), Column("CPU s", seconds), Column("s", seconds),
+        Column("CPU s", seconds), Column("s", seconds),
         Column("peak", gibibytes), Column("peak / memory", times), Column("CPU / memory", times),
         Column("CPU / pass", times), Column("checker", left=True),
         Column("check ns", seconds), Column("write ns", seconds), Column("pack ns", seconds),
@@ -100,7 +99,6 @@ def _figures(row: RunRow, beside: RunRow | None) -> tuple[Any, ...]:
         row.passes,
         row.proof if row.proved else f"no, gap {exact(row.gap)}" if row.gap is not None else "no",
         row.cost,
-        None if beside is None else beside.cost,
         found["cpu_seconds"],
         row.seconds,
         row.peak_memory,

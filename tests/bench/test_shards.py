@@ -137,8 +137,8 @@ def test_a_folder_stands_beside_the_run_in_memory_and_a_bare_pass() -> None:
     assert (line["shards"], line["passes"], line["proved"]) == (2, 4, "checked")
     assert not table.red
     alone, table = line_of(folder)
-    assert (alone["CPU / memory"], alone["in memory"]) == (None, None)
-    assert table.texts()[0].count("-") == 3
+    assert (alone["CPU / memory"], alone["peak / memory"]) == (None, None)
+    assert table.texts()[0].count("-") == 2
 
 
 @pytest.mark.parametrize(
