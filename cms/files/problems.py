@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import FileError
+from ..errors import FileError, InvalidOption
 from ..mixes.problem import TimeSharedProblem
+from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
     AnyConfiguration,
@@ -19,6 +20,7 @@ from ..problem.parts import (
 )
 from ..problem.problem import Problem
 from ..problem.rows import Rows
+from ..shards.problem import ShardedProblem
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
@@ -92,7 +94,7 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     write_document(lambda: problem_to_json(problem), path)
 
 
-def problem_to_json(problem: Problem | TimeSharedProblem) -> dict[str, Any]:
+def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
     """Turn a problem into the document that :func:`problem_from_json` reads.
 
     Examples
@@ -101,10 +103,15 @@ def problem_to_json(problem: Problem | TimeSharedProblem) -> dict[str, Any]:
     >>> document["configurations"]
     [{'machine': 'machine', 'blocks': {'a': 2}}]
     """
+    if isinstance(problem, ShardedProblem):
+        raise InvalidOption(
+            "a problem in shards has no document: its folder says it; load() what fits into memory"
+        )
     shared, jobs = {}, []
     if isinstance(problem, TimeSharedProblem):
         shared, jobs = {"time_sharing": sharing_to_json(problem)}, jobs_to_json(problem)
     else:
+        assert isinstance(problem, Problem)
         jobs = _jobs_to_json(problem)
     return {
         **head("cms-problem"),

@@ -24,6 +24,7 @@ from ..referee.check import referee_of
 from ..referee.kinds import AnyProblem, AnySchedule, Referee, is_one_of
 from ..running.aside import GRACE_SECONDS, Aside, in_words
 from ..running.interrupt import CtrlC
+from ..shards.problem import ShardedProblem
 from ..values.frozen import FrozenMap
 from ..values.numbers import Number, shown, shown_object
 from .arguments import Arguments
@@ -251,8 +252,10 @@ def run_checked(
 def _refuse_other_kinds(kinds: tuple[type, ...], name: str, problem: AnyProblem) -> None:
     if not any(is_one_of(kind, kinds) for kind in type(problem).__mro__):
         words = " or ".join(_NAME_OF(kind) for kind in kinds[:5]) + (", …" if kinds[5:] else "")
+        hint = "; if it fits into memory, solve problem.load()"
         raise UnsupportedProblem(
             f"method {name!r} takes {words}; this problem is of type {type(problem).__name__}"
+            + (hint if isinstance(problem, ShardedProblem) else "")
         )
 
 

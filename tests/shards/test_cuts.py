@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from algorithms.prices import jobs
-from cms import Configuration, MachineType, Problem, Solution, check, solve
+from cms import (
+    Configuration,
+    InvalidOption,
+    MachineType,
+    Problem,
+    Solution,
+    UnsupportedProblem,
+    check,
+    solve,
+)
+from cms.files import problem_to_json
 from cms.running.stopping import never
 from cms.schedule.schedule import Schedule
 from cms.shards.counts import CountsInMemory
@@ -252,3 +262,11 @@ def test_a_lost_block_and_a_machine_too_few_are_named() -> None:
     assert check(sharded, ShardedSchedule(machines, CountsInMemory(-table)))
     assert sharded.sha256 == problem.sha256
     assert Fraction(sharded.head.n_jobs) == 0
+
+
+def test_what_wants_all_jobs_at_once_says_so() -> None:
+    sharded = ShardedProblem.of(generate("real-rows", n=5, seed=1))
+    with pytest.raises(UnsupportedProblem, match=r"solve problem.load\(\)"):
+        solve(sharded, "greedy")
+    with pytest.raises(InvalidOption, match="has no document"):
+        problem_to_json(sharded)
