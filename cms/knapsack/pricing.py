@@ -173,7 +173,7 @@ def price_jobs(
     rows : Rows
         The jobs. Every one is priced on its exact row; only if more than a thousand rows of a large
         problem do not fit into 63 bits, these are priced on their outer image, so that the total is
-        at most the exact one.
+        at most the exact one; where the option found there does not serve the exact row, on that.
     prices : sequence of k ints
         >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
     weights : ndarray of int64, shape (n,), optional
@@ -181,8 +181,7 @@ def price_jobs(
     want_options : bool, default False
         Whether to return each job's option.
     inner : bool, default False
-        Take the inner image in place of the outer one: the options then serve the exact rows, but
-        the total is no lower bound.
+        Take the inner image in place of the outer one: the total is then no lower bound.
     special : Mapping[int, sequence of int], optional
         Jobs with prices of their own (branches on one job's blocks).
     threads : int, optional
@@ -370,7 +369,7 @@ def _price_compiled(
     stopped: Callable[[], bool] | None,
     undisturbed: int,
 ) -> Pricing | None:
-    from .compiled import BY_HAND, LOST, Kernel
+    from .compiled import BY_HAND, LOST, PRICED, Kernel
 
     rows = tally.rows
     kernel = Kernel(tally.prices, threads, stopped, _QUICKER * undisturbed)
@@ -386,11 +385,16 @@ def _price_compiled(
         shrunk = np.setdiff1d(by_hand, [*special, *rows.far])
         image = rows.inner if inner else rows.outer
         marks_there = np.zeros(len(shrunk), dtype=np.int8)
-        options = None if tally.options is None else np.zeros((len(shrunk), rows.n_blocks), int)
+        options = np.zeros((len(shrunk), rows.n_blocks), dtype=np.int64)
         weights = None if tally.weights is None else tally.weights[shrunk]
-        part = kernel.price(
-            image.demand[shrunk], image.supply[shrunk], weights, marks_there, options
-        )
+        numbers = image.demand[shrunk], image.supply[shrunk], weights
+        part = kernel.price(*numbers, marks_there, options)
+        if part is not None and not inner:
+            # What serves an outer image may fail its row by a little: such rows are few.
+            failed = _not_served(rows, shrunk, options, marks_there == PRICED)
+            if len(failed):
+                marks_there[failed], options[failed] = BY_HAND, 0
+                part = kernel.price(*numbers, marks_there, options)
         if part is None:
             return None
         _add(tally, part)
@@ -402,6 +406,24 @@ def _price_compiled(
     if not tally.price(by_hand.tolist(), special, stopped, undisturbed):
         return None
     return tally.pricing()
+
+
+def _not_served(
+    rows: Rows, jobs: NDArray[np.int64], options: NDArray[np.int64], priced: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the places of priced jobs whose options do not serve their exact rows."""
+    # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
+    demand, supply = rows.inner.demand[jobs], rows.inner.supply[jobs]
+    most = SAFE // (2 * max(1, rows.n_blocks)) // np.maximum(supply, 1)
+    sure = (np.minimum(options, most) * supply).sum(axis=1) >= demand
+    places = np.flatnonzero(priced & ~sure).tolist()
+    failed = []
+    for place in places:
+        row = rows.row(int(jobs[place]))
+        given = zip(row.supply, options[place].tolist(), strict=True)
+        if sum(f * blocks for f, blocks in given) < row.demand:
+            failed.append(place)
+    return np.array(failed, dtype=np.int64)
 
 
 def _add(tally: _Tally, part: Part) -> None:
