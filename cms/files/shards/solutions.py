@@ -169,6 +169,8 @@ def _written(
     """Write the counts of a shard; return the files' hashes, the load and what is wrong."""
     table = cut.of(loaded)
     found = served(loaded, table)
+    if found.faults:
+        return [], found.load, found.faults
     base = Path(folder, "counts")
     files = {}
     if table.dtype.kind == "O":
