@@ -60,7 +60,7 @@ class Journal:
             ) from None
 
     def _read(self, head: Mapping[str, Any]) -> None:
-        """Read what is known, but for lines that were torn or spoiled: those are worked out again."""
+        """Read what is known; lines that were torn or spoiled are left out."""
         text = self._path.read_text("ascii", errors="replace")
         whole = text.rfind("\n") + 1
         lines = text[:whole].split("\n")[:-1]

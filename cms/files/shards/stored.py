@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     try:
         version = np.lib.format.read_magic(data)
         found, by_columns, kind = np.lib.format.read_array_header_1_0(data)
-    except (ValueError, SyntaxError, RecursionError):
+    except (ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
         version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
     if version != (1, 0):
         raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_PACK_AGAIN)
